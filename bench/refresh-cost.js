@@ -1,4 +1,4 @@
-/** Compares the CPU time of a dual refresh with that of its two provider calls and its three Redis scripts alone. */
+/** Compares the CPU time of a dual refresh with that of its two provider calls and its four Redis scripts alone. */
 import { spawnSync } from 'node:child_process'
 import { TOKEN_PATH } from './candidates/common.js'
 import { HEADERS } from './get.js'

@@ -106,7 +106,7 @@ export function sessionStoreTable(rows) {
 }
 
 const REFRESH_ROWS = {
-  parts: 'two got calls and three scripts',
+  parts: 'two got calls and four scripts',
   koa: 'bare Koa with these calls and scripts',
   server: 'platform-auth-server with Redis',
   active: 'platform-auth-server with Redis, request without a refresh',

@@ -49,7 +49,7 @@ interface AssembleOptions {
 /** Creates the application and adds the middleware in its order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
   const { isDraining = () => false, demo } = options
-  const { log, metrics, tracing, auth, site, storeStatus, shutdown } = services
+  const { log, metrics, tracing, mode, site, storeStatus, shutdown } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const requestLog = createRequestLog(log)
   const logsRequests = config.log.requests
@@ -92,8 +92,8 @@ export function assemble(config: Config, services: Services, options: AssembleOp
       logout: logout(parts),
       profile: profile(services),
       backChannelLogout:
-        auth.backChannelLogout && backChannelLogout({ backChannelLogout: auth.backChannelLogout, requestLog }),
-      offersPublicToken: auth.offersPublicToken
+        services.backChannelLogout && backChannelLogout({ backChannelLogout: services.backChannelLogout, requestLog }),
+      offersPublicToken: mode.offersPublicToken
     })
   )
   if (demo) {

@@ -1,18 +1,27 @@
 /** Creates the parts of the server from the configuration. Each part is created after the parts that it uses. */
 import { type Logger, pino } from 'pino'
-import { type Auth, createAuth } from './auth.js'
 import type { Config } from './config/settings.js'
 import { createSite, type Site } from './http/routes/site.js'
 import { logOptions, standardOutput } from './log.js'
+import type { BackChannelLogout } from './login/back-channel-logout.js'
+import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
+import { createCodeExchanges } from './login/code-exchange.js'
+import { type CompleteLogin, createCompleteLogin } from './login/complete-login.js'
+import { createLogOuts, type LogOut } from './login/log-out.js'
+import { createProfiles, type Profiles } from './login/profiles.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
+import { createAccess } from './modes/access.js'
 import { createMode } from './modes/index.js'
+import type { Mode } from './modes/mode.js'
 import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
 import { observed } from './provider/observed-transport.js'
 import { createTransport } from './provider/transport.js'
+import { createRefreshes, type Refreshes } from './refresh/index.js'
 import { createKeyring } from './session/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
 import { createStores, type StoreOptions, type StoreStatus, type Stores } from './store/index.js'
+import type { SessionStore } from './store/store.js'
 import { type Clock, systemClock } from './support/clock.js'
 import { createBackground, createShutdownHooks, type ShutdownHooks } from './support/shutdown.js'
 import type { Tracing } from './telemetry/tracing.js'
@@ -36,7 +45,17 @@ export interface ServiceParts extends AppParts {
 }
 
 export interface Services {
-  readonly auth: Auth
+  readonly mode: Mode
+  readonly store: SessionStore
+  readonly refreshes: Refreshes
+  readonly profiles: Profiles
+  readonly beginLogin: BeginLogin
+  readonly completeLogin: CompleteLogin
+  readonly logOut: LogOut
+  /** Logs out all sessions of a user. Undefined unless `platform.backChannelLogout` is on. */
+  readonly logOutEverywhere: LogOut | undefined
+  /** Handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
+  readonly backChannelLogout: BackChannelLogout | undefined
   readonly site: Site
   readonly sessionCookie: SessionCookie
   /** Milliseconds since the epoch. */
@@ -86,18 +105,41 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
   }
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
-  const stores = given.stores ?? createStores(config, { keyring, clock, log, tracing, ...given.redis })
-  const mode = createMode(config, idp, stores.store.now)
+  const { store, places, userSessions, ...stores } =
+    given.stores ?? createStores(config, { keyring, clock, log, tracing, ...given.redis })
+  const mode = createMode(config, idp, store.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
-  const transactions = createLoginTransactions(keyring.sealer('login state'), now)
-  const auth = createAuth({ config, mode, idp, transactions, sessionCookie, stores, background, metrics, clock })
+  const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
+  const access = config.access.allow && createAccess(config.access.allow, idp)
+  const parts = { mode, idp, store, places, userSessions, transactions, sessionCookie, background, metrics, clock }
+  const work = { ...parts, access, timeoutSeconds: platform.timeoutSeconds }
+  const codeExchanges = createCodeExchanges({ ...work, sessionStore: session.store })
+  const refreshes = createRefreshes({ ...work, ...config.refresh })
+  const profiles = createProfiles({ mode, idp, now: store.now, keepSeconds: config.profile.keepSeconds })
+  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout: config.logout, profiles })
+  // Only this setting needs the check of logout tokens, so its module is loaded only then.
+  const loading =
+    userSessions &&
+    import('./login/back-channel-logout.js').then(module =>
+      module.createBackChannelLogout({ ...parts, userSessions, clientId: platform.clientId, endSessions })
+    )
+  // Without this handler, a failure before the first logout token would end the process.
+  loading?.catch(() => {})
   const hooks = createShutdownHooks()
 
   return {
-    auth,
+    mode,
+    store,
+    refreshes,
+    profiles,
+    beginLogin: createBeginLogin({ ...parts, now: store.now, pkce: platform.pkce, maxAgeSeconds }),
+    completeLogin: createCompleteLogin({ ...parts, now: store.now, codeExchanges }),
+    logOut,
+    logOutEverywhere: platform.backChannelLogout ? logOutEverywhere : undefined,
+    backChannelLogout: loading && (async (token, log) => (await loading)(token, log)),
     site,
     sessionCookie,
     now,
@@ -105,13 +147,14 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     metrics,
     tracing,
     storeStatus: stores.status,
-    rememberedSessions: stores.store.remembered,
-    startPlace: stores.places.start,
+    rememberedSessions: store.remembered,
+    startPlace: places.start,
     shutdown: {
       hooks,
       revocationsEnded: () => background.ended(),
       async workEnded() {
-        await Promise.all([background.ended(), auth.ended()])
+        await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
+        await store.saved()
       },
       async close() {
         await stores.close()

@@ -5,7 +5,6 @@
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { Auth } from '../auth.js'
 import { ignoreStops } from '../http/edge/arrival-limits.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
@@ -13,13 +12,18 @@ import { endWithStatus } from '../http/edge/trace.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { denialOf } from '../modes/access.js'
+import type { Mode } from '../modes/mode.js'
+import type { Refreshes } from '../refresh/index.js'
 import type { SessionCookie } from '../session/session-cookie.js'
+import type { SessionStore } from '../store/store.js'
 import { closeServer, listen } from '../support/listener.js'
 import type { Span, Tracing } from '../telemetry/tracing.js'
 import { isRequestedByBrowser } from './open-location.js'
 
 export interface ForwardAuthParts {
-  readonly auth: Pick<Auth, 'current' | 'tokensOf'>
+  readonly refreshes: Pick<Refreshes, 'current'>
+  readonly mode: Pick<Mode, 'tokens'>
+  readonly store: Pick<SessionStore, 'now'>
   readonly site: Pick<Site, 'origin'>
   readonly sessionCookie: Pick<SessionCookie, 'open'>
   /** True if every request has a log line. */
@@ -89,7 +93,7 @@ export async function listenForGateways(
  * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
  */
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { auth, site, sessionCookie, logsRequests, metrics, log, tracing } = parts
+  const { refreshes, mode, store, site, sessionCookie, logsRequests, metrics, log, tracing } = parts
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
@@ -98,11 +102,11 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     if (reason !== undefined) return { status: 403, reason }
     const session = sessionCookie.open(headers.cookie ?? '')
     if (!session) return { status: 401 }
-    const current = await auth.current(session, requestLog)
+    const current = await refreshes.current(session, requestLog)
     if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
     if (current.kind === 'over')
       return denialOf(current.why) ? { status: 403, reason: 'account_not_allowed' } : { status: 401 }
-    return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
+    return { status: 200, accessToken: mode.tokens(current.record.fields, store.now()).internal.access_token }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse, span?: Span): Promise<void> {

@@ -1,13 +1,13 @@
 /** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { Auth } from '../auth.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import { hasBody, postponeBody } from '../http/edge/body-timeout.js'
 import type { RequestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord } from '../http/routes/session.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { SessionStore } from '../store/store.js'
 import type { Requester } from '../support/fair-line.js'
 import type { ShutdownHooks } from '../support/shutdown.js'
 import { createMapLocation } from './location.js'
@@ -29,7 +29,7 @@ export interface ForwardParts {
   readonly answerHeaders: readonly string[]
   readonly timeoutSeconds: number
   readonly maxBodyBytes: number
-  readonly auth: Pick<Auth, 'isLoggedOut'>
+  readonly store: Pick<SessionStore, 'isLoggedOut'>
   readonly shutdownHooks: ShutdownHooks
   readonly metrics: Pick<Metrics, 'upstreamResponded' | 'proxiedResponseBroken'>
   readonly requestLog: RequestLog
@@ -46,7 +46,7 @@ export interface ForwardParts {
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
 export function createForward(parts: ForwardParts): Forward {
-  const { upstreams, maxBodyBytes, auth, shutdownHooks, metrics, requestLog } = parts
+  const { upstreams, maxBodyBytes, store, shutdownHooks, metrics, requestLog } = parts
   const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
   const selectResponseHeaders = createResponseHeaders(parts.answerHeaders)
   const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
@@ -211,7 +211,7 @@ export function createForward(parts: ForwardParts): Forward {
 
   function isLoggedOut(ctx: Context): boolean {
     const record = sessionRecord(ctx)
-    return record !== undefined && auth.isLoggedOut(record.id)
+    return record !== undefined && store.isLoggedOut(record.id)
   }
 
   function requestOf(

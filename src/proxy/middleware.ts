@@ -3,13 +3,13 @@
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../auth.js'
 import type { Config } from '../config/settings.js'
 import type { RequestLog } from '../http/edge/request.js'
 import { createOriginCheck } from '../http/edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { SessionStore } from '../store/store.js'
 import type { ShutdownHooks } from '../support/shutdown.js'
 import type { Tracing } from '../telemetry/tracing.js'
 import { createForward } from './forward.js'
@@ -22,7 +22,7 @@ import { tooLarge } from './upstream-failure.js'
 export interface ProxyParts {
   readonly config: Config['proxy']
   readonly site: Pick<Site, 'origin' | 'basePath'>
-  readonly auth: Pick<Auth, 'isLoggedOut'>
+  readonly store: Pick<SessionStore, 'isLoggedOut'>
   readonly session: Middleware
   readonly requireTokens: Middleware
   readonly shutdownHooks: ShutdownHooks

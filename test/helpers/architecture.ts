@@ -12,7 +12,7 @@ const rows: readonly (readonly string[])[] = [
   ['services.ts'],
   ['proxy', 'gateway'],
   ['http'],
-  ['auth.ts', 'log.ts'],
+  ['log.ts'],
   ['login'],
   ['refresh'],
   ['modes', 'store'],
@@ -41,7 +41,6 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = [
-  'auth.ts',
   'login',
   'refresh',
   'modes',

@@ -1,6 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../../auth.js'
-import type { CompletedLogin } from '../../login/complete-login.js'
+import type { CompletedLogin, CompleteLogin } from '../../login/complete-login.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { denialFields } from '../../modes/access.js'
 import type { RequestLog } from '../edge/request.js'
@@ -14,7 +13,7 @@ import { currentSession, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface CallbackParts {
-  readonly auth: Pick<Auth, 'completeLogin'>
+  readonly completeLogin: CompleteLogin
   readonly site: Site
   readonly metrics: Pick<Metrics, 'callbackEnded'>
   readonly requestLog: RequestLog
@@ -24,7 +23,7 @@ export interface CallbackParts {
  * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
  * contract, section 5.1, step 2).
  */
-export function callback({ auth, site, metrics, requestLog }: CallbackParts): Middleware {
+export function callback({ completeLogin, site, metrics, requestLog }: CallbackParts): Middleware {
   const { cookies, homePath } = site
 
   return async function callback(ctx) {
@@ -33,7 +32,7 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       const loginCookie = readLoginCookie(ctx, cookies)
       const { browserId } = loginCookie ?? {}
-      completed = await auth.completeLogin({ response, browserId, session: currentSession(ctx) })
+      completed = await completeLogin({ response, browserId, session: currentSession(ctx) })
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
     } catch (error) {

@@ -1,6 +1,5 @@
 import type { Middleware } from 'koa'
-import type { Auth } from '../../auth.js'
-import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
+import { type BeginLogin, LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { readCookie } from '../../session/request-cookies.js'
@@ -13,7 +12,7 @@ import { rememberReturnTo, requestedReturnTo } from './return-path.js'
 import type { Site } from './site.js'
 
 export interface LoginParts {
-  readonly auth: Pick<Auth, 'beginLogin'>
+  readonly beginLogin: BeginLogin
   readonly site: Site
   readonly metrics: Pick<Metrics, 'loginStarted'>
   readonly requestLog: RequestLog
@@ -22,7 +21,7 @@ export interface LoginParts {
 /**
  * `GET /api/auth/login` redirects to the identity provider. It does not change the session.
  */
-export function login({ auth, site, metrics, requestLog }: LoginParts): Middleware {
+export function login({ beginLogin, site, metrics, requestLog }: LoginParts): Middleware {
   const { cookies } = site
   const { host: callbackHost } = new URL(site.homeUrl)
 
@@ -34,7 +33,7 @@ export function login({ auth, site, metrics, requestLog }: LoginParts): Middlewa
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
-    const begun = await auth.beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
+    const begun = await beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
     if (begun.kind === 'loop') {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })

@@ -1,5 +1,4 @@
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../../auth.js'
 import type { LogOut } from '../../login/log-out.js'
 import type { RequestLog } from '../edge/request.js'
 import { createOriginCheck } from '../edge/request-origin.js'
@@ -11,7 +10,9 @@ import { currentSession, removeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface LogoutParts {
-  readonly auth: Pick<Auth, 'logOut' | 'logOutEverywhere'>
+  readonly logOut: LogOut
+  /** Undefined unless `platform.backChannelLogout` is on. */
+  readonly logOutEverywhere: LogOut | undefined
   readonly site: Site
   readonly requestLog: RequestLog
 }
@@ -23,12 +24,12 @@ export interface LogoutParts {
  * With `everywhere=true`, the route ends all sessions of the person, and answers 403 to links of other sites
  * and to requests that do not show where they come from.
  */
-export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
+export function logout({ logOut, logOutEverywhere, site, requestLog }: LogoutParts): Middleware {
   const checkOriginOfEverywhere = createOriginCheck('logoutEverywhere', { publicOrigin: site.origin })
 
   return async function logout(ctx) {
-    const logOut = isEverywhere(ctx.querystring) ? everywhere(ctx) : auth.logOut
-    const endSessionUrl = await logOut(currentSession(ctx), requestLog(ctx))
+    const logOutAsked = isEverywhere(ctx.querystring) ? everywhere(ctx) : logOut
+    const endSessionUrl = await logOutAsked(currentSession(ctx), requestLog(ctx))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))
@@ -36,7 +37,7 @@ export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
 
   function everywhere(ctx: Context): LogOut {
     checkOriginOfEverywhere(ctx)
-    if (auth.logOutEverywhere) return auth.logOutEverywhere
+    if (logOutEverywhere) return logOutEverywhere
     const description =
       'This server does not know the other sessions of a person. No session was ended. (setting platform.backChannelLogout)'
     throw invalidRequest(description)

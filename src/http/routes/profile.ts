@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import type { Auth } from '../../auth.js'
+import type { Profiles } from '../../login/profiles.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { SessionRecord } from '../../session/record.js'
 import { HttpError } from '../errors/http-error.js'
@@ -11,11 +11,11 @@ import { sessionRecord } from './session.js'
  * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in. The user info request
  * uses the internal token, which is the access token for use on servers.
  */
-export function profile({ auth }: { readonly auth: Pick<Auth, 'displayName'> }): Middleware {
+export function profile({ profiles }: { readonly profiles: Pick<Profiles, 'displayName'> }): Middleware {
   return async function profile(ctx) {
     // This route runs after `requireTokens`, so there is always a session.
     const record = sessionRecord(ctx) as SessionRecord
-    const name = await auth.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
+    const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
       throw profileFailure(error)
     })
     ctx.body = { name }

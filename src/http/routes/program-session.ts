@@ -6,9 +6,10 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import type { Auth } from '../../auth.js'
 import type { Config } from '../../config/settings.js'
+import type { Refreshes } from '../../refresh/index.js'
 import { isKeptInRedis, type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
+import type { SessionStore } from '../../store/store.js'
 import type { RequestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
@@ -16,7 +17,8 @@ import type { Site } from './site.js'
 export interface ProgramSessionParts {
   readonly config: Pick<Config, 'session'>
   readonly site: Pick<Site, 'cookies'>
-  readonly auth: Pick<Auth, 'newest' | 'change' | 'isLoggedOut'>
+  readonly refreshes: Pick<Refreshes, 'newest' | 'change'>
+  readonly store: Pick<SessionStore, 'isLoggedOut'>
   readonly requestLog: RequestLog
 }
 
@@ -32,12 +34,12 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * changed it.
  */
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
-  const { config, site, auth, requestLog } = parts
+  const { config, site, refreshes, store, requestLog } = parts
   const { cookies } = site
 
   async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
-    if (isKeptInRedis(record)) return auth.change(record, stored)
-    const newest = await auth.newest(record)
+    if (isKeptInRedis(record)) return refreshes.change(record, stored)
+    const newest = await refreshes.newest(record)
     return { ...newest, fields: withOwnFields(newest.fields, stored) }
   }
 
@@ -67,7 +69,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
         return
       }
       const changed = await changedSession(record, stored)
-      if (!changed || auth.isLoggedOut(id)) return
+      if (!changed || store.isLoggedOut(id)) return
       writeSession(ctx, changed)
     }
 

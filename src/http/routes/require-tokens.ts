@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../../auth.js'
 import { denialOf } from '../../modes/access.js'
-import type { Tokens } from '../../modes/mode.js'
+import type { Mode, Tokens } from '../../modes/mode.js'
+import type { Refreshes } from '../../refresh/index.js'
 import {
   type CookieSession,
   hasTokens,
@@ -11,6 +11,7 @@ import {
 } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
 import { LOGGED_OUT, LOST } from '../../store/rules.js'
+import type { SessionStore } from '../../store/store.js'
 import type { RequestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import { withholdCookies } from './cookies.js'
@@ -24,7 +25,9 @@ export interface TokensState {
 }
 
 export interface RequireTokensParts {
-  readonly auth: Pick<Auth, 'current' | 'tokensOf' | 'isLoggedOut' | 'isSaved'>
+  readonly refreshes: Pick<Refreshes, 'current'>
+  readonly mode: Pick<Mode, 'tokens'>
+  readonly store: Pick<SessionStore, 'isLoggedOut' | 'isSaved' | 'now'>
   readonly site: Pick<Site, 'cookies'>
   readonly sessionCookie: Pick<SessionCookie, 'names'>
   readonly requestLog: RequestLog
@@ -36,13 +39,14 @@ export interface RequireTokensParts {
  * more, and 503 with `Retry-After` if the session cannot be refreshed now.
  * @example router.get('/profile', session(parts), requireTokens(parts), handler)
  */
-export function requireTokens({ auth, site, sessionCookie, requestLog }: RequireTokensParts): Middleware {
+export function requireTokens(parts: RequireTokensParts): Middleware {
+  const { refreshes, mode, store, site, sessionCookie, requestLog } = parts
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
     const session = currentSession(ctx)
     if (!session) return unauthorized(ctx)
-    const current = await auth.current(session, () => requestLog(ctx))
+    const current = await refreshes.current(session, () => requestLog(ctx))
     if (current.kind === 'over') {
       // After a logout, the browser may already have the cookie of a newer login. If nobody has stored the newest revision,
       // whoever has it may still bring it.
@@ -55,13 +59,13 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     }
     const isNew = current.record !== undefined && apply(ctx, session, current.record)
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
-    ctx.state.tokens = auth.tokensOf(current.record)
+    ctx.state.tokens = mode.tokens(current.record.fields, store.now())
     if (!isNew) return next()
     try {
       await next()
     } finally {
       // A logout may have removed the cookies while the handler was running. This response must not set them again.
-      if (!ctx.headerSent && auth.isLoggedOut(session.id)) {
+      if (!ctx.headerSent && store.isLoggedOut(session.id)) {
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }
@@ -73,7 +77,7 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
    * reference names a revision only after Redis has confirmed it.
    */
   function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
-    if (record.rev === session.rev || (isKeptInRedis(record) && !auth.isSaved(record.id))) {
+    if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {
       useSession(ctx, record)
       return false
     }

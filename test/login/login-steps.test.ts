@@ -1,19 +1,22 @@
 // Tests of the steps of a login as functions, without HTTP. The tests in test/http cover the same steps through HTTP.
 import test, { type ExecutionContext } from 'ava'
-import { createAuth } from '#src/auth.js'
-import type { CallbackRequest } from '#src/login/complete-login.js'
+import { createBeginLogin } from '#src/login/begin-login.js'
+import { createCodeExchanges } from '#src/login/code-exchange.js'
+import { type CallbackRequest, createCompleteLogin } from '#src/login/complete-login.js'
+import { createLogOuts } from '#src/login/log-out.js'
+import { createProfiles } from '#src/login/profiles.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { noMetrics } from '#src/metrics/metrics.js'
 import { createMode } from '#src/modes/index.js'
+import { createRefreshes } from '#src/refresh/index.js'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createSessionCookie } from '#src/session/session-cookie.js'
 import { createBackground } from '#src/support/shutdown.js'
-import { createClock } from './helpers/clock.js'
-import { type TestSettings, testConfig } from './helpers/config.js'
-import { collectLogs } from './helpers/logs.js'
-import { createFakeIdp } from './modes/fake-idp.js'
-import { createSharedStore, storesOf } from './refresh/setup.js'
+import { createClock } from '../helpers/clock.js'
+import { type TestSettings, testConfig } from '../helpers/config.js'
+import { collectLogs } from '../helpers/logs.js'
+import { createFakeIdp } from '../modes/fake-idp.js'
+import { createSharedStore, storesOf } from '../refresh/setup.js'
 
 const known = {
   clientId: 'our-client',
@@ -37,8 +40,16 @@ async function setUp(overrides: TestSettings = {}) {
   const { store } = createSharedStore(clock).connect()
   const background = createBackground()
   const mode = createMode(config, idp, now)
-  const parts = { transactions, sessionCookie, stores: storesOf(store), background }
-  const auth = createAuth({ config, mode, idp, ...parts, metrics: noMetrics, clock })
+  const parts = { ...storesOf(store), mode, idp, transactions, sessionCookie, background, clock, access: undefined }
+  const { timeoutSeconds, pkce } = config.platform
+  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, sessionStore: 'cookie' })
+  const profiles = createProfiles({ mode, idp, now, keepSeconds: 0 })
+  const auth = {
+    ...createRefreshes({ ...parts, ...config.refresh, timeoutSeconds }),
+    ...createLogOuts({ ...parts, logout: config.logout, profiles }),
+    beginLogin: createBeginLogin({ ...parts, now, pkce, maxAgeSeconds: config.session.maxAgeSeconds }),
+    completeLogin: createCompleteLogin({ ...parts, now, codeExchanges })
+  }
   const { log } = await collectLogs()
   const browserId = newBrowserId()
   const begin = () => transactions.begin(browserId, '/models').state
@@ -87,7 +98,7 @@ test('completeLogin() does not send a code to the provider if the state belongs 
 })
 
 test('a session is refreshed when it has expired, and no cookie of it is accepted after a logout', async t => {
-  const { auth, clock, log, signIn } = await setUp({ logout: 'local' })
+  const { auth, store, clock, log, signIn } = await setUp({ logout: 'local' })
   const { session } = await signIn(t)
   const current = (record = session) => auth.current(record, () => log)
   t.deepEqual(await current(), { kind: 'live', record: session })
@@ -100,7 +111,7 @@ test('a session is refreshed when it has expired, and no cookie of it is accepte
   t.is(await auth.logOut(session, log), undefined)
   for (const record of [session, refreshed.record])
     t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
-  t.true(auth.isLoggedOut(session.id))
+  t.true(store.isLoggedOut(session.id))
 })
 
 test('a new login in a browser with an old copy of a cookie logs out the session of that cookie, so that every other copy ends', async t => {
