@@ -5,12 +5,9 @@ import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { type ForwardAuthListener, listenForGateways } from './gateway/forward-auth.js'
-import { ignoreStops } from './http/edge/arrival-limits.js'
-import { limitBodies } from './http/edge/body-timeout.js'
+import { countRequests, ignoreStops, inTurn, limitBodyTimes } from './http/edge/arrivals.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
-import { inTurn } from './http/edge/pipelining.js'
-import { countRequests } from './http/edge/requests-in-progress.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
 import { createServices, type ServiceParts } from './services.js'
@@ -99,13 +96,13 @@ export async function serve(
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
   // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses lack our
   // headers, so the application rejects these requests instead. Node's `requestTimeout` limits the whole request, even
-  // if the body arrives steadily, so `limitBodies` replaces it.
+  // if the body arrives steadily, so `limitBodyTimes` replaces it.
   const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
   ignoreStops(server, options)
   const connections = watchConnections(server, clientLimits)
-  limitBodies(server, clientLimits)
+  limitBodyTimes(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
   let gateways: ForwardAuthListener | undefined
   const { port, scrapes } = await openListeners().catch(async (error: unknown) => {

@@ -3,12 +3,13 @@
  * request has a session. The response contains the internal token, which is the access token for use on servers.
  * Browsers must not get this token, so forward-auth has its own port.
  */
+
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { ignoreStops } from '../http/edge/arrival-limits.js'
+import { ignoreStops } from '../http/edge/arrivals.js'
+import { endSpanWithStatus } from '../http/edge/observe.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
-import { endWithStatus } from '../http/edge/trace.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { denialOf } from '../modes/access.js'
@@ -17,8 +18,8 @@ import type { Refreshes } from '../refresh/index.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import type { SessionStore } from '../store/store.js'
 import { closeServer, listen } from '../support/listener.js'
+import { decodings, mergePath, readAsText } from '../support/path-readings.js'
 import type { Span, Tracing } from '../telemetry/tracing.js'
-import { isRequestedByBrowser } from './open-location.js'
 
 export interface ForwardAuthParts {
   readonly refreshes: Pick<Refreshes, 'current'>
@@ -150,7 +151,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     }
     const span = tracing.start('forward-auth', 'server', {}, request.headers)
     response.once('close', () =>
-      endWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
+      endSpanWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
     )
     void tracing.within(span, () => respond(request, response, span))
   }
@@ -163,4 +164,29 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
 function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['methods'] {
   const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
   return named.length > 0 ? named.map(String) : [method]
+}
+
+/**
+ * True if a browser requested the address that the gateway itself uses for forward-auth. If browsers can open this
+ * address, every page can read the internal token. In nginx, the location for this address then lacks `internal;`.
+ *
+ * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore the paths
+ * are compared in every reading. The address `/` is not checked. If a gateway uses it for forward-auth, a request for the
+ * start page has the same address.
+ */
+export function isRequestedByBrowser({
+  url = '/',
+  headersDistinct
+}: Pick<IncomingMessage, 'url' | 'headersDistinct'>): boolean {
+  const own = new Set(readingsOf(url))
+  own.delete('/')
+  if (own.size === 0) return false
+  const forwarded = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
+  return forwarded.some(target => readingsOf(target).some(path => own.has(path)))
+}
+
+/** Returns the paths that a gateway may read from a request target, without the host and the query. */
+function readingsOf(target: string): readonly string[] {
+  const path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
+  return decodings(path).map(bytes => mergePath(readAsText(bytes)))
 }

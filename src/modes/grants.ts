@@ -171,3 +171,24 @@ export function expiresAt(tokenSet: TokenSet, now: number): number {
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }
+
+// The display name is part of the session cookie, so its length is limited.
+const MAX_NAME_LENGTH = 1000
+
+/** Returns the first value that is a string and not blank. Returns an empty string if there is none. */
+export function firstName(...values: readonly unknown[]): string {
+  for (const value of values) {
+    if (typeof value === 'string' && value.trim() !== '') return value.trim().slice(0, MAX_NAME_LENGTH)
+  }
+  return ''
+}
+
+/** Returns values that can replace a missing name, in the order of preference. */
+export function fallbackNames({ preferred_username, userName, email, sub }: UserInfo): readonly unknown[] {
+  return [preferred_username, userName, email, sub]
+}
+
+/** Returns the given name and the family name. Some providers call them `firstName` and `lastName`. */
+export function fullName({ firstName: first, lastName: last, given_name, family_name }: UserInfo): string {
+  return [firstName(first, given_name), firstName(last, family_name)].filter(Boolean).join(' ')
+}

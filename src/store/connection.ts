@@ -7,7 +7,7 @@ import type { Clock } from '../support/clock.js'
 import { TimeLimitError, within } from '../support/clock.js'
 import { StoreUnavailableError } from './cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
-import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-errors.js'
+import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
 
 /**
  * - `connecting`: the state at the start, and for a short time after a connection is lost. Commands wait.

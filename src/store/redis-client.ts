@@ -2,11 +2,12 @@
  * Opens the connections to Redis, for commands and for messages. The package ioredis is imported only when a connection
  * opens. This file reconnects, but it does not queue, repeat or log commands. `connection.ts` handles the errors.
  */
+
+import { readFileSync } from 'node:fs'
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
-import { isRefusedDatabase } from './redis-errors.js'
-import { type RedisTls, tlsOptions } from './redis-tls.js'
+import { TimeLimitError } from '../support/clock.js'
 
 export type { Cluster, Redis } from 'ioredis'
 
@@ -202,3 +203,84 @@ function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
 }
 
 function ignore(): void {}
+
+export interface RedisTls {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+}
+
+/**
+ * Returns the options of TLS for ioredis, which copies them for each connection. The properties read the files, so a renewed
+ * certificate is used without a restart. If a file cannot be read, its last content is used.
+ */
+export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisTls']>): RedisTls {
+  const contents = new Map<string, string>()
+
+  function read(path: string | undefined): string | undefined {
+    if (path === undefined) return undefined
+    try {
+      contents.set(path, readFileSync(path, 'utf8'))
+    } catch (error) {
+      if (!contents.has(path)) throw error
+    }
+    return contents.get(path)
+  }
+
+  // If a file is missing now, this is an error of the start and not of the first connection.
+  for (const path of [caFile, certFile, keyFile]) read(path)
+  return {
+    get ca() {
+      return read(caFile)
+    },
+    get cert() {
+      return read(certFile)
+    },
+    get key() {
+      return read(keyFile)
+    }
+  }
+}
+
+/** Returns true if the reply shows that this node cannot be used now, for example during a failover. */
+export function isNodeUnusable(error: unknown): boolean {
+  return isReply(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
+}
+
+/** Returns true if Redis refused to select the database of `redisUrl`. */
+export function isRefusedDatabase(error: unknown): boolean {
+  const { command } = (error ?? {}) as { readonly command?: { readonly name?: unknown } }
+  return command?.name === 'select' && isReply(error)
+}
+
+export function isWrongType(error: unknown): boolean {
+  return isReply(error) && (error as Error).message.includes('WRONGTYPE')
+}
+
+/**
+ * Returns the reason for the log, such as `timeout`, a Node error code (ECONNREFUSED), or the code of an error reply
+ * (READONLY, OOM). The full text of an error reply is not logged, because the text may quote a command that contains a
+ * password.
+ */
+export function reasonOf(error: unknown): string {
+  if (error instanceof TimeLimitError) return 'timeout'
+  const { message = '', code, lastNodeError } = error as Partial<Error> & { code?: unknown; lastNodeError?: unknown }
+  // ioredis could not use any node of the cluster. `lastNodeError` is the error of the last node that it tried.
+  if (lastNodeError instanceof Error) return reasonOf(lastNodeError)
+  if (isReply(error)) return replyCode(message)
+  return typeof code === 'string' ? code : 'connection lost'
+}
+
+/** Returns true if Redis answered with an error. Returns false if the connection failed. */
+export function isReply(error: unknown): boolean {
+  return (error as Error).name === 'ReplyError'
+}
+
+// If a command inside a script fails, Redis before version 7 puts text before the code, as in "ERR Error running script
+// … -OOM …".
+function replyCode(message: string): string {
+  // Redis 7 uses the code ERR if the user may not use a command or a key of a script.
+  if (message.includes('The user executing the script')) return 'NOPERM'
+  const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
+  return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
+}

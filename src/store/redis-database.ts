@@ -1,7 +1,6 @@
 import type { Config } from '../config/settings.js'
 import { within } from '../support/clock.js'
-import { openRedisClient, type RedisClient } from './redis-client.js'
-import { isRefusedDatabase, reasonOf } from './redis-errors.js'
+import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
 
 /** Redis does not let this server use the database of `redisUrl`. */
 export class RedisDatabaseError extends Error {

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { isRequestedByBrowser } from '#src/gateway/open-location.js'
+import { isRequestedByBrowser } from '#src/gateway/forward-auth.js'
 
 for (const [what, url, headersDistinct, isAsked] of [
   ['a request of a gateway about another page', '/_forward_auth', { 'x-forwarded-uri': ['/page'] }, false],

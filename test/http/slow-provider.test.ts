@@ -1,5 +1,5 @@
 import test from 'ava'
-import { providerFailure } from '#src/http/errors/provider-failure.js'
+import { providerFailure } from '#src/http/errors/login-error.js'
 import { ProviderError } from '#src/provider/errors.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'

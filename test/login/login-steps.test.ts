@@ -6,7 +6,7 @@ import { type CallbackRequest, createCompleteLogin } from '#src/login/complete-l
 import { createLogOuts } from '#src/login/log-out.js'
 import { createProfiles } from '#src/login/profiles.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { createMode } from '#src/modes/index.js'
+import { createMode } from '#src/modes/modes.js'
 import { createRefreshes } from '#src/refresh/index.js'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'

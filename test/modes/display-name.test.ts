@@ -1,5 +1,5 @@
 import test from 'ava'
-import { firstName, fullName } from '#src/modes/display-name.js'
+import { firstName, fullName } from '#src/modes/grants.js'
 
 test('firstName() returns the first non-empty string without the spaces around it', t => {
   t.is(firstName(undefined, null, 5, {}, [], true, '', ' \t\n', ' Ada ', 'Grace'), 'Ada')

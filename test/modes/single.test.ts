@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createSingleMode } from '#src/modes/single.js'
+import { createSingleMode } from '#src/modes/modes.js'
 import type { UserInfo } from '#src/provider/client.js'
 import { completeLogin, modeContract, setUpMode } from './contract.js'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { parseRules } from '#src/config/proxy-rules.js'
-import { createMapLocation } from '#src/proxy/location.js'
+import { createMapLocation } from '#src/proxy/response-headers.js'
 import { createRoutes } from '#src/proxy/routes.js'
 
 const { rules } = parseRules([

@@ -1,10 +1,9 @@
 // Sets up a login, a provider, a clock and a log for a test of session refreshes in either mode. The stored sessions are in
 // memory. A test can add more processes that use the same stored sessions, and can cut the connection of a process.
 
-import { createDualMode } from '#src/modes/dual.js'
 import type { ModeParts } from '#src/modes/grants.js'
 import type { Mode } from '#src/modes/mode.js'
-import { createSingleMode } from '#src/modes/single.js'
+import { createDualMode, createSingleMode } from '#src/modes/modes.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { SessionRecord } from '#src/session/record.js'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
-import { isRefusedDatabase, reasonOf } from '../../store/redis-errors.js'
+import { isRefusedDatabase, reasonOf } from '../../store/redis-client.js'
 import { type CheckedRedis, withRedis } from './redis-state.js'
 
 /** The names in the arguments of the commands below. */

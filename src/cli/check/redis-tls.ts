@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
 import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
-import { tlsOptions } from '../../store/redis-tls.js'
+import { tlsOptions } from '../../store/redis-client.js'
 import { errorCode } from '../../support/error-code.js'
 
 // With TLS 1.3, Redis refuses a client certificate after the handshake (RFC 8446 section 4.4.2.4).

@@ -5,7 +5,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { Pipelining } from './pipelining.js'
+import type { Pipelining } from './arrivals.js'
 
 type RawResponse = readonly [status: string, description: string]
 

@@ -13,7 +13,7 @@ import { isLogged, type RequestLog, requestId } from '../edge/request.js'
 import { returnToOf, signInAddress } from '../routes/return-path.js'
 import type { Site } from '../routes/site.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
-import { providerFailure } from './provider-failure.js'
+import { providerFailure } from './login-error.js'
 
 export interface ErrorParts {
   readonly site: Site

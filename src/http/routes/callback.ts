@@ -1,15 +1,12 @@
 import type { Context, Middleware } from 'koa'
-import type { CompletedLogin, CompleteLogin } from '../../login/complete-login.js'
+import type { AuthorizationResponse, CompletedLogin, CompleteLogin } from '../../login/complete-login.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { denialFields } from '../../modes/access.js'
 import type { RequestLog } from '../edge/request.js'
-import { HttpError } from '../errors/http-error.js'
+import { HttpError, invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
-import { parseAuthorizationResponse } from './authorization-response.js'
-import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { redirect } from './redirect.js'
-import { publicPathOf, rememberReturnTo } from './return-path.js'
-import { currentSession, writeSession } from './session.js'
+import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
+import { currentSession, type LoginCookie, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface CallbackParts {
@@ -67,4 +64,48 @@ export function callback({ completeLogin, site, metrics, requestLog }: CallbackP
         throw failedLogin(completed, site)
     }
   }
+}
+
+const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
+const MAX_LENGTH = 4096
+const PRINTABLE = /^[ -~]+$/
+
+// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other error code is replaced by
+// `invalid_request`.
+const REGISTERED_ERRORS = new Set([
+  'invalid_request',
+  'unauthorized_client',
+  'access_denied',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+  'interaction_required',
+  'login_required',
+  'account_selection_required',
+  'consent_required'
+])
+
+/**
+ * Parses the parameters of the callback. Ignores parameters that the protocol does not define. Throws HttpError 400 if
+ * the response is malformed.
+ */
+export function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
+  const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)
+  if (repeated) throw invalidRequest(`The parameter ${repeated} must not be repeated.`)
+  const state = parameter(query, 'state')
+  if (state === undefined) throw invalidRequest('The parameter state is missing.')
+  const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
+  if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
+  if (error !== undefined && code === undefined) {
+    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request' }
+  }
+  throw invalidRequest('Exactly one of the parameters code and error is required.')
+}
+
+function parameter(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name)
+  if (value === null || value === '') return undefined
+  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw invalidRequest(`The parameter ${name} is malformed.`)
+  return value
 }

@@ -5,10 +5,9 @@ import type { Metrics } from '../../metrics/metrics.js'
 import { readCookie } from '../../session/request-cookies.js'
 import type { RequestLog } from '../edge/request.js'
 import { invalidRequest } from '../errors/http-error.js'
-import { otherLoopbackName, sessionCookieMissing } from '../errors/missing-cookie.js'
-import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { redirect } from './redirect.js'
-import { rememberReturnTo, requestedReturnTo } from './return-path.js'
+import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
+import { redirect, rememberReturnTo, requestedReturnTo } from './return-path.js'
+import { readLoginCookie, writeLoginCookie } from './session.js'
 import type { Site } from './site.js'
 
 export interface LoginParts {

@@ -3,10 +3,8 @@ import type { LogOut } from '../../login/log-out.js'
 import type { RequestLog } from '../edge/request.js'
 import { createOriginCheck } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
-import { clearLoginCookie } from './login-cookie.js'
-import { redirect } from './redirect.js'
-import { publicPathOf, requestedReturnTo } from './return-path.js'
-import { currentSession, removeSession } from './session.js'
+import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
+import { clearLoginCookie, currentSession, removeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface LogoutParts {

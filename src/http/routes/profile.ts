@@ -3,7 +3,7 @@ import type { Profiles } from '../../login/profiles.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { SessionRecord } from '../../session/record.js'
 import { HttpError } from '../errors/http-error.js'
-import { providerFailure } from '../errors/provider-failure.js'
+import { providerFailure } from '../errors/login-error.js'
 import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
 

@@ -14,9 +14,15 @@ import { LOGGED_OUT, LOST } from '../../store/rules.js'
 import type { SessionStore } from '../../store/store.js'
 import type { RequestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
-import { withholdCookies } from './cookies.js'
-import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { currentSession, removeSession, useSession, writeSession } from './session.js'
+import {
+  currentSession,
+  readLoginCookie,
+  removeSession,
+  useSession,
+  withholdCookies,
+  writeLoginCookie,
+  writeSession
+} from './session.js'
 import type { Site } from './site.js'
 
 /** The state of a request after `requireTokens` has run. */

@@ -3,15 +3,15 @@
  * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
+import { LOGIN_MAX_AGE_SECONDS } from '../../login/transaction.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord } from '../../session/record.js'
+import { readCookie } from '../../session/request-cookies.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
-import { clearCookie, setCookie, withholdCookies } from './cookies.js'
-import type { Site } from './site.js'
 
 export interface SessionParts {
   readonly sessionCookie: SessionCookie
-  readonly site: Pick<Site, 'cookies'>
+  readonly site: { readonly cookies: CookieNames }
   readonly metrics: Pick<Metrics, 'sessionWritten'>
 }
 
@@ -98,4 +98,75 @@ function requestSession(ctx: Context): RequestSession {
   const session = (ctx as WithSession)[SESSION]
   if (!session) throw new Error('This request has no session, because the middleware `session` did not run.')
   return session
+}
+
+export interface CookieNames {
+  readonly session: string
+  readonly login: string
+  /** True if browsers may send the cookies over https only. */
+  readonly secure: boolean
+}
+
+/**
+ * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
+ * headers of its request. With https, the prefix `__Host-` makes browsers reject a cookie that a neighbouring host or a
+ * plain-http page tries to set (RFC 6265bis section 4.1.3.2).
+ */
+export function cookieNames(cookieName: string, callbackUrl: string): CookieNames {
+  const secure = new URL(callbackUrl).protocol === 'https:'
+  const session = secure && !cookieName.startsWith('__Host-') ? `__Host-${cookieName}` : cookieName
+  return { session, login: `${session}_login`, secure }
+}
+
+/** Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. */
+export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
+  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+  ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
+  // A response that sets a cookie is meant for one person and must not be cached (RFC 9111 section 7.3).
+  ctx.set('Cache-Control', 'no-store')
+}
+
+export function clearCookie(ctx: Context, name: string, secure: boolean): void {
+  setCookie(ctx, name, '', 0, secure)
+}
+
+/**
+ * Removes the Set-Cookie headers for these names from the response, so that the cookies in the browser do not change.
+ */
+export function withholdCookies(ctx: Context, names: readonly string[]): void {
+  const lines = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  ctx.res.removeHeader('Set-Cookie')
+  const others = lines.filter(line => !names.some(name => line.startsWith(`${name}=`)))
+  if (others.length > 0) ctx.set('Set-Cookie', others)
+}
+
+/**
+ * The login cookie identifies the browser that started a login. All tabs of the browser share this cookie. It also
+ * records the time of the last successful login. If the session cookie is missing soon after that time, the browser did
+ * not keep it.
+ */
+export interface LoginCookie {
+  /** The random value that identifies this browser. Login transactions are bound to it. */
+  readonly browserId: string
+  /**
+   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was none, if the
+   * browser has started another login since, or if the server has ended the session.
+   */
+  readonly succeededAt: number | undefined
+}
+
+const LOGIN_COOKIE = /^([A-Za-z0-9_-]{43})(?:\.(\d{1,15}))?$/
+
+export function readLoginCookie(ctx: Context, names: CookieNames): LoginCookie | undefined {
+  const [, browserId, succeededAt] = LOGIN_COOKIE.exec(readCookie(ctx.get('Cookie'), names.login) ?? '') ?? []
+  return browserId ? { browserId, succeededAt: succeededAt === undefined ? undefined : Number(succeededAt) } : undefined
+}
+
+export function writeLoginCookie(ctx: Context, names: CookieNames, { browserId, succeededAt }: LoginCookie): void {
+  const value = succeededAt === undefined ? browserId : `${browserId}.${succeededAt}`
+  setCookie(ctx, names.login, value, LOGIN_MAX_AGE_SECONDS, names.secure)
+}
+
+export function clearLoginCookie(ctx: Context, names: CookieNames): void {
+  clearCookie(ctx, names.login, names.secure)
 }

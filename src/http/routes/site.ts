@@ -5,7 +5,7 @@ import { basePathOf, homeUrlOf } from '../../config/addresses.js'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import type { Config } from '../../config/settings.js'
 import { STARTER_PAGE } from '../../config/wwwroot.js'
-import { type CookieNames, cookieNames } from './cookies.js'
+import { type CookieNames, cookieNames } from './session.js'
 
 export interface Site {
   readonly cookies: CookieNames

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { safeReturnTo } from '#src/login/return-to.js'
-import { anyText } from '../helpers/any-text.js'
+import { safeReturnTo } from '#src/http/routes/return-path.js'
+import { anyText } from '../../helpers/any-text.js'
 
 const plain = [
   '/',

@@ -1,9 +1,67 @@
+/** Creates single mode (one access token per session) or dual mode (two access tokens), as configured. */
 import type { Config } from '../config/settings.js'
-import type { TokenSet, UserInfo } from '../provider/client.js'
+import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
 import { UnusableTokenSetError } from '../provider/errors.js'
-import { fallbackNames, firstName, fullName } from './display-name.js'
-import { excessScopes, exchangeCode, expiresAt, type ModeParts, refreshGrant, tokenObject } from './grants.js'
+import {
+  excessScopes,
+  exchangeCode,
+  expiresAt,
+  fallbackNames,
+  firstName,
+  fullName,
+  type ModeParts,
+  refreshGrant,
+  tokenObject
+} from './grants.js'
 import type { Mode, Step, TokenState } from './mode.js'
+
+/** @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant) */
+export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
+  const { platform, logout } = config
+  const { clientId, pkce, backChannelLogout: keepsSid } = platform
+  const parts: ModeParts = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp', keepsSid }
+  return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
+}
+
+/** Creates the mode with one access token per session, which stays on the server. */
+export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
+  const { now } = parts
+  const scope = scopes.join(' ')
+
+  function displayName(userInfo: UserInfo): string {
+    return firstName(userInfo.name, fullName(userInfo), ...fallbackNames(userInfo))
+  }
+
+  return {
+    name: 'single',
+    loginScope: scope,
+    offersPublicToken: false,
+    async exchangeCode(grant) {
+      const { identity, claims, ...tokenSet } = await exchangeCode(parts, grant, { scopes, displayName })
+      const fields = {
+        token: tokenSet.accessToken,
+        refresh_token: tokenSet.refreshToken,
+        expires_at: expiresAt(tokenSet, now())
+      }
+      return { state: { kind: 'complete', fields, identity }, claims }
+    },
+    isSecondRequest: () => false,
+    async nextRequest(state, timeoutMs) {
+      const { claims, nextRefreshToken, ...tokenSet } = await refreshGrant(parts, state, scope, timeoutMs)
+      const fields = {
+        token: tokenSet.accessToken,
+        refresh_token: nextRefreshToken,
+        expires_at: expiresAt(tokenSet, now())
+      }
+      return { state: { kind: 'complete', fields, identity: state.identity }, claims }
+    },
+    tokens(fields, now) {
+      const only = tokenObject(fields.token, fields.expires_at, now)
+      return { internal: only, public: only }
+    },
+    displayName
+  }
+}
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 

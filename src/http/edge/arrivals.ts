@@ -1,0 +1,257 @@
+/**
+ * How requests arrive at the HTTP server: one after the other on a connection, within time limits, and counted until their
+ * handlers have ended.
+ */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
+ * enough. At least one request must be able to wait, because Node notices the end of a file late. A client that has
+ * read the whole file may then have sent its next request already.
+ */
+const MAX_WAITING = 16
+
+export type Pipelining = ReturnType<typeof inTurn>
+
+/**
+ * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
+ * handler starts only when its response is the next one on its connection. Node would start all handlers at once. If
+ * the client then disconnected, Node would not notify the responses that wait for their turn, and the files that these
+ * responses have opened would stay open.
+ *
+ * Creates the listener that runs the handlers in turn.
+ * @param handle called once for each request, in the order of the requests on each connection
+ * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
+ */
+export function inTurn(handle: RequestListener, onTooMany: () => void) {
+  const newest = new WeakMap<Socket, ServerResponse>()
+  const waiting = new WeakMap<Socket, number>()
+  const rejections = new WeakMap<ServerResponse, () => void>()
+
+  function wait(before: ServerResponse, request: IncomingMessage, response: ServerResponse) {
+    const { socket } = request
+    const count = (waiting.get(socket) ?? 0) + 1
+    if (count > MAX_WAITING) {
+      onTooMany()
+      socket.destroy()
+      return
+    }
+    waiting.set(socket, count)
+    before.once('close', () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
+      // Node has not given the socket to this response, so the connection has ended or is about to end. The request is
+      // dropped.
+      if (response.socket === null) return
+      const reject = rejections.get(response)
+      if (reject) reject()
+      else handle(request, response)
+    })
+  }
+
+  return {
+    /** The listener for the server's `request` event. It calls the handler. */
+    listener(request: IncomingMessage, response: ServerResponse) {
+      const { socket } = request
+      // Node may still parse requests from data that it read before the connection was destroyed.
+      if (socket.destroyed) return
+      const before = newest.get(socket)
+      newest.set(socket, response)
+      if (response.socket === null && before) wait(before, request, response)
+      else handle(request, response)
+    },
+    /**
+     * Calls `reject`, which sends an error response, after the responses to all earlier requests on `socket`. If the
+     * error is in the body of a request whose response has begun, destroys the connection instead.
+     */
+    rejectInTurn(socket: Socket, reject: () => void) {
+      const response = newest.get(socket)
+      if (!response || response.closed) reject()
+      else if (response.req.complete) response.once('close', reject)
+      else if (response.socket === null) rejections.set(response, reject)
+      else if (response.headersSent) socket.destroy()
+      else reject()
+    }
+  }
+}
+
+/**
+ * Counts the handlers that are running, so that shutdown can wait for them. A handler continues after its client has
+ * disconnected, because other requests may need the refresh that it has begun.
+ */
+export function countRequests(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
+  let count = 0
+  let onAllEnded = () => {}
+  const handlerEnded = () => {
+    count -= 1
+    if (count === 0) onAllEnded()
+  }
+
+  return {
+    /** Runs the handler of a request and counts it until the handler has ended. */
+    run(request: IncomingMessage, response: ServerResponse) {
+      count += 1
+      void handle(request, response).then(handlerEnded, handlerEnded)
+    },
+    /** Returns the number of handlers that are running. */
+    count: () => count,
+    /** Resolves when no handler is running. */
+    ended() {
+      return new Promise<void>(resolve => {
+        onAllEnded = resolve
+        if (count === 0) resolve()
+      })
+    }
+  }
+}
+
+export interface BodyLimits {
+  /** The credit of a client in milliseconds, at the beginning and at most. It is also the longest pause in a body. */
+  readonly requestTimeout: number
+  /** The rate at which a body that a route reads must arrive on average after the first `requestTimeout`. */
+  readonly minBodyBytesPerSecond: number
+  /** Milliseconds between two checks of the bodies. */
+  readonly connectionsCheckingInterval: number
+}
+
+interface IncomingBody {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  bytesRead: number
+  creditMs: number
+}
+
+// The bodies that this server does not read yet.
+const postponed = new WeakSet<IncomingMessage>()
+
+/**
+ * Stops the time limit for the body of a request, because this server is not ready to read the body. Returns a function
+ * that continues the time limit.
+ */
+export function postponeBody(request: IncomingMessage): () => void {
+  postponed.add(request)
+  return () => void postponed.delete(request)
+}
+
+/**
+ * Limits the time that a client may take to send a request body. Node's `requestTimeout` limits the whole request, so
+ * it would end a long upload even if data arrives steadily. Here, a client has a credit of time, and each part of the
+ * body that a route reads adds to the credit. A body must therefore arrive at a minimum average rate. A body that no
+ * route reads must arrive completely within the credit.
+ *
+ * If a body takes too long, the server emits `clientError` with the code ERR_HTTP_REQUEST_TIMEOUT,
+ * as Node does for its own time limit.
+ */
+export function limitBodyTimes(server: Server, limits: BodyLimits): void {
+  const { requestTimeout, minBodyBytesPerSecond, connectionsCheckingInterval } = limits
+  // The first check may come immediately after the beginning of a body.
+  const maxCreditMs = requestTimeout + connectionsCheckingInterval
+  // A connection carries one request body at a time, so the map needs only one entry for each connection.
+  const incoming = new Map<Socket, IncomingBody>()
+  const watched = new WeakSet<Socket>()
+
+  server.on('request', watch)
+  server.on('checkExpectation', watch)
+
+  function watch(request: IncomingMessage, response: ServerResponse) {
+    const { socket } = request
+    if (!hasBody(request)) {
+      incoming.delete(socket)
+      return
+    }
+    incoming.set(socket, { request, response, bytesRead: socket.bytesRead, creditMs: maxCreditMs })
+    if (watched.has(socket)) return
+    watched.add(socket)
+    socket.once('close', () => incoming.delete(socket))
+  }
+
+  function check() {
+    for (const [socket, body] of incoming) {
+      if (body.request.complete) incoming.delete(socket)
+      else {
+        charge(body)
+        if (body.creditMs > 0) continue
+        incoming.delete(socket)
+        end(body)
+      }
+    }
+  }
+
+  function charge(body: IncomingBody) {
+    const { request, response } = body
+    const { bytesRead } = request.socket
+    const newBytes = bytesRead - body.bytesRead
+    body.bytesRead = bytesRead
+    const isRead = request.readableDidRead && !response.writableFinished
+    if (isRead) body.creditMs += (newBytes / minBodyBytesPerSecond) * 1000
+    // The client is not responsible for a pause if the route has not read all data yet, or if the response has begun.
+    const isOurPause = isRead ? request.readableLength > 0 || response.headersSent : postponed.has(request)
+    // A check costs the time of one interval, however long ago the last check was. The client is therefore not charged
+    // for a time in which the process was suspended.
+    body.creditMs = Math.min(body.creditMs - (isOurPause ? 0 : connectionsCheckingInterval), maxCreditMs)
+  }
+
+  function end({ request: { socket }, response }: IncomingBody) {
+    // The response has been sent already. The client would mistake an error response for the response to its next
+    // request.
+    if (response.writableFinished) socket.destroy()
+    else
+      server.emit(
+        'clientError',
+        Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }),
+        socket
+      )
+  }
+
+  const checking = setInterval(check, connectionsCheckingInterval)
+  checking.unref()
+  server.once('close', () => clearInterval(checking))
+}
+
+/** True if the request has a body (RFC 9112 section 6). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** All times are milliseconds. */
+export interface ArrivalLimits {
+  readonly headersTimeout: number
+  /** 0 for no limit. */
+  readonly requestTimeout: number
+  /** The time between two checks of Node. */
+  readonly connectionsCheckingInterval: number
+}
+
+/**
+ * Keeps the time limits of Node from counting a time in which the process was stopped, for example by SIGSTOP or because its
+ * container was frozen. Node compares the age of a connection with `headersTimeout` and `requestTimeout` as soon as the process
+ * continues, and only then reads what has arrived meanwhile. Complete requests would therefore get 408.
+ *
+ * Call this before the server listens. Before each check of Node, the limits of the server are set to the time in which Node has
+ * made the checks of the limit, and one more check: the process may have been stopped since the last check. A client therefore
+ * has at least the given time, and if the process was not stopped, at most one interval more than without this function.
+ */
+export function ignoreStops(server: Server, limits: ArrivalLimits): void {
+  const { headersTimeout, requestTimeout, connectionsCheckingInterval } = limits
+  const checksIn = (ms: number) => Math.ceil(ms / connectionsCheckingInterval) + 1
+  const kept = checksIn(Math.max(headersTimeout, requestTimeout))
+  const checkedAt: number[] = []
+  const sinceCheck = (count: number, now: number) => Math.ceil(now - (checkedAt.at(-count) ?? checkedAt[0] ?? now))
+
+  function setLimits() {
+    const now = performance.now()
+    server.headersTimeout = Math.max(headersTimeout, sinceCheck(checksIn(headersTimeout), now))
+    if (requestTimeout > 0) server.requestTimeout = Math.max(requestTimeout, sinceCheck(checksIn(requestTimeout), now))
+    checkedAt.push(now)
+    if (checkedAt.length > kept) checkedAt.shift()
+  }
+
+  // Node starts its own timer in a later listener of the same event. Timers of the same length run in the order in which they
+  // were started, so this one runs first.
+  server.prependListener('listening', () => {
+    checkedAt.push(performance.now())
+    const timer = setInterval(setLimits, connectionsCheckingInterval)
+    timer.unref()
+    server.once('close', () => clearInterval(timer))
+  })
+}

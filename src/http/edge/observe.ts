@@ -1,0 +1,144 @@
+/** Observes the end of each request: the access log, the metrics, the spans of tracing, and responses that break off. */
+import type { ReadStream } from 'node:fs'
+import type { Context, Middleware } from 'koa'
+import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/routes.js'
+import type { Metrics } from '../../metrics/metrics.js'
+import type { Span, Tracing } from '../../telemetry/tracing.js'
+import { type RequestLog, requestId } from './request.js'
+
+// Matches an IP address, with or without a port or a zone. The address may come from a header that the client wrote. If
+// that header has another form, the address of the connection is logged instead.
+const ADDRESS = /^[\w.:%[\]-]{1,64}$/
+
+/**
+ * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
+ * logged, because it contains codes and states. Probes ask for the health routes every few seconds, so a request for them
+ * is logged only if it fails.
+ * @example app.use(accessLog(createRequestLog(log)))
+ */
+export function accessLog(requestLog: RequestLog): Middleware {
+  return function accessLog(ctx, next) {
+    const started = performance.now()
+    // Read these values now, because Node does not know the address of the client after the connection has closed.
+    const { method, path, ip } = ctx
+    const peer = ctx.req.socket.remoteAddress
+    ctx.set('X-Request-Id', requestId(ctx))
+    ctx.res.once('close', () => {
+      const isAnswered = wasSent(ctx)
+      if (isHealthPath(path) && isAnswered && ctx.res.statusCode < 400) return
+      const fields = {
+        event: 'request',
+        method,
+        path,
+        // If no headers were sent, the client got no status. The status in `ctx` would then be Koa's initial 404.
+        ...(ctx.headerSent && { status: ctx.res.statusCode }),
+        aborted: !isAnswered,
+        // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
+        // headers.
+        ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
+        ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
+        duration_ms: Math.round(performance.now() - started),
+        client: ADDRESS.test(ip) ? ip : peer
+      }
+      requestLog(ctx).info(fields, 'request')
+    })
+    return next()
+  }
+}
+
+const NAMES = new Map<string, string>([
+  ...Object.entries(AUTH_ROUTES).map(([name, path]) => [path, name] as const),
+  ...Object.values(HEALTH_ROUTES).map(path => [path, 'health'] as const)
+])
+
+/**
+ * Counts and times every request by route and status.
+ * @example app.use(measure(metrics))
+ */
+export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
+  return function measure(ctx, next) {
+    const started = performance.now()
+    ctx.res.once('close', () => {
+      // Proxies use the status 499 for a client that disconnected before the response was sent.
+      const status = wasSent(ctx) ? ctx.res.statusCode : 499
+      metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
+    })
+    return next()
+  }
+}
+
+export function isHealthPath(path: string): boolean {
+  return NAMES.get(path) === 'health'
+}
+
+/** Returns one of a few names. If paths were labels, clients could create any number of time series. */
+export function routeOf({ path, status, state }: Context): string {
+  if (state.proxyRule !== undefined) return 'proxy'
+  const name = NAMES.get(path)
+  if (name !== undefined) return name
+  return status < 400 && !isAuthPath(path) ? 'static' : 'other'
+}
+
+// RFC 9110 section 9.3 and RFC 5789. A client can invent any number of other methods.
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
+
+/**
+ * Starts a span for every request except health probes, and continues the trace of the client. The query is not recorded,
+ * because it contains codes and states.
+ */
+export function trace(tracing: Tracing): Middleware {
+  return function trace(ctx, next) {
+    const { path } = ctx
+    if (isHealthPath(path)) return next()
+    const method = METHODS.has(ctx.method) ? ctx.method : '_OTHER'
+    const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': ctx.protocol }
+    const span = tracing.start(method, 'server', attributes, ctx.req.headers)
+    ctx.state.traceId = span.traceId
+    ctx.res.once('close', () => {
+      const route = routeOf(ctx)
+      span.rename(`${method} ${route}`)
+      span.set({ 'platform_auth.route': route, 'platform_auth.proxy_rule': ctx.state.proxyRule })
+      endSpanWithStatus(span, ctx.headerSent ? ctx.res.statusCode : undefined, wasSent(ctx))
+    })
+    return tracing.within(span, next)
+  }
+}
+
+/**
+ * Ends the span of a request to this server.
+ * @param status undefined if the client got no status
+ */
+export function endSpanWithStatus(span: Span, status: number | undefined, wasSent: boolean): void {
+  span.set({ 'http.response.status_code': status })
+  if (!wasSent) span.end('aborted')
+  else span.end(status !== undefined && status >= 500 ? String(status) : undefined)
+}
+
+/**
+ * True if the whole response was sent, as far as Node can tell. Node reports the end of a file a moment late, and a
+ * client that counted the bytes may have disconnected by then. So a file that was read to its end counts as sent.
+ */
+export function wasSent({ res, body, length }: Context): boolean {
+  const { bytesRead } = (body ?? {}) as Partial<ReadStream>
+  return res.writableFinished || (bytesRead !== undefined && bytesRead === length)
+}
+
+// Error codes for a client that disconnected during a response.
+const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
+
+/**
+ * Creates the listener for Koa's `error` event. It logs a response that fails while it is being sent, because the
+ * middleware `errors` has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
+ * loading a page.
+ */
+export function brokenResponses(requestLog: RequestLog) {
+  // Koa reports one failure twice, once for the body and once for the connection.
+  const logged = new WeakSet<Context>()
+
+  return function brokenResponse(error: NodeJS.ErrnoException, ctx: Context): void {
+    if (logged.has(ctx)) return
+    logged.add(ctx)
+    const level = CLIENT_DISCONNECTED.has(error.code ?? '') ? 'debug' : 'error'
+    requestLog(ctx)[level]({ event: 'answer_broken', err: error }, 'sending the response failed')
+  }
+}
