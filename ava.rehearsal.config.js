@@ -2,6 +2,6 @@
 // behind nginx, and the rotation of secrets.
 export default {
   workerThreads: false,
-  files: ['dist-test/rehearsal/**/*.test.js'],
+  files: ['dist-test/real/rehearsal/**/*.test.js'],
   timeout: '5m'
 }

@@ -22,7 +22,7 @@ export interface CommandLineOption {
 }
 
 /** A flag that is not a setting. */
-export interface OwnOption extends CommandLineOption {
+interface OwnOption extends CommandLineOption {
   /** The names of the commands whose help lists the flag. */
   readonly commands: readonly string[]
 }

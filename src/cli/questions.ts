@@ -4,7 +4,7 @@ import type { Checked } from '../config/check-value.js'
 import { RunError } from './errors.js'
 import type { Terminal } from './terminal.js'
 
-export interface Question {
+interface Question {
   readonly text: string
   /** Replaces an empty answer. */
   readonly defaultAnswer: string

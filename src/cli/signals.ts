@@ -66,7 +66,7 @@ export function reloadSecretsOnHangup(
  * `parent_ended`: the server was started by npm or npx, which has ended without passing on a signal.
  * `terminal_closed`: the terminal in which the server was started has been closed.
  */
-export type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
+type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
 
 // For one Ctrl-C, a program that npm started gets two SIGINT signals: one from the terminal and one from npm. A second
 // SIGINT within this time is therefore ignored.

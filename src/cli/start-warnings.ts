@@ -4,7 +4,7 @@ import { callback } from './check/callback-and-port.js'
 import type { Finding } from './check/report.js'
 import { wwwroot } from './check/settings.js'
 
-export interface StartWarning {
+interface StartWarning {
   /** The setting, or a file or variable whose name resembles a setting. */
   readonly setting: string
   readonly origin: string

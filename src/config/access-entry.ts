@@ -39,7 +39,7 @@ function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
 
-export interface AddressEntry extends EmailAddress {
+interface AddressEntry extends EmailAddress {
   /** The entry as it was written. */
   readonly text: string
 }

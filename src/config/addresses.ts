@@ -102,7 +102,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /** The parts of a request that tell where it comes from, as in Node's IncomingMessage. */
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly socket: { readonly remoteAddress?: string | undefined }
   readonly headers: { readonly host?: string | undefined }
 }

@@ -25,7 +25,7 @@ export interface SigningKey {
 }
 
 /** The settings from which `signingKeyOf` takes the key. */
-export interface KeySettings {
+interface KeySettings {
   readonly clientKey: ClientKey | undefined
   readonly clientKeyId: string | undefined
   readonly clientKeyAlgorithm: KeyAlgorithm | undefined

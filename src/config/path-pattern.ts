@@ -8,7 +8,7 @@ export interface PathPattern {
 }
 
 /** The parts of a path that the wildcards of a pattern matched. */
-export interface Captured {
+interface Captured {
   readonly segments: readonly string[]
   /** An empty text, or a text that begins with a slash. */
   readonly rest: string

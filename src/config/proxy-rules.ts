@@ -22,9 +22,9 @@ export interface ProxyRule {
   readonly timeoutSeconds: number | undefined
 }
 
-export type TokenName = 'internal' | 'public'
+type TokenName = 'internal' | 'public'
 
-export interface ParsedRules {
+interface ParsedRules {
   readonly rules: readonly ProxyRule[]
   /** One sentence for each problem, with the rule and the allowed values. */
   readonly problems: readonly string[]

@@ -21,7 +21,7 @@ import { closeServer, listen } from '../support/listener.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
 import type { Span, Tracing } from '../telemetry/tracing.js'
 
-export interface ForwardAuthParts {
+interface ForwardAuthParts {
   readonly refreshes: Pick<Refreshes, 'current'>
   readonly mode: Pick<Mode, 'tokens'>
   readonly store: Pick<SessionStore, 'now'>

@@ -7,7 +7,7 @@ import type { Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { LoginTransactions } from './transaction.js'
 
-export interface BeginLoginParts {
+interface BeginLoginParts {
   readonly mode: Pick<Mode, 'loginScope'>
   readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
   readonly transactions: Pick<LoginTransactions, 'begin'>
@@ -43,7 +43,7 @@ export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
  * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
  * - `loop`: a login of this browser has just succeeded, but the browser did not send back its session cookie
  */
-export type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
+type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
 
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>

@@ -21,7 +21,7 @@ import type { UserSessions } from '../store/user-sessions.js'
 import { wait, withinOrUndefined } from '../support/clock.js'
 import type { LoginTransaction } from './transaction.js'
 
-export interface CodeExchangeParts extends LeaseParts {
+interface CodeExchangeParts extends LeaseParts {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   /** The time after which a request stops waiting for the identity provider. */

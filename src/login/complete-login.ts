@@ -14,7 +14,7 @@ import type { SessionStore } from '../store/store.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
-export interface CompleteLoginParts {
+interface CompleteLoginParts {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
@@ -58,7 +58,7 @@ export interface CallbackRequest {
  * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
  * - `failed`: the identity provider, the store or this server failed
  */
-export type CallbackResult =
+type CallbackResult =
   | {
       readonly kind: 'signedIn'
       readonly session: SessionRecord

@@ -13,7 +13,7 @@ import { within } from '../support/clock.js'
 import type { Background } from '../support/shutdown.js'
 import type { Profiles } from './profiles.js'
 
-export interface LogOutParts {
+interface LogOutParts {
   /** The setting `logout`. */
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
@@ -40,7 +40,7 @@ export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<s
  */
 export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Log) => Promise<number>
 
-export interface LogOuts {
+interface LogOuts {
   readonly logOut: LogOut
   /**
    * Like `logOut`, but ends all sessions of the user. The cookie of a session that is over ends no other session.

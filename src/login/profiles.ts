@@ -8,7 +8,7 @@ import type { IdentityProvider } from '../provider/client.js'
 import type { SessionRecord } from '../session/record.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 
-export interface ProfileParts {
+interface ProfileParts {
   readonly mode: Pick<Mode, 'displayName'>
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
   /** Milliseconds since the epoch. */

@@ -24,7 +24,7 @@ export interface LoginTransaction {
   readonly expiresAt: number
 }
 
-export interface StartedLogin {
+interface StartedLogin {
   readonly state: string
   readonly codeChallenge: string
   readonly nonce: string
@@ -36,7 +36,7 @@ export interface StartedLogin {
  * - `expired`: this deployment created the `state`, but more than 10 minutes ago
  * - `unbound`: the `state` has not expired, but the browser did not send the login cookie of this login
  */
-export type OpenedState =
+type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
   | { readonly kind: 'expired'; readonly returnTo: string }
   | { readonly kind: 'unbound'; readonly returnTo: string; readonly startedAt: string | undefined }

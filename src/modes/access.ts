@@ -28,10 +28,10 @@ export interface Denial {
 }
 
 /** Undefined means that the account may sign in. */
-export type AccessDecision = Denial | undefined
+type AccessDecision = Denial | undefined
 
 /** @param sources the claims of the ID token, the user info, or both */
-export type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
+type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
 
 /**
  * @param entries the entries of the setting `access.allow`. An entry for a domain does not include its sub-domains.

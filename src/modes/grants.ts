@@ -23,7 +23,7 @@ export interface LoginRequest {
   readonly displayName: (claims: UserInfo) => string
 }
 
-export interface FirstTokenSet extends TokenSet {
+interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
   /** Undefined if `openid` was not requested. */
   readonly identity: Identity | undefined
@@ -31,7 +31,7 @@ export interface FirstTokenSet extends TokenSet {
   readonly claims: IdTokenClaims | undefined
 }
 
-export interface RefreshedTokenSet extends TokenSet {
+interface RefreshedTokenSet extends TokenSet {
   readonly nextRefreshToken: string
   readonly claims: CheckedClaims | undefined
 }

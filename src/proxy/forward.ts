@@ -18,9 +18,9 @@ import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
-export type ForwardRoute = Extract<Route, { kind: 'forward' }>
+type ForwardRoute = Extract<Route, { kind: 'forward' }>
 
-export interface ForwardParts {
+interface ForwardParts {
   readonly findRoute: FindRoute
   readonly basePath: string
   readonly upstreams: Upstreams

@@ -19,7 +19,7 @@ import { TURN_LIMITS } from './turns.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
 
-export interface ProxyParts {
+interface ProxyParts {
   readonly config: Config['proxy']
   readonly site: Pick<Site, 'origin' | 'basePath'>
   readonly store: Pick<SessionStore, 'isLoggedOut'>

@@ -1,7 +1,7 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 
 /** A request with a body that has not been read yet. Node's IncomingMessage is such a request. */
-export interface BodySource extends Readable {
+interface BodySource extends Readable {
   /** True if the whole body has arrived from the client. */
   readonly complete: boolean
 }

@@ -14,7 +14,7 @@ const ALWAYS_SENT = [
  * Returns the selected headers. Names and values alternate, and the names are in lower case.
  * @param rawHeaders Node's `rawHeaders`, in which names and values alternate
  */
-export type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
+type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
 
 /** @param additional the names of more headers to send, from the setting `proxy.requestHeaders` */
 export function createRequestHeaders(additional: readonly string[]): SelectRequestHeaders {

@@ -15,13 +15,13 @@ const FORWARDED = [
 ]
 const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly statusCode: number
   /** The headers as the upstream sent them. Names and values alternate. */
   readonly rawHeaders: readonly Buffer[]
 }
 
-export interface ResponseContext {
+interface ResponseContext {
   /** Returns the value of the Location header for the browser, or undefined if the response must have none. */
   readonly mapLocation: (location: string) => string | undefined
   /** True if this server adds a cookie to the response. */
@@ -29,7 +29,7 @@ export interface ResponseContext {
 }
 
 /** The values of each header. Each value is sent as a separate header line. */
-export type ResponseHeaders = ReadonlyMap<string, readonly string[]>
+type ResponseHeaders = ReadonlyMap<string, readonly string[]>
 
 /** @param additional the names of more headers to forward, from the setting `proxy.answerHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
@@ -114,10 +114,10 @@ function withCookie(values: readonly string[] = []): string {
 }
 
 /** Converts the Location header of an upstream for the browser. Returns undefined if it is no http or https address. */
-export type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
+type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
 /** A request to an upstream. `target` is its path and query. */
-export interface RequestedTarget {
+interface RequestedTarget {
   readonly rule: ProxyRule
   readonly target: string
 }

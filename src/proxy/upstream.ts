@@ -22,7 +22,7 @@ export interface UpstreamRequest {
   readonly silenceMs: number
 }
 
-export interface UpstreamBody {
+interface UpstreamBody {
   readonly stream: Readable
   /** The Content-Length. If undefined, the body is sent with Transfer-Encoding: chunked. */
   readonly length: number | undefined
@@ -34,7 +34,7 @@ export interface UpstreamBody {
 }
 
 /** The functions that receive the response. None of them is called after `ended` or `failed`. */
-export interface Receiver {
+interface Receiver {
   /** Receives the status and the headers. */
   answered(statusCode: number, rawHeaders: readonly Buffer[]): void
   /** Receives a part of the body. If it returns false, the response is paused until `resume` is called. */

@@ -12,7 +12,7 @@ import { createRefresh, problemOf, type Refreshed, type RefreshParts, type Refre
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
 
-export interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
+interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
   readonly marginSeconds: number
   readonly spreadSeconds: number
   /** The time after which a request stops waiting for the identity provider. */

@@ -7,7 +7,7 @@ import type { Acquisition, GrantedLease, SessionStore } from '../store/store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 
 /** The longest time that a request waits for a lease, in milliseconds. */
-export const PATIENCE_MS = 5000
+const PATIENCE_MS = 5000
 /** A token request ends this long after its lease was asked for, in milliseconds. The lease is longer. */
 export const REQUEST_MS = 60_000
 const MIN_DELAY_MS = 50
@@ -21,7 +21,7 @@ export interface LeaseParts {
   readonly clock: Clock
 }
 
-export interface LeaseRequest {
+interface LeaseRequest {
   readonly session: SessionKey
   /** The revision that the caller has, 0 for a login. If this process has learned of a newer one, the answer is `newer`. */
   readonly rev?: number | undefined
@@ -42,7 +42,7 @@ export interface LeaseRequest {
  * - `paused`: nothing was sent. `isApplication` is true if the provider asked all processes for a pause.
  * - `busy`: the lease was not granted in time
  */
-export type LeaseAnswer =
+type LeaseAnswer =
   | Extract<Acquisition, { readonly kind: 'newer' | 'over' }>
   | { readonly kind: 'granted'; readonly lease: GrantedLease; readonly leave: () => void }
   | { readonly kind: 'paused'; readonly ms: number; readonly isApplication: boolean }

@@ -35,7 +35,7 @@ export interface RefreshResult {
   readonly expiresAt?: number | undefined
 }
 
-export interface RefreshReportParts {
+interface RefreshReportParts {
   readonly mode: string
   readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
   /** Milliseconds since the epoch. */

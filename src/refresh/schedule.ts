@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
-export interface RefreshScheduleParts {
+interface RefreshScheduleParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly marginSeconds: number

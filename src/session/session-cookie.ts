@@ -24,7 +24,7 @@ import {
   splitIntoChunks
 } from './request-cookies.js'
 
-export interface SessionCookieParts {
+interface SessionCookieParts {
   readonly sealer: Sealer
   /** The full cookie name, including the prefix. */
   readonly name: string

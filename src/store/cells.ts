@@ -11,7 +11,7 @@
  * - `conflict`: other processes changed this cell again and again
  * - `full`: the memory for sessions is full
  */
-export type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
+type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
 
 const MESSAGES: Readonly<Record<StoreProblem, string>> = {
   redis: 'Redis cannot be used now',
@@ -77,14 +77,14 @@ export interface Cells<Content, Key = string> {
   swap(key: Key, expected: Snapshot<Content>, next: Content, options: SwapOptions): Promise<Swapped<Content>>
 }
 
-export interface SwapOptions {
+interface SwapOptions {
   /** The time that the rule used, from `Cells.now`. */
   readonly now: number
   readonly message: Message | undefined
   readonly mayFail: boolean
 }
 
-export interface Swapped<Content> {
+interface Swapped<Content> {
   readonly isDone: boolean
   readonly snapshot: Snapshot<Content>
 }
@@ -95,7 +95,7 @@ export type Rule<Content, Result> = (
   now: number
 ) => { readonly result: Result; readonly cell?: Content; readonly message?: Message | undefined }
 
-export interface ApplyOptions<Content> {
+interface ApplyOptions<Content> {
   /** The cell as this process has seen it last. Without it, the cell is read. */
   readonly last?: Snapshot<Content> | undefined
   readonly isWhole?: boolean

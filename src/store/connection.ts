@@ -18,7 +18,7 @@ import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.j
 type State = 'connecting' | 'up' | 'down' | 'closed'
 
 /** `connected`: Redis may have lost its last writes. `message`: another process has published this text. */
-export type ConnectionEvent = { readonly kind: 'connected' } | { readonly kind: 'message'; readonly text: string }
+type ConnectionEvent = { readonly kind: 'connected' } | { readonly kind: 'message'; readonly text: string }
 
 export interface Connection {
   /**
@@ -35,7 +35,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   readonly channel: string
   /** Finds out if Redis accepts writes. */
@@ -54,7 +54,7 @@ export interface ConnectionTiming {
   readonly startMs: number
 }
 
-export const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
+const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
 
 const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500

@@ -3,7 +3,7 @@ import { createExpiringMap } from '../support/expiring-map.js'
 import { type Cells, type Snapshot, StoreUnavailableError } from './cells.js'
 import type { Cell } from './rules.js'
 
-export interface MemoryCellsParts<Content> {
+interface MemoryCellsParts<Content> {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly lifetimeMs: (content: Content) => number

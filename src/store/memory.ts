@@ -42,8 +42,6 @@ const RECENT_MS = 60_000
 // The cell of a login is read and written several times within a minute.
 const LOGIN_MS = 60_000
 
-export type ProcessMemory = ReturnType<typeof createProcessMemory>
-
 // What a record and its entries in the maps need beside its fields, measured with Node 20.
 const RECORD_OVERHEAD_BYTES = 1500
 

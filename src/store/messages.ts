@@ -5,7 +5,7 @@
 import type { Keyring } from '../session/keyring.js'
 import type { Message } from './cells.js'
 
-export interface MessageSealParts {
+interface MessageSealParts {
   /** Its newest secret seals messages. All its secrets open messages, so that a secret can be replaced. */
   readonly keyring: Pick<Keyring, 'sealer'>
   /** The channel of the messages. A message of another channel, for example of another deployment, is not accepted. */

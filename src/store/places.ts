@@ -28,9 +28,9 @@ interface PlaceSocket {
 const RETRY_MS = 1000
 const WARN_AFTER_MS = 60_000
 
-export type PlaceCells = Cells<number>
+type PlaceCells = Cells<number>
 
-export interface PlacesParts {
+interface PlacesParts {
   readonly cells: PlaceCells
   /** The random name of this process. */
   readonly owner: string

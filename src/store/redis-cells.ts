@@ -111,9 +111,9 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
   }
 }
 
-export type SwapScript = ReturnType<typeof createSwapScript>
+type SwapScript = ReturnType<typeof createSwapScript>
 
-export interface RedisCellsParts {
+interface RedisCellsParts {
   readonly send: SendCommand
   readonly script: SwapScript
   /** The beginning of all keys of this deployment. */

@@ -204,7 +204,7 @@ function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
 
 function ignore(): void {}
 
-export interface RedisTls {
+interface RedisTls {
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined

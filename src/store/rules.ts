@@ -106,7 +106,7 @@ export function find<Record>(
   return entry.hasRecord ? { kind: 'newer', rev: entry.rev, record } : { kind: 'lost' }
 }
 
-export interface AcquireRequest<Record> extends Known<Record> {
+interface AcquireRequest<Record> extends Known<Record> {
   readonly me: Owner
   /** The owner of a lease that has died. */
   readonly dead?: string | undefined
@@ -145,7 +145,7 @@ export function acquire<Record>(
   return { cell: { ...cell, entry: granted }, result: { kind: 'granted', suspectMs } }
 }
 
-export interface CommitRequest<Record> {
+interface CommitRequest<Record> {
   /** The revision whose refresh token was sent, or that a program has changed. */
   readonly rev: number
   readonly owner: string
@@ -187,7 +187,7 @@ export function commit<Record>(
   }
 }
 
-export interface RestoreRequest<Record> extends Known<Record> {
+interface RestoreRequest<Record> extends Known<Record> {
   readonly me: Owner
   /** The request of this process that is in progress: the revision that it sent, and how long ago. */
   readonly sent?: { readonly rev: number; readonly ms: number } | undefined

@@ -31,7 +31,7 @@ export type Acquisition =
 
 export type Commit = Committed<SessionRecord>
 
-export interface SessionStoreParts {
+interface SessionStoreParts {
   readonly cells: Cells<Cell<SessionRecord>, SessionKey>
   readonly clock: Clock
   /** Returns the name of this process in a lease. */

@@ -40,7 +40,7 @@ export interface LoggedOut {
   readonly records: readonly SessionRecord[]
 }
 
-export interface UserSessionsParts {
+interface UserSessionsParts {
   readonly lists: Cells<UserList>
   readonly usedTokens: Cells<true>
   readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'find'>

@@ -45,7 +45,7 @@ type Kind =
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
-  // Settings of an identity provider. test/providers/ starts the providers with the same settings.
+  // Settings of an identity provider. test/real/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
   // The .env of the Compose sample, and values of the Helm chart. test/docs/ten-steps.test.ts tests them.
   if (language === 'ini' || (language === 'yaml' && text.trimStart().startsWith('image:'))) return 'steps'
@@ -82,7 +82,7 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 )
 const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
-// These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ test the files that they
+// These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/real/rehearsal/ test the files that they
 // use. test/docs/ten-steps.test.ts runs the commands that create secrets.
 const elsewhere =
   /^(docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /

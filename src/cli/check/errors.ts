@@ -11,7 +11,7 @@ export interface Place {
   readonly timeoutSeconds: number
 }
 
-export interface Explanation {
+interface Explanation {
   readonly message: string
   readonly next: string
 }

@@ -166,7 +166,7 @@ async function idpLogout(provider: Provider): Promise<Finding> {
   }
 }
 
-export interface Destination {
+interface Destination {
   /** The status of the first response. */
   readonly firstStatus: number
   /** The status of the last response. It can be a redirect, because a redirect to another origin is not followed. */

@@ -48,7 +48,7 @@ export const clusterCommands: readonly Command[] = [
 export const optionalCommands: readonly Command[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
 
 /** What Redis refuses to the user of `redisUrl`, as rights of an ACL, such as `+hset`, `~platform-auth:*` and `&platform-auth:*`. */
-export interface RefusedRights {
+interface RefusedRights {
   readonly needed: readonly string[]
   readonly optional: readonly string[]
 }

@@ -105,7 +105,7 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
   }
 }
 
-export interface BodyLimits {
+interface BodyLimits {
   /** The credit of a client in milliseconds, at the beginning and at most. It is also the longest pause in a body. */
   readonly requestTimeout: number
   /** The rate at which a body that a route reads must arrive on average after the first `requestTimeout`. */
@@ -214,7 +214,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** All times are milliseconds. */
-export interface ArrivalLimits {
+interface ArrivalLimits {
   readonly headersTimeout: number
   /** 0 for no limit. */
   readonly requestTimeout: number

@@ -13,7 +13,7 @@ interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   /**
    * Time limit in milliseconds for a client that stops reading its response. The connection is closed after one to two
    * times this limit, because Node checks for progress only once in this time.

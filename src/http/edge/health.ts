@@ -2,7 +2,7 @@ import type { Middleware } from 'koa'
 import { HEALTH_ROUTES } from '../../config/routes.js'
 import type { StoreStatus } from '../../store/index.js'
 
-export interface HealthParts {
+interface HealthParts {
   readonly isDraining: () => boolean
   readonly storeStatus: () => StoreStatus
 }

@@ -67,12 +67,12 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-export function isHealthPath(path: string): boolean {
+function isHealthPath(path: string): boolean {
   return NAMES.get(path) === 'health'
 }
 
 /** Returns one of a few names. If paths were labels, clients could create any number of time series. */
-export function routeOf({ path, status, state }: Context): string {
+function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
   const name = NAMES.get(path)
   if (name !== undefined) return name
@@ -118,7 +118,7 @@ export function endSpanWithStatus(span: Span, status: number | undefined, wasSen
  * True if the whole response was sent, as far as Node can tell. Node reports the end of a file a moment late, and a
  * client that counted the bytes may have disconnected by then. So a file that was read to its end counts as sent.
  */
-export function wasSent({ res, body, length }: Context): boolean {
+function wasSent({ res, body, length }: Context): boolean {
   const { bytesRead } = (body ?? {}) as Partial<ReadStream>
   return res.writableFinished || (bytesRead !== undefined && bytesRead === length)
 }

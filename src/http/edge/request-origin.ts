@@ -19,7 +19,7 @@ export interface BrowserRequest {
   readonly headers: IncomingHttpHeaders
 }
 
-export interface OriginOptions {
+interface OriginOptions {
   /** The origin of the callback URL, which is the origin of this site's pages. */
   readonly publicOrigin: string
   /** The name of a header that every request to the proxy must have, if one is configured. */

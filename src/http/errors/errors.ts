@@ -15,7 +15,7 @@ import type { Site } from '../routes/site.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
 
-export interface ErrorParts {
+interface ErrorParts {
   readonly site: Site
   readonly pages: SitePages
   readonly requestLog: RequestLog

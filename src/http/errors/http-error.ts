@@ -1,7 +1,7 @@
 /** The errors that become responses. The middleware `errors` (errors.ts) sends the responses. */
 import type { LoginLoopDiagnosis } from '../../pages/index.js'
 
-export interface HttpErrorOptions {
+interface HttpErrorOptions {
   readonly status: number
   /** A registered OAuth error code if one is suitable, otherwise a code of this server. */
   readonly error: string
@@ -31,7 +31,7 @@ export class HttpError extends Error {
   }
 }
 
-export interface BusyErrorOptions {
+interface BusyErrorOptions {
   readonly description: string
   readonly retryAfterSeconds: number
   /** 503 unless given. */

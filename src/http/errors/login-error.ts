@@ -10,7 +10,7 @@ import type { CookieNames } from '../routes/session.js'
 import type { Site } from '../routes/site.js'
 import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
 
-export type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' | 'failed' }>
+type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' | 'failed' }>
 
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {
@@ -85,7 +85,7 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
   return new URL(here).hostname === new URL(there).hostname ? undefined : host
 }
 
-export interface LoginHost {
+interface LoginHost {
   /** True if the login began on a host other than the callback's host. */
   readonly isOtherHost: boolean
   /** The host on which the login began, if the page may show it. */
@@ -100,7 +100,7 @@ export function sessionCookieMissing({ isOtherHost, startedAt }: LoginHost): Htt
 }
 
 /** The error for a callback without the login cookie. */
-export function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefined): HttpError {
+function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefined): HttpError {
   const reasons: readonly LoginLoopReason[] = secure
     ? ['secure_cookie_on_http', 'other_host', 'cookies_blocked']
     : ['other_host', 'cookies_blocked']
@@ -133,7 +133,7 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
  * @param retryPath the address that the error page opens after the waiting time; undefined if the page should repeat the
  *   failed request
  */
-export function providerBusy(cause: ProviderError, retryPath?: string): BusyError {
+function providerBusy(cause: ProviderError, retryPath?: string): BusyError {
   const description =
     cause.problem === 'busy' ? 'Too many requests wait for the identity provider.' : 'The identity provider is busy.'
   return new BusyError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })

@@ -7,7 +7,7 @@ import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { tokensOf } from './require-tokens.js'
 import type { Site } from './site.js'
 
-export interface AuthRoutesParts {
+interface AuthRoutesParts {
   readonly site: Pick<Site, 'origin'>
   readonly session: Middleware
   readonly requireTokens: Middleware

@@ -9,7 +9,7 @@ import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
 import { currentSession, type LoginCookie, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
 import type { Site } from './site.js'
 
-export interface CallbackParts {
+interface CallbackParts {
   readonly completeLogin: CompleteLogin
   readonly site: Site
   readonly metrics: Pick<Metrics, 'callbackEnded'>
@@ -90,7 +90,7 @@ const REGISTERED_ERRORS = new Set([
  * Parses the parameters of the callback. Ignores parameters that the protocol does not define. Throws HttpError 400 if
  * the response is malformed.
  */
-export function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
+function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
   const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)
   if (repeated) throw invalidRequest(`The parameter ${repeated} must not be repeated.`)
   const state = parameter(query, 'state')

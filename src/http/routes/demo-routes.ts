@@ -17,7 +17,7 @@ export interface DemoProvider {
   }
 }
 
-export interface DemoRoutesParts {
+interface DemoRoutesParts {
   readonly demo: DemoProvider
   readonly publicOrigin: string
   /** The middleware that opens the session of a request. */

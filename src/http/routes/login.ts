@@ -10,7 +10,7 @@ import { redirect, rememberReturnTo, requestedReturnTo } from './return-path.js'
 import { readLoginCookie, writeLoginCookie } from './session.js'
 import type { Site } from './site.js'
 
-export interface LoginParts {
+interface LoginParts {
   readonly beginLogin: BeginLogin
   readonly site: Site
   readonly metrics: Pick<Metrics, 'loginStarted'>

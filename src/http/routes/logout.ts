@@ -7,7 +7,7 @@ import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
 import { clearLoginCookie, currentSession, removeSession } from './session.js'
 import type { Site } from './site.js'
 
-export interface LogoutParts {
+interface LogoutParts {
   readonly logOut: LogOut
   /** Undefined unless `platform.backChannelLogout` is on. */
   readonly logOutEverywhere: LogOut | undefined

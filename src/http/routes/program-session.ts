@@ -14,7 +14,7 @@ import type { RequestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
 
-export interface ProgramSessionParts {
+interface ProgramSessionParts {
   readonly config: Pick<Config, 'session'>
   readonly site: Pick<Site, 'cookies'>
   readonly refreshes: Pick<Refreshes, 'newest' | 'change'>

@@ -30,7 +30,7 @@ export interface TokensState {
   tokens: Tokens
 }
 
-export interface RequireTokensParts {
+interface RequireTokensParts {
   readonly refreshes: Pick<Refreshes, 'current'>
   readonly mode: Pick<Mode, 'tokens'>
   readonly store: Pick<SessionStore, 'isLoggedOut' | 'isSaved' | 'now'>

@@ -9,7 +9,7 @@ import { type CookieSession, hasTokens, type SessionRecord } from '../../session
 import { readCookie } from '../../session/request-cookies.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
 
-export interface SessionParts {
+interface SessionParts {
   readonly sessionCookie: SessionCookie
   readonly site: { readonly cookies: CookieNames }
   readonly metrics: Pick<Metrics, 'sessionWritten'>
@@ -126,7 +126,7 @@ export function setCookie(ctx: Context, name: string, value: string, maxAgeSecon
   ctx.set('Cache-Control', 'no-store')
 }
 
-export function clearCookie(ctx: Context, name: string, secure: boolean): void {
+function clearCookie(ctx: Context, name: string, secure: boolean): void {
   setCookie(ctx, name, '', 0, secure)
 }
 

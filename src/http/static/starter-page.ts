@@ -5,7 +5,7 @@ import type { Middleware } from 'koa'
 import { isLocalRequest, isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 
-export interface StarterPageParts {
+interface StarterPageParts {
   readonly config: Pick<Config, 'mode' | 'wwwroot' | 'platform'>
   readonly isDemo: boolean
 }

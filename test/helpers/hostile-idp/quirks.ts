@@ -1,4 +1,4 @@
-// Differences between existing providers and the strict one, as observed in test/providers.
+// Differences between existing providers and the strict one, as observed in test/real/providers.
 
 export interface Quirks {
   /** Dex: the error code for a refresh token that is no longer valid. The default is invalid_grant. */

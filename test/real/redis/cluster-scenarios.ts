@@ -1,7 +1,7 @@
 // What happens to a Redis Cluster.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Report } from '../../chaos/report.js'
 import type { RedisServer } from '../../helpers/redis-server.js'
+import type { Report } from '../chaos/report.js'
 import { type ClusterRedis, startClusterRedis } from './cluster.js'
 import { type Load, underLoad, type Variant } from './under-load.js'
 

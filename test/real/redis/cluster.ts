@@ -1,8 +1,9 @@
 // A cluster of three masters, each with a replica.
-import type { Scope } from '../../chaos/scope.js'
+
 import { eventually } from '../../helpers/eventually.js'
 import { freePort } from '../../helpers/ports.js'
 import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import type { Scope } from '../chaos/scope.js'
 
 export interface ClusterRedis {
   readonly url: string

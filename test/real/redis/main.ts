@@ -1,9 +1,9 @@
 // Runs the real program with a real Redis that changes its master or moves its data: with sentinels, with two masters, and
 // as a cluster. It prints the results and a table, and exits with code 1 if a check failed.
 import { parseArgs } from 'node:util'
-import { chosen, numbers } from '../../chaos/options.js'
-import { type Play, playAll } from '../../chaos/play-all.js'
-import type { Report } from '../../chaos/report.js'
+import { chosen, numbers } from '../chaos/options.js'
+import { type Play, playAll } from '../chaos/play-all.js'
+import type { Report } from '../chaos/report.js'
 import { clusterFailover, halfMovedSlots, killedMaster, resharding } from './cluster-scenarios.js'
 import {
   changeNames,

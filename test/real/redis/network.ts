@@ -3,8 +3,8 @@
 // address of 127.0.0.0/8.
 import { connect, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { Scope } from '../../chaos/scope.js'
 import { listen } from '../../helpers/ports.js'
+import type { Scope } from '../chaos/scope.js'
 
 export interface Network {
   /** Opens the port under which all other hosts reach this host. `leadTo` sets the port of its server. */

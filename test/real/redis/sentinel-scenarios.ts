@@ -1,6 +1,6 @@
 // What happens to a Redis with sentinels.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Report } from '../../chaos/report.js'
+import type { Report } from '../chaos/report.js'
 import { createNetwork, environmentAt } from './network.js'
 import { type Node, type SentinelRedis, startSentinelRedis } from './sentinel.js'
 import { type Load, type LoadOptions, underLoad, type Variant } from './under-load.js'

@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Scope } from '../../chaos/scope.js'
 import { eventually } from '../../helpers/eventually.js'
 import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import type { Scope } from '../chaos/scope.js'
 import type { Network } from './network.js'
 
 export interface Node extends RedisServer {

@@ -1,17 +1,17 @@
 // Simulated people use several processes of the server while a scenario breaks a real Redis. Copies of cookies of sessions
 // that were logged out before are tried all the time.
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Copies, logOut } from '../../chaos/copies.js'
-import { eachOf } from '../../chaos/each-of.js'
-import { type Logins, signInAll } from '../../chaos/logins.js'
-import { createPerson } from '../../chaos/person.js'
-import type { Report } from '../../chaos/report.js'
-import { createScope, type Scope } from '../../chaos/scope.js'
-import { type Mode, type Stage, setStage } from '../../chaos/stage.js'
-import { ALL_BACK_WITHIN_MS, printOutcome } from '../../chaos/storm.js'
-import { createTally, type Tally } from '../../chaos/tally.js'
-import { type Circumstances, judgeLoss, judgeReuse } from '../../chaos/verdict.js'
 import { createRandom } from '../../helpers/random.js'
+import { type Copies, logOut } from '../chaos/copies.js'
+import { eachOf } from '../chaos/each-of.js'
+import { type Logins, signInAll } from '../chaos/logins.js'
+import { createPerson } from '../chaos/person.js'
+import type { Report } from '../chaos/report.js'
+import { createScope, type Scope } from '../chaos/scope.js'
+import { type Mode, type Stage, setStage } from '../chaos/stage.js'
+import { ALL_BACK_WITHIN_MS, printOutcome } from '../chaos/storm.js'
+import { createTally, type Tally } from '../chaos/tally.js'
+import { type Circumstances, judgeLoss, judgeReuse } from '../chaos/verdict.js'
 
 export type SessionStore = 'cookie' | 'redis'
 

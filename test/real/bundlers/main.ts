@@ -1,0 +1,144 @@
+// Follows the recipe for Vite in docs/bundlers.md with the real Vite, the demo and Chromium. It needs the package registry,
+// so it is not a part of `npm test`: npm run test:vite
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Page } from 'playwright-core'
+import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
+import { freePort } from '../../helpers/ports.js'
+import { startProgram } from '../../helpers/program.js'
+import { build, createApplication, demoFlags, installVite, startVite, type Teardown, version } from './vite.js'
+
+const counts = { passed: 0, failed: 0 }
+const teardowns: (() => unknown)[] = []
+const t: Teardown = { teardown: fn => void teardowns.push(fn) }
+const lifetimeSeconds = 5
+
+function check(what: string, actual: unknown, expected: unknown): void {
+  const isExpected = isDeepStrictEqual(actual, expected)
+  counts[isExpected ? 'passed' : 'failed'] += 1
+  const found = isExpected ? '' : `: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`
+  process.stdout.write(`${isExpected ? 'ok    ' : 'FAILED'}  ${what}${found}\n`)
+}
+
+try {
+  await run()
+} catch (error) {
+  counts.failed += 1
+  process.stdout.write(`FAILED  ${(error as Error).stack}\n`)
+} finally {
+  for (const teardown of teardowns.reverse()) await teardown()
+}
+process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed\n`)
+if (counts.failed > 0) process.exitCode = 1
+
+async function run(): Promise<void> {
+  const chromium = findChromium()
+  if (chromium === undefined) throw new Error('Chromium was not found. Set CHROMIUM to its path.')
+  const modules = await installVite()
+  process.stdout.write(`Vite ${version}\n`)
+  const browser = await launchChromium(chromium)
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  page.setDefaultTimeout(60_000)
+
+  const ports = { vite: await freePort(), server: await freePort() }
+  const site = `http://localhost:${ports.vite}`
+  const folder = await createApplication(t, modules, ports)
+  await startProgram(t, { args: [...demoFlags(ports), '--demo-token-lifetime', `${lifetimeSeconds}`] })
+  await startVite(t, folder, ports)
+
+  await page.goto(`${site}/models?id=7`)
+  await signIn(page)
+  await greets(page, 'Hello, Ada Lovelace')
+  check('after the login, the person is back on the page of Vite', page.url(), `${site}/models?id=7`)
+  await keepsItsSession(page)
+  await reloads(page, folder)
+  await refreshes(page)
+  await rejectsOtherSites(site)
+  await signsOut(page, site)
+  await servesTheBuild(page, folder)
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+}
+
+async function greets(page: Page, text: string): Promise<void> {
+  await page.locator('#greeting').filter({ hasText: text }).waitFor()
+}
+
+async function keepsItsSession(page: Page): Promise<void> {
+  const cookies = (await page.context().cookies()).filter(({ name }) => name === 'platform_session')
+  check(
+    'the session cookie belongs to localhost, and scripts cannot read it',
+    cookies.map(({ domain, httpOnly, secure }) => ({ domain, httpOnly, secure })),
+    [{ domain: 'localhost', httpOnly: true, secure: false }]
+  )
+  check('document.cookie is empty', await page.evaluate('document.cookie'), '')
+}
+
+async function reloads(page: Page, folder: string): Promise<void> {
+  const marker = 'window.marker ?? "reloaded"'
+  await page.evaluate('window.marker = "the same document"')
+  await writeFile(join(folder, 'src/greeting.js'), "export const greeting = 'Good morning'\n")
+  await greets(page, 'Good morning, Ada Lovelace')
+  check('hot reload replaces a module without a reload of the page', await page.evaluate(marker), 'the same document')
+  check('the session is valid after hot reload', await status(page, '/api/auth/profile'), 200)
+
+  await writeFile(
+    join(folder, 'index.html'),
+    '<!doctype html><h1 id="greeting"></h1><script type="module" src="/src/main.js"></script>'
+  )
+  await page.locator('h1').filter({ hasText: 'Good morning, Ada Lovelace' }).waitFor()
+  check('a change of index.html reloads the page', await page.evaluate(marker), 'reloaded')
+}
+
+async function refreshes(page: Page): Promise<void> {
+  const token = () =>
+    page.evaluate("fetch('/api/auth/token').then(response => response.json())") as Promise<{
+      access_token: string
+    }>
+  const first = await token()
+  // The lifetime of a token is real time in the demo.
+  await new Promise(resolve => setTimeout(resolve, lifetimeSeconds * 1000))
+  const answers = (await page.evaluate(
+    "Promise.all(Array.from({ length: 50 }, () => fetch('/api/auth/token').then(async r => [r.status, (await r.json()).access_token])))"
+  )) as [number, string][]
+  check('50 parallel requests with an expired token get 200', [...new Set(answers.map(([status]) => status))], [200])
+  const tokens = [...new Set(answers.map(([, token]) => token))]
+  check('they get one new token', [tokens.length, tokens.includes(first.access_token)], [1, false])
+  check('a rule of the API proxy works', await status(page, '/api/hubs'), 200)
+}
+
+async function rejectsOtherSites(site: string): Promise<void> {
+  const of = async (headers: Record<string, string>) => (await fetch(`${site}/api/auth/profile`, { headers })).status
+  check('a request of another site gets 403', await of({ origin: 'https://other.example' }), 403)
+  check('a request of the page itself is not rejected', await of({ origin: site }), 401)
+}
+
+async function signsOut(page: Page, site: string): Promise<void> {
+  const context = page.context()
+  const response = await context.request.get(`${site}/api/auth/logout`, { maxRedirects: 0 })
+  check('signing out leads to the start page of Vite', [response.status(), response.headers().location], [302, '/'])
+  const names = (await context.cookies(site)).map(({ name }) => name)
+  check('after signing out, the session cookie is gone', names.includes('platform_session'), false)
+}
+
+/** The last block of the recipe: this server serves the pages that Vite has built. */
+async function servesTheBuild(page: Page, folder: string): Promise<void> {
+  build(folder)
+  const args = '--demo --mode dual --port 0 --wwwroot dist --fallback index.html --hashed-assets assets'.split(' ')
+  const { url } = await startProgram(t, { args, cwd: folder })
+  await page.goto(`${url}/models?id=7`)
+  await signIn(page)
+  await greets(page, 'Good morning, Ada Lovelace')
+  check('the built pages work at this server', page.url(), `${url}/models?id=7`)
+  const script = await page.locator('script[type=module]').getAttribute('src')
+  const { headers } = await fetch(new URL(script ?? '', url))
+  check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
+}
+
+function status(page: Page, path: string): Promise<number> {
+  return page.evaluate(`fetch('${path}').then(response => response.status)`)
+}

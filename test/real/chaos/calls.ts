@@ -1,0 +1,126 @@
+// The ways in which a call to the token endpoint can go. Each says when the provider spends the token (work) and when
+// it answers.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Exchange, type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import type { Answer } from '../../helpers/hostile-idp/requests.js'
+
+export interface Call {
+  readonly exchange: Exchange
+  /** The name of the server process that makes the call. */
+  readonly caller: string
+  /** Spends the token and returns the correct answer without sending it. */
+  work(): Answer
+  /** Sends the answer. The book (book.ts) records if the caller was still connected. */
+  answer(answer: Answer): void
+  /** Records that the complete answer will never be sent. */
+  withhold(): void
+  /** The time limit of the caller's requests to the provider. */
+  readonly timeLimitMs: number
+  /** Returns a random number from 0 to 1. */
+  random(): number
+}
+
+export type Behaviour = (call: Call) => void | Promise<void>
+
+// Shares of the caller's time limit, with a margin for slow machines.
+const IN_TIME = 0.5
+const TOO_LATE = 1.2
+// A connection without an answer breaks after this time, as at a gateway.
+const BREAKS_AFTER = 1.5
+
+const answers: Behaviour = ({ work, answer }) => answer(work())
+
+/** The answer arrives within the time limit. */
+export const fine = {
+  answers,
+  'answers late': async ({ work, answer, random, timeLimitMs }) => {
+    const late = work()
+    await pause(random() * timeLimitMs * IN_TIME)
+    answer(late)
+  },
+  'works late': async call => {
+    await pause(call.random() * call.timeLimitMs * IN_TIME)
+    return answers(call)
+  }
+} satisfies Record<string, Behaviour>
+
+/** The call fails and the token is not spent. */
+export const unspent = {
+  hangs: instead(faults.hang()),
+  'breaks late': async ({ exchange, timeLimitMs }) => {
+    await pause(timeLimitMs * BREAKS_AFTER)
+    return faults.reset()(exchange)
+  },
+  resets: instead(faults.reset()),
+  'answers 500': instead(faults.status(500)),
+  'answers a page': instead(faults.html(502)),
+  'answers 429': instead(faults.tooManyRequests(1)),
+  'answers nonsense': instead(faults.notJson(200))
+} satisfies Record<string, Behaviour>
+
+/** The token is spent, and the complete answer is never sent. */
+export const withholding = {
+  'resets after': withheld(faults.reset()),
+  'breaks late after': async ({ exchange, work, withhold, timeLimitMs }) => {
+    work()
+    withhold()
+    await pause(timeLimitMs * BREAKS_AFTER)
+    exchange.response.socket?.resetAndDestroy()
+  },
+  'breaks off': withheld(faults.half()),
+  'loses the answer': withheld(faults.html(504))
+} satisfies Record<string, Behaviour>
+
+/** The token is spent, and the answer arrives after the time limit. */
+export const late = {
+  'answers too late': async ({ work, answer, timeLimitMs }) => {
+    const made = work()
+    await pause(timeLimitMs * TOO_LATE)
+    answer(made)
+  }
+} satisfies Record<string, Behaviour>
+
+/** In dual mode a refresh makes two calls. The second one asks for the public scopes only. */
+export function isSecondStep({ exchange }: Call): boolean {
+  return exchange.request.form.scope === 'viewables:read'
+}
+
+function instead(fault: Fault): Behaviour {
+  return ({ exchange }) => fault(exchange)
+}
+
+function withheld(fault: Fault): Behaviour {
+  return ({ exchange, work, withhold }) => {
+    const answer = work()
+    withhold()
+    return fault({ ...exchange, process: () => answer })
+  }
+}
+
+/** Keeps calls waiting before the token is spent. If the caller disconnects meanwhile, the token stays unspent. */
+export interface Hold {
+  readonly behaviour: Behaviour
+  /** The name of the process whose call arrived first. */
+  readonly caller: Promise<string>
+  release(): void
+}
+
+export function createHold(): Hold {
+  let arrive = (_caller: string) => {}
+  let release = () => {}
+  const caller = new Promise<string>(resolve => {
+    arrive = resolve
+  })
+  const released = new Promise<void>(resolve => {
+    release = resolve
+  })
+  return {
+    caller,
+    release,
+    async behaviour(call) {
+      arrive(call.caller)
+      await released
+      if (!call.exchange.response.destroyed) await answers(call)
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// Runs the program as several server processes with settings from the environment, as an operator does. Each process
+// occupies a slot. The slots are numbered from 0. When a process has ended, a new process can be started in its slot.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { secretOf } from './provider.js'
+import type { Scope } from './scope.js'
+
+export interface FleetOptions {
+  readonly size: number
+  readonly mode: 'single' | 'dual'
+  readonly idp: HostileIdp
+  readonly callbackUrl: string
+  readonly timeLimitMs: number
+  /** The address at which the process in that slot reaches Redis. */
+  readonly redisUrl: (slot: number) => string | undefined
+  /** Further settings of the process in that slot. They replace the settings of all processes. */
+  readonly environment: (slot: number) => Readonly<Record<string, string>>
+  /** A folder without settings files. */
+  readonly cwd: string
+}
+
+export interface LogLine {
+  readonly at: number
+  readonly process: string
+  readonly level: number
+  readonly event?: string
+  readonly [field: string]: unknown
+}
+
+export interface Replica {
+  /** A unique name for each process that was started: `1.2` is the second process in slot 1. */
+  readonly name: string
+  readonly slot: number
+  readonly url: string
+  /** Sends SIGKILL. */
+  kill(): Promise<void>
+  /** Sends SIGTERM, after which the process finishes its requests. Resolves with its exit code. */
+  stop(): Promise<number | null>
+  pause(): void
+  resume(): void
+}
+
+export interface Fleet {
+  /** The running processes. A process that has just ended may still be in the list. */
+  readonly replicas: readonly Replica[]
+  /** The log lines of all processes. */
+  readonly lines: readonly LogLine[]
+  /** Lines on standard error. None are expected. */
+  readonly complaints: readonly string[]
+  killedAt(process: string): number | undefined
+  /** Kills the process with this name. */
+  kill(name: string): Promise<void>
+  stop(replica: Replica): Promise<number | null>
+  start(slot: number): Promise<void>
+}
+
+export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
+const program = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import.meta.url))
+
+// Kills the servers when the suite exits, for whatever reason.
+const children = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+export async function startFleet(scope: Scope, options: FleetOptions): Promise<Fleet> {
+  const running = new Set<Replica>()
+  const starts = new Map<number, number>()
+  const killed = new Map<string, number>()
+  const lines: LogLine[] = []
+  const complaints: string[] = []
+
+  async function start(slot: number): Promise<void> {
+    const count = (starts.get(slot) ?? 0) + 1
+    starts.set(slot, count)
+    const name = `${slot}.${count}`
+    const replica = await launch({ name, slot }, options, {
+      line: text => lines.push({ at: performance.now(), process: name, ...parse(text) }),
+      complaint: text => complaints.push(`${name}: ${text}`),
+      killed: () => killed.set(name, performance.now())
+    })
+    running.add(replica)
+  }
+
+  scope.teardown(() => Promise.all([...running].map(replica => replica.kill())))
+  await Promise.all(Array.from({ length: options.size }, (_, slot) => start(slot)))
+  return {
+    get replicas() {
+      return [...running]
+    },
+    lines,
+    complaints,
+    killedAt: name => killed.get(name),
+    start,
+    async kill(name) {
+      const replica = [...running].find(replica => replica.name === name)
+      if (!replica) throw new Error(`No process ${name} runs.`)
+      await replica.kill()
+      running.delete(replica)
+    },
+    async stop(replica) {
+      const code = await replica.stop()
+      running.delete(replica)
+      return code
+    }
+  }
+}
+
+interface Listeners {
+  line(text: string): void
+  complaint(text: string): void
+  killed(): void
+}
+
+async function launch(
+  { name, slot }: Pick<Replica, 'name' | 'slot'>,
+  options: FleetOptions,
+  heard: Listeners
+): Promise<Replica> {
+  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment({ name, slot }, options) })
+  const ended = once(child, 'close')
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  const errors: string[] = []
+  createInterface(child.stderr).on('line', text => {
+    errors.push(text)
+    heard.complaint(text)
+  })
+  const output = createInterface(child.stdout)
+  output.on('line', heard.line)
+  const url = await new Promise<string>((resolve, reject) => {
+    output.on('line', text => {
+      const { event, url } = parse(text)
+      if (event === 'server_started') resolve(String(url))
+    })
+    child.once('close', code => reject(new Error(`Server ${name} ended with ${code}: ${errors.join(' ')}`)))
+  })
+  return {
+    name,
+    slot,
+    url,
+    async kill() {
+      if (isRunning(child)) {
+        child.kill('SIGKILL')
+        heard.killed()
+      }
+      await ended
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+      return child.exitCode
+    },
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT')
+  }
+}
+
+function environment({ name, slot }: Pick<Replica, 'name' | 'slot'>, options: FleetOptions) {
+  const { mode, idp, callbackUrl, timeLimitMs } = options
+  const redisUrl = options.redisUrl(slot)
+  return {
+    PORT: '0',
+    PLATFORM_AUTH_HOST: '127.0.0.1',
+    PLATFORM_AUTH_MODE: mode,
+    SERVER_SESSION_SECRET: SESSION_SECRET,
+    PLATFORM_CLIENT_ID: idp.clientId,
+    PLATFORM_CLIENT_SECRET: secretOf(name),
+    PLATFORM_CALLBACK_URL: callbackUrl,
+    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
+    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
+    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
+    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
+    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint,
+    PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...options.environment(slot)
+  }
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null
+}
+
+function parse(text: string): { level: number; event?: string; url?: unknown } {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { level: 60, event: 'not_json', url: text }
+  }
+}

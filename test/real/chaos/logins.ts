@@ -1,0 +1,102 @@
+// The logins of a scenario. Each login is one browser with one session.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Browser } from '../../helpers/browser.js'
+import { openCallback, startLogin } from '../../helpers/server.js'
+import type { Grant } from './book.js'
+import { eachOf } from './each-of.js'
+import { type Answer, ask } from './poller.js'
+import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
+
+export interface Login {
+  readonly browser: Browser
+  /** The record of the login at the provider. If it is undefined, the login counts as lost. */
+  readonly grant: Grant | undefined
+}
+
+export interface Logins {
+  readonly all: readonly Login[]
+  /** The time when the first login began, by the monotonic clock. No access token expires earlier than its lifetime after it. */
+  readonly beganAt: number
+  /** Every answer so far. */
+  readonly answers: readonly Answer[]
+  /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
+  ask(browser: Browser, slot?: number): Promise<Answer>
+  /** Requests the tokens with the browser of every login. */
+  askEach(slot?: number): Promise<Answer[]>
+}
+
+const MAX_TRIES = 5
+
+export async function signInAll(stage: Stage, mode: Mode, count: number): Promise<Logins> {
+  const beganAt = performance.now()
+  const all: Login[] = []
+  const answers: Answer[] = []
+  const browsers = Array.from({ length: count }, stage.newBrowser)
+  await eachOf(browsers, async browser => {
+    const code = await signIn(browser)
+    all.push({ browser, grant: stage.provider.book.grantOfCode(code) })
+  })
+
+  async function askOne(browser: Browser, slot?: number): Promise<Answer> {
+    direct(stage, browser, slot)
+    const answer = await ask(browser, tokenPath(mode))
+    answers.push(answer)
+    return answer
+  }
+
+  return {
+    all,
+    beganAt,
+    answers,
+    ask: askOne,
+    askEach: slot => Promise.all(all.map(({ browser }) => askOne(browser, slot)))
+  }
+}
+
+/**
+ * Retries a failed sign-in as a person would, because it can time out on a busy machine. Returns the code that was
+ * exchanged.
+ */
+export async function signIn(browser: Browser): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const callbackUrl = await startLogin(browser)
+    const { statusCode } = await openCallback(browser, callbackUrl)
+    if (statusCode === 302) return new URL(callbackUrl).searchParams.get('code') ?? ''
+    if (tries === MAX_TRIES) throw new Error(`The callback answered ${statusCode}.`)
+  }
+}
+
+/** Sends the next requests of this browser to the process in that slot, or through the load balancer. */
+export function direct(stage: Stage, browser: Browser, slot?: number): void {
+  const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
+  if (slot !== undefined && !replica) throw new Error(`No process runs in slot ${slot}.`)
+  browser.connectTo(ORIGIN, replica?.url ?? stage.proxy.url)
+}
+
+export type Settled = 'alive' | 'gone' | 'unanswered'
+
+/**
+ * Checks that a login still exists: its session must be served now, and again after its access token has expired, so
+ * that it must be refreshed. An answer of 503 does not end a session, so the request is repeated.
+ */
+export async function settle(
+  logins: Logins,
+  { browser }: Login,
+  tokenLifetimeMs: number,
+  deadline: number
+): Promise<Settled> {
+  const first = await askUntilClear(logins, browser, deadline)
+  if (first !== 'alive') return first
+  await pause(tokenLifetimeMs + 100)
+  return askUntilClear(logins, browser, deadline)
+}
+
+async function askUntilClear(logins: Logins, browser: Browser, deadline: number): Promise<Settled> {
+  while (performance.now() < deadline) {
+    const { status, retryAfter } = await logins.ask(browser)
+    if (status === 200) return 'alive'
+    if (status === 401) return 'gone'
+    await pause(Math.min(Number(retryAfter ?? 0.2), 2) * 1000)
+  }
+  return 'unanswered'
+}

@@ -1,0 +1,47 @@
+// A page that requests a path at regular intervals, one request at a time, and that waits as long as Retry-After says.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Browser } from '../../helpers/browser.js'
+
+export interface Answer {
+  readonly at: number
+  /** 0 if the connection ended without an answer. */
+  readonly status: number
+  readonly durationMs: number
+  readonly retryAfter: string | undefined
+}
+
+export interface PollOptions {
+  readonly path: string
+  readonly everyMs: number
+  readonly hasEnded: () => boolean
+}
+
+/** Longer than any server may take. A server that never answers must not stop the suite. */
+const MAX_ANSWER_MS = 30_000
+
+export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
+  const { path, everyMs, hasEnded } = options
+  const answers: Answer[] = []
+  // The pages start at different times.
+  await pause(Math.random() * everyMs)
+  while (!hasEnded()) {
+    const answer = await ask(browser, path)
+    answers.push(answer)
+    const { status, retryAfter } = answer
+    await pause(status === 503 && retryAfter !== undefined ? Number(retryAfter) * 1000 : everyMs)
+  }
+  return answers
+}
+
+/** Never rejects, because scenarios also count the requests without an answer. */
+export async function ask(browser: Browser, path: string): Promise<Answer> {
+  const at = performance.now()
+  const signal = AbortSignal.timeout(MAX_ANSWER_MS)
+  const response = await browser.fetch(path, { signal }).catch(() => undefined)
+  return {
+    at,
+    status: response?.statusCode ?? 0,
+    durationMs: performance.now() - at,
+    retryAfter: response?.headers['retry-after']
+  }
+}

@@ -1,0 +1,118 @@
+// The provider of this suite. Its refresh tokens are single-use, a second use ends the grant, it fails as a scenario
+// tells it to, and it records the fate of every answer.
+import { createHostileIdp, type Exchange, type HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { createRandom } from '../../helpers/random.js'
+import { type Book, createBook, type Rotation } from './book.js'
+import { type Behaviour, type Call, fine } from './calls.js'
+import type { Scope } from './scope.js'
+import type { Weather } from './weather.js'
+
+export interface Provider {
+  readonly idp: HostileIdp
+  readonly book: Book
+  /** The number of refresh requests since the start. */
+  readonly refreshCalls: number
+  /** Sets how later refresh requests are answered. */
+  follow(how: Behaviour | Weather): void
+}
+
+export interface ProviderOptions {
+  readonly seed: number
+  readonly callbackUrl: string
+  /** The time limit of the servers' requests to the provider. */
+  readonly timeLimitMs: number
+}
+
+const SECRET = 'gT5wNc8vKq'
+
+/** Each process has its own client secret, so the book knows which process made a request. */
+export function secretOf(process: string): string {
+  return `${SECRET}.${process}`
+}
+
+/** Each login has its own name, so that a mix-up of sessions is noticed. */
+export function nameOf(grant: number | undefined): string {
+  return `Person ${grant}`
+}
+
+export async function startProvider(scope: Scope, options: ProviderOptions): Promise<Provider> {
+  const { seed, callbackUrl, timeLimitMs } = options
+  const idp = await createHostileIdp(scope, {
+    clientId: 'chaos',
+    isClientSecret: presented => presented.startsWith(SECRET),
+    callbackUrl,
+    accessTokenLength: 600
+  })
+  const book = createBook()
+  const random = createRandom(seed + 2_000_000)
+  let refreshCalls = 0
+  let current: () => Behaviour = () => fine.answers
+
+  function callOf(exchange: Exchange): Call {
+    const { request, response } = exchange
+    const caller = callerOf(exchange)
+    const askedAt = performance.now()
+    let rotation: Rotation | undefined
+    const settle = (fate: Rotation['fate']) => {
+      if (rotation?.fate !== 'pending') return
+      rotation.fate = fate
+      rotation.settledAt = performance.now()
+    }
+    // Before the answer is complete, this event means that the caller disconnected. Afterwards settle() ignores it.
+    response.once('close', () => settle('hung up'))
+    response.once('finish', () => settle('answered'))
+    return {
+      exchange,
+      caller,
+      timeLimitMs,
+      random,
+      work() {
+        const { form } = request
+        const reuses = idp.reuses.length
+        const answer = exchange.process()
+        if (idp.reuses.length > reuses) book.reused({ token: form.refresh_token ?? '', caller, at: performance.now() })
+        const issued = idp.issued.refreshTokens.at(-1)
+        if (answer.status === 200 && issued) {
+          const spent = form.refresh_token ?? form.code ?? ''
+          rotation = book.rotated(issued.grant, { spent, issued: issued.value, caller, askedAt })
+          book.belongs((answer.body as { access_token: string }).access_token, issued.grant)
+          if (response.destroyed) settle('hung up')
+        }
+        return answer
+      },
+      answer: exchange.send,
+      withhold: () => settle('withheld')
+    }
+  }
+
+  idp.failWhen('token', ({ form }) => exchange => {
+    // Code exchanges always succeed, because these scenarios are about refreshes.
+    if (form.grant_type !== 'refresh_token') return fine.answers(callOf(exchange))
+    refreshCalls++
+    return current()(callOf(exchange))
+  })
+  idp.failWhen('userinfo', () => exchange => {
+    const answer = exchange.process()
+    const bearer = exchange.request.headers.authorization?.replace('Bearer ', '') ?? ''
+    const name = nameOf(book.grantOfAccessToken(bearer))
+    exchange.send(answer.status === 200 ? { status: 200, body: { name, given_name: name } } : answer)
+  })
+
+  return {
+    idp,
+    book,
+    get refreshCalls() {
+      return refreshCalls
+    },
+    follow(how) {
+      const began = performance.now()
+      current = typeof how === 'function' ? () => how : () => how.at(performance.now() - began)
+    }
+  }
+}
+
+function callerOf({ request }: Exchange): string {
+  const basic = request.headers.authorization?.replace('Basic ', '') ?? ''
+  const secret = Buffer.from(basic, 'base64').toString().split(':').slice(1).join(':')
+  return secret.slice(SECRET.length + 1)
+}

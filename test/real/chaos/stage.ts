@@ -1,0 +1,82 @@
+// The programs that every scenario needs: a provider, servers behind a load balancer, and usually Redis.
+import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { createCookieJar } from '../../helpers/cookie-jar.js'
+import { createRandom } from '../../helpers/random.js'
+import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { type Fleet, startFleet } from './fleet.js'
+import { type Provider, startProvider } from './provider.js'
+import { type LoadBalancer, startProxy } from './proxy.js'
+import type { Scope } from './scope.js'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
+
+export type Mode = 'single' | 'dual'
+
+export interface StageOptions {
+  readonly seed: number
+  readonly mode: Mode
+  readonly processes: number
+  readonly withRedis: boolean
+  /** Puts a TCP proxy between each process and Redis, for scenarios that disturb this connection. */
+  readonly hasRedisProxies?: boolean
+  /** The Redis of the process in that slot, if the scenario starts Redis itself. Then `withRedis` is false. */
+  readonly redisUrl?: (slot: number) => string
+  /** Arguments of redis-server. */
+  readonly redisArguments?: readonly string[]
+  readonly timeLimitMs: number
+  /** Further settings of the process in that slot. */
+  readonly environment?: (slot: number) => Readonly<Record<string, string>>
+}
+
+export interface Stage {
+  readonly provider: Provider
+  readonly fleet: Fleet
+  readonly proxy: LoadBalancer
+  readonly redis: RedisServer | undefined
+  /** One proxy for each slot, or none. */
+  readonly redisProxies: readonly TcpProxy[]
+  newBrowser(): Browser
+}
+
+/** The public address of the application. The load balancer answers at this address. */
+export const ORIGIN = 'http://localhost:8080'
+const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
+
+export async function setStage(scope: Scope, options: StageOptions): Promise<Stage> {
+  const { seed, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
+  const { timeLimitMs, environment = () => ({}), redisUrl = () => redis?.url } = options
+  const redis = withRedis ? await startRedis(scope, [...redisArguments]) : undefined
+  const redisProxies =
+    redis && hasRedisProxies
+      ? await Promise.all(Array.from({ length: processes }, () => startTcpProxy(scope, redis.port)))
+      : []
+  const provider = await startProvider(scope, { seed, callbackUrl: CALLBACK_URL, timeLimitMs })
+  const fleet = await startFleet(scope, {
+    size: processes,
+    mode,
+    idp: provider.idp,
+    callbackUrl: CALLBACK_URL,
+    timeLimitMs,
+    redisUrl: slot => (redisProxies[slot] ? `redis://127.0.0.1:${redisProxies[slot].port}` : redisUrl(slot)),
+    environment,
+    cwd: await tempFolder(scope)
+  })
+  const proxy = await startProxy(scope, { targets: () => fleet.replicas, random: createRandom(seed + 3_000_000) })
+  return {
+    provider,
+    fleet,
+    proxy,
+    redis,
+    redisProxies,
+    newBrowser: () =>
+      createBrowser(scope, { origin: ORIGIN, connectTo: { [ORIGIN]: proxy.url }, cookies: createCookieJar() })
+  }
+}
+
+/**
+ * The route that returns a token in this mode. In single mode this is the profile, because single mode has no token
+ * route.
+ */
+export function tokenPath(mode: Mode): string {
+  return mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+}

@@ -1,0 +1,111 @@
+// A TCP proxy on loopback. A scenario puts it between two programs to disturb their connections.
+import { connect, createServer, type Socket } from 'node:net'
+import { listen } from '../../helpers/ports.js'
+import type { Scope } from './scope.js'
+
+export interface TcpProxy {
+  readonly port: number
+  /** Breaks all connections and every new one, until `mend` is called. */
+  cut(): void
+  /** Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through. */
+  hold(): void
+  /** Delays each answer of the target by this many milliseconds. */
+  delay(ms: number): void
+  /** Drops the answers of the target and lets requests through. `mend` breaks these connections. */
+  swallowAnswers(): void
+  /** Sends new connections to another port on loopback. */
+  connectTo(port: number): void
+  mend(): void
+}
+
+type State = 'open' | 'cut' | 'held' | 'swallowing'
+
+interface Connection {
+  readonly client: Socket
+  readonly target: Socket
+  /**
+   * True if answers may have been dropped. The connection cannot be used again, because the client would read later
+   * answers as those to earlier requests.
+   */
+  isSpoilt: boolean
+}
+
+export async function startTcpProxy(scope: Scope, targetPort: number): Promise<TcpProxy> {
+  const connections = new Set<Connection>()
+  let port = targetPort
+  let state: State = 'open'
+  let delayMs = 0
+
+  function open(client: Socket): void {
+    if (state === 'cut') {
+      client.destroy()
+      return
+    }
+    const target = connect({ port, host: '127.0.0.1', noDelay: true })
+    const connection: Connection = { client, target, isSpoilt: state === 'swallowing' }
+    connections.add(connection)
+    const close = () => {
+      connections.delete(connection)
+      destroy(connection)
+    }
+    for (const socket of [client, target]) socket.on('error', close).on('close', close)
+    client.on('data', chunk => target.write(chunk))
+    relayAnswers(connection)
+    if (state === 'held') setFlow(connection, 'pause')
+  }
+
+  function relayAnswers({ client, target }: Connection): void {
+    let dueAt = 0
+    target.on('data', chunk => {
+      if (state === 'swallowing') return
+      const now = performance.now()
+      dueAt = Math.max(dueAt, now + delayMs)
+      if (dueAt <= now) client.write(chunk)
+      else setTimeout(() => client.write(chunk), dueAt - now)
+    })
+  }
+
+  const ownPort = await listen(scope, createServer({ noDelay: true }, open))
+  scope.teardown(() => {
+    for (const connection of connections) destroy(connection)
+  })
+  return {
+    port: ownPort,
+    cut() {
+      state = 'cut'
+      for (const connection of connections) destroy(connection)
+    },
+    hold() {
+      state = 'held'
+      for (const connection of connections) setFlow(connection, 'pause')
+    },
+    delay(ms) {
+      delayMs = ms
+    },
+    swallowAnswers() {
+      state = 'swallowing'
+      for (const connection of connections) connection.isSpoilt = true
+    },
+    connectTo(next) {
+      port = next
+    },
+    mend() {
+      state = 'open'
+      delayMs = 0
+      for (const connection of connections) {
+        if (connection.isSpoilt) destroy(connection)
+        else setFlow(connection, 'resume')
+      }
+    }
+  }
+}
+
+function setFlow({ client, target }: Connection, flow: 'pause' | 'resume'): void {
+  client[flow]()
+  target[flow]()
+}
+
+function destroy({ client, target }: Connection): void {
+  client.destroy()
+  target.destroy()
+}

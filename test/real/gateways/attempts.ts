@@ -1,0 +1,303 @@
+// The attempts that are made against each gateway. Each one returns its result as text, to be compared with the
+// expected result.
+//
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import type { RawAnswer } from '../../helpers/raw.js'
+import { sessionCookies, sessionHeader } from '../../http/support.js'
+import { authorizationsIn, type Received } from '../rehearsal/back-end.js'
+import type { RawRequest, Site, SiteOptions } from './site.js'
+
+export interface Attempt {
+  readonly tried: string
+  readonly expected: string
+  readonly site?: SiteOptions
+  run(site: Site): Promise<string>
+}
+
+const CLIENT = 'Bearer of-the-client'
+const TOKEN_ALONE = 'the internal token alone'
+
+export const attempts: readonly Attempt[] = [
+  ...allDay({ mode: 'single', cookies: 1, accessTokenLength: 300 }),
+  ...allDay({ mode: 'single', cookies: 2, accessTokenLength: 4500 }),
+  ...allDay({ mode: 'dual', cookies: 1, accessTokenLength: 300 }),
+  ...allDay({ mode: 'dual', cookies: 2, accessTokenLength: 2250 }),
+  {
+    tried: '50 parallel requests on an expired session',
+    expected: '50 answers 200, 1 refresh',
+    async run({ browser, clock, idp }) {
+      clock.advanceSeconds(3600)
+      const before = idp.tokenRequests.length
+      const answers = await Promise.all(Array.from({ length: 50 }, () => browser.fetch('/app')))
+      const good = answers.filter(({ statusCode }) => statusCode === 200).length
+      return `${good} answers 200, ${idp.tokenRequests.length - before} refresh`
+    }
+  },
+  ...authorization('no Authorization', []),
+  ...authorization('Authorization', [`Authorization: ${CLIENT}`]),
+  ...authorization('authorization', [`authorization: ${CLIENT}`]),
+  ...authorization('AUTHORIZATION', [`AUTHORIZATION: ${CLIENT}`]),
+  ...authorization('Authorization twice', [`Authorization: ${CLIENT}`, `authorization: ${CLIENT}`]),
+  ...authorization('Author.ization', [`Author.ization: ${CLIENT}`]),
+  ...authorization('Author_ization', [`Author_ization: ${CLIENT}`]),
+  ...authorization('_Authorization', [`_Authorization: ${CLIENT}`]),
+  ...authorization('Authorization_', [`Authorization_: ${CLIENT}`]),
+  ...authorization('Proxy-Authorization', [`Proxy-Authorization: ${CLIENT}`]),
+  ...authorization('Authorization with a space before the colon', [`Authorization : ${CLIENT}`], { expected: '400' }),
+  ...authorization('Authorization on a folded line', ['X-A: b', ` Authorization: ${CLIENT}`]),
+  ...authorization('Connection: Authorization', ['Connection: Authorization', `Authorization: ${CLIENT}`]),
+  ...authorization('Connection: keep-alive, authorization', [
+    'Connection: keep-alive, authorization',
+    `Authorization: ${CLIENT}`
+  ]),
+  ...authorization('Authorization as an announced trailer', [], { trailer: 'Trailer: Authorization\r\n' }),
+  ...authorization('Authorization as a trailer that is not announced', [], { trailer: '' }),
+  {
+    tried: 'Authorization of somebody who is not signed in',
+    expected: '401, the back end is not asked',
+    run: site => refusal(site, { cookie: '', headers: [`Authorization: ${CLIENT}`] })
+  },
+  ...forgery('a link from another site', 200, navigation('cross-site')),
+  ...forgery('an image on another site', 403, ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors']),
+  ...forgery('a frame on another site', 403, [
+    'Sec-Fetch-Site: cross-site',
+    'Sec-Fetch-Mode: navigate',
+    'Sec-Fetch-Dest: iframe'
+  ]),
+  ...forgery('GET with the Origin of another site', 403, ['Origin: https://evil.example']),
+  ...forgery('POST of our own page', 200, ['Sec-Fetch-Site: same-origin', `Origin: ${publicOrigin}`], 'POST'),
+  ...forgery('POST with our Origin alone', 200, [`Origin: ${publicOrigin}`], 'POST'),
+  ...forgery('POST without any sign', 403, [], 'POST'),
+  ...forgery('a form of another site', 403, [...navigation('cross-site'), 'Origin: https://evil.example'], 'POST'),
+  ...forgery('DELETE without any sign', 403, [], 'DELETE'),
+  ...forgery('POST with X-Forwarded-Method: GET', 403, ['X-Forwarded-Method: GET'], 'POST'),
+  ...forgery('POST with X-Original-Method: GET', 403, ['X-Original-Method: GET'], 'POST'),
+  ...forgery('POST with X_Forwarded_Method: GET', 403, ['X_Forwarded_Method: GET'], 'POST'),
+  ...forgery('POST with X-HTTP-Method-Override: GET', 403, ['X-HTTP-Method-Override: GET'], 'POST'),
+  ...forgery(
+    'POST with X-Forwarded-Method: GET, named in Connection',
+    403,
+    ['Connection: X-Forwarded-Method, X-Original-Method', 'X-Forwarded-Method: GET'],
+    'POST'
+  ),
+  ...forgery(
+    'POST of another site with X-Forwarded-Host, -Proto, -Uri and Forwarded of ours',
+    403,
+    [
+      'Origin: https://evil.example',
+      'X-Forwarded-Host: evil.example',
+      'X-Forwarded-Proto: https',
+      'X-Forwarded-Uri: /',
+      'X-Original-URI: /',
+      'Forwarded: host=evil.example;proto=https'
+    ],
+    'POST'
+  ),
+  ...handshake('a WebSocket of our own page', `101, ${TOKEN_ALONE}`, [`Origin: ${publicOrigin}`]),
+  ...handshake('a WebSocket of another site', '403, the back end is not asked', ['Origin: https://evil.example']),
+  ...handshake('a WebSocket with the Origin null', '403, the back end is not asked', ['Origin: null']),
+  {
+    tried:
+      'the forward-auth address: its path in 5 spellings, its host, an absolute target, CONNECT, X-Accel-Redirect of the back end',
+    expected: 'no answer has the token in its headers',
+    run: askFromOutside
+  },
+  {
+    tried: 'a request with an old cookie after a logout',
+    expected: '401, the back end is not asked',
+    async run(site) {
+      const cookie = sessionHeader(site.browser)
+      const before = await site.send({ cookie })
+      if (before.statusCode !== 200) return `${before.statusCode} before the logout`
+      await site.browser.navigate('/api/auth/logout')
+      return refusal(site, { cookie })
+    }
+  },
+  {
+    tried: 'the provider is busy when the session has to be refreshed',
+    expected: '503 with Retry-After: 7, then 200',
+    async run({ send, clock, idp, browser }) {
+      clock.advanceSeconds(3600)
+      idp.fail('token', faults.tooManyRequests(7))
+      const busy = await send({})
+      clock.advanceSeconds(10)
+      const later = await browser.fetch('/app')
+      return `${busy.statusCode} with Retry-After: ${headerOf(busy, 'retry-after')}, then ${later.statusCode}`
+    }
+  },
+  {
+    tried: 'the server does not run',
+    expected: 'an error, the back end is not asked',
+    async run(site) {
+      const before = await site.reached()
+      await site.server.close()
+      const { statusCode } = await site.send({})
+      const asked = (await site.reached()) - before
+      return `${statusCode >= 500 ? 'an error' : statusCode}, the back end is ${asked ? '' : 'not '}asked`
+    }
+  },
+  {
+    tried: 'somebody who is not signed in opens a page',
+    expected: '302 to the login',
+    async run({ send }) {
+      const answer = await send({ target: '/app?a=1&b=2', cookie: '', headers: navigation('none') })
+      const location = headerOf(answer, 'location') ?? ''
+      // Traefik forwards the redirect of the login route itself, which leads to the identity provider.
+      const isLogin = location.includes('/api/auth/login') || location.includes('code_challenge=')
+      return `${answer.statusCode} to ${isLogin ? 'the login' : location}`
+    }
+  },
+  {
+    tried: 'a script of somebody who is not signed in',
+    expected: '401, the back end is not asked',
+    run: site => refusal(site, { cookie: '', headers: ['Sec-Fetch-Mode: cors', 'Sec-Fetch-Site: same-origin'] })
+  },
+  {
+    tried: 'a session of 4 cookies',
+    expected: `4 cookies, ${TOKEN_ALONE}`,
+    site: { mode: 'dual', accessTokenLength: 6000 },
+    async run(site) {
+      const answer = await site.send({})
+      return `${sessionCookies(site.browser).length} cookies, ${authorizationResult(answer, site)}`
+    }
+  },
+  {
+    tried: '100 kB of other cookies',
+    expected: 'refused, the back end is not asked',
+    async run(site) {
+      const result = await refusal(site, { cookie: `${sessionHeader(site.browser)}; a=${'a'.repeat(100_000)}` })
+      return result.replace(/^(400|431|494|500|503)/, 'refused')
+    }
+  }
+]
+
+function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies: number }): Attempt[] {
+  const grants = site.mode === 'dual' ? 48 : 24
+  async function run({ browser, clock, idp }: Site): Promise<string> {
+    const before = idp.tokenRequests.length
+    const count = sessionCookies(browser).length
+    let set = 0
+    let lost = 0
+    for (let hour = 1; hour <= 24; hour++) {
+      clock.advance(3_599_500)
+      for (const status of [200, 204, 301, 404, 500]) {
+        const answer = await browser.fetch(`/app/${status}`)
+        set += answer.setCookies.length
+        if (answer.statusCode !== status) lost += 1
+      }
+    }
+    const calls = idp.tokenRequests.length - before
+    if ((await browser.fetch('/api/auth/profile')).statusCode !== 200) lost += 1
+    return `session cookies: ${count}, calls to the provider: ${calls}, ${set} Set-Cookie, ${lost} lost, ${idp.reuses.length} reuses`
+  }
+  const tried = `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end answers 200, 204, 301, 404, 500`
+  return [
+    {
+      tried,
+      expected: `session cookies: ${cookies}, calls to the provider: ${grants}, 0 Set-Cookie, 0 lost, 0 reuses`,
+      site,
+      run
+    }
+  ]
+}
+
+interface AuthorizationOptions {
+  /**
+   * The header line that announces the trailer, or an empty text. If it is given, `Authorization` is sent in a trailer.
+   */
+  readonly trailer?: string
+  readonly expected?: string
+}
+
+function authorization(
+  tried: string,
+  headers: readonly string[],
+  { trailer, expected = TOKEN_ALONE }: AuthorizationOptions = {}
+): Attempt[] {
+  const chunked: RawRequest = {
+    method: 'POST',
+    headers: [`Origin: ${publicOrigin}`, `${trailer}Transfer-Encoding: chunked`],
+    body: `4\r\nbody\r\n0\r\nAuthorization: ${CLIENT}\r\n\r\n`
+  }
+  const request: RawRequest = trailer === undefined ? { headers } : chunked
+  return [{ tried, expected, run: async site => authorizationResult(await site.send(request), site) }]
+}
+
+function authorizationResult({ statusCode, body }: RawAnswer, site: Site): string {
+  if (statusCode !== 200) return String(statusCode)
+  const received = JSON.parse(body.toString()) as Received
+  const authorizations = authorizationsIn(received)
+  if (authorizations.includes(CLIENT)) return "THE CLIENT'S Authorization"
+  if (authorizations.length > 0 && authorizations.join() !== `Bearer ${site.token()}`) return 'ANOTHER Authorization'
+  const others = received.headers.filter(([, value]) => value.includes(CLIENT)).map(([name]) => name)
+  const trailers = received.trailers.filter(([, value]) => value.includes(CLIENT)).map(([name]) => `trailer ${name}`)
+  const token = authorizations.length === 0 ? 'no Authorization' : TOKEN_ALONE
+  return [...new Set([token, ...others, ...trailers])].join(', ')
+}
+
+function navigation(site: string): string[] {
+  return [`Sec-Fetch-Site: ${site}`, 'Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document']
+}
+
+function forgery(tried: string, status: 200 | 403, headers: readonly string[], method = 'GET'): Attempt[] {
+  const expected = status === 200 ? '200' : '403, the back end is not asked'
+  const length = method === 'GET' ? [] : ['Content-Length: 0']
+  return [{ tried, expected, run: site => refusal(site, { method, headers: [...headers, ...length] }) }]
+}
+
+/** Returns the status, and for a status other than 200 whether the request still reached the back end. */
+async function refusal(site: Site, request: RawRequest): Promise<string> {
+  const before = await site.reached()
+  const { statusCode } = await site.send(request)
+  if (statusCode === 200) return '200'
+  const asked = (await site.reached()) - before
+  return `${statusCode}, the back end is ${asked > 0 ? 'ASKED' : 'not asked'}`
+}
+
+function handshake(tried: string, expected: string, headers: readonly string[]): Attempt[] {
+  const request: RawRequest = {
+    headers: [
+      ...headers,
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+    ]
+  }
+  async function run(site: Site): Promise<string> {
+    const before = await site.reached()
+    const answer = await site.send(request)
+    const seen = headerOf(answer, 'x-seen-authorization')
+    if (seen !== undefined) return `${answer.statusCode}, ${seen === `Bearer ${site.token()}` ? TOKEN_ALONE : seen}`
+    return `${answer.statusCode}, the back end is ${(await site.reached()) > before ? 'ASKED' : 'not asked'}`
+  }
+  return [{ tried, expected, run }]
+}
+
+async function askFromOutside(site: Site): Promise<string> {
+  const requests: readonly RawRequest[] = [
+    { target: '/_forward_auth' },
+    { target: '/_forward_auth?a=1' },
+    { target: '//_forward_auth' },
+    { target: '/a/../_forward_auth' },
+    { target: '/%5fforward_auth' },
+    { target: '/' },
+    { target: '/', host: `127.0.0.1:${site.server.forwardAuthPort}` },
+    { target: `http://127.0.0.1:${site.server.forwardAuthPort}/` },
+    { method: 'CONNECT', target: `127.0.0.1:${site.server.forwardAuthPort}` },
+    { headers: ['X-Forwarded-Uri: /_forward_auth', 'X-Accel-Redirect: /_forward_auth'] },
+    { target: '/accel-redirect' }
+  ]
+  for (const request of requests) {
+    const answer = await site.send(request)
+    if (answer.head.includes(site.token())) return `the token in the answer to ${request.method} ${request.target}`
+  }
+  return 'no answer has the token in its headers'
+}
+
+function headerOf({ head }: RawAnswer, name: string): string | undefined {
+  return new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1]?.trim()
+}

@@ -1,0 +1,77 @@
+// A site behind a gateway: the server, a back end in Python, and a browser that is signed in.
+import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { type RawAnswer, sendRaw } from '../../helpers/raw.js'
+import { signIn, startTestServer, type TestServer } from '../../helpers/server.js'
+import { openedFields, sessionHeader } from '../../http/support.js'
+import { pathsAsked, startBackEnd } from '../rehearsal/back-end.js'
+import type { Gateway, Teardown } from './gateway.js'
+
+export interface Site extends Pick<TestServer, 'server' | 'idp' | 'clock'> {
+  readonly browser: Browser
+  /** The internal token (the token with the wide scope that browsers never see) in the browser's session. */
+  token(): string
+  /** Sends a raw request with the browser's cookies. */
+  send(request: RawRequest): Promise<RawAnswer>
+  /** The number of requests that have reached the back end. */
+  reached(): Promise<number>
+}
+
+export interface RawRequest {
+  /** The default is `/app`. */
+  readonly target?: string
+  readonly method?: string
+  /** The header lines besides `Host` and `Cookie`. */
+  readonly headers?: readonly string[]
+  readonly body?: string
+  /** Replaces the browser's cookies. */
+  readonly cookie?: string
+  readonly host?: string
+}
+
+export interface SiteOptions {
+  readonly mode?: 'single' | 'dual'
+  readonly accessTokenLength?: number
+}
+
+export async function startSite(
+  t: Teardown,
+  gateway: Gateway,
+  { mode = 'single', accessTokenLength = 300 }: SiteOptions = {}
+): Promise<Site> {
+  const started = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } } })
+  const { server, idp, clock } = started
+  idp.settings.accessTokenLength = accessTokenLength
+  const backEnd = await startBackEnd(t)
+  const port = await gateway.start(t, {
+    'server-1:8080': server.port,
+    'server-1:4181': server.forwardAuthPort as number,
+    'back-end:8000': backEnd
+  })
+  const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now })
+  await signIn(browser)
+  return {
+    server,
+    idp,
+    clock,
+    browser,
+    token() {
+      const { token, internal_token } = openedFields(browser, started)
+      return (internal_token ?? token) as string
+    },
+    async send({ target = '/app', method = 'GET', headers = [], body = '', cookie, host }) {
+      const lines = [
+        `${method} ${target} HTTP/1.1`,
+        `Host: ${host ?? new URL(publicOrigin).host}`,
+        `Cookie: ${cookie ?? sessionHeader(browser)}`,
+        ...headers
+      ]
+      const { answers } = await sendRaw(port, `${lines.join('\r\n')}\r\n\r\n${body}`, { answers: 1 })
+      const [answer] = answers
+      if (!answer) throw new Error(`no answer to ${method} ${target} ${headers.join(' ')}`)
+      return answer
+    },
+    reached: async () => (await pathsAsked(backEnd)).length
+  }
+}

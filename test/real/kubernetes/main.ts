@@ -1,0 +1,182 @@
+// Renders the Helm chart and the plain files with real tools, and validates all objects against the schemas of current Kubernetes
+// versions. `--help` lists the options.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  chartFolder,
+  exampleNames,
+  objectsIn,
+  release,
+  renderedFile,
+  renderedText,
+  valuesFile
+} from '../../deploy/chart.js'
+import { filesBelow, readText, repository } from '../../helpers/repository.js'
+import { schemaLocation, writeCustomSchemas, writeKubernetesSchemas } from './schemas.js'
+import { goModule, goProgram, type Outcome, run } from './tools.js'
+
+/** The newest patch versions in the Go module proxy of the versions that Kubernetes supports. */
+const kubernetesVersions = ['1.35.4', '1.36.3', '1.37.2']
+
+/** Modules with resource definitions, and the folder of these in each module. */
+const definitions = [
+  ['github.com/prometheus-operator/prometheus-operator', 'v0.85.0', 'example/prometheus-operator-crd'],
+  // The filter ExternalAuth is in the experimental channel.
+  ['sigs.k8s.io/gateway-api', 'v1.6.3', 'config/crd/experimental'],
+  ['github.com/traefik/traefik/v3', 'v3.7.13', 'docs/content/reference/dynamic-configuration']
+] as const
+
+/** Values that the chart must refuse, and a part of its message. */
+const refused: readonly (readonly [values: string, message: string])[] = [
+  ['clientId=', 'Set clientId'],
+  ['callbackUrl=', 'Set callbackUrl'],
+  ['callbackUrl=https://app.example.com/callback', 'callbackUrl'],
+  ['redis.enabled=false', 'Several replicas need Redis'],
+  ['redis.enabled=false,replicas=1,autoscaling.enabled=true', 'Several replicas need Redis'],
+  ['redis.url=redis://:password@redis:6379', 'redis/url'],
+  ['pages.image=pages:1', 'exclude each other'],
+  ['settings.SERVER_SESSION_SECRET=abc', 'SERVER_SESSION_SECRET'],
+  ['httpRoute.enabled=true', 'httpRoute.parentRefs'],
+  ['forwardAuth.port=8080', 'forwardAuth/port'],
+  ['forwardauth.enabled=true', 'forwardauth']
+]
+
+const help = `Usage: npm run test:kubernetes [-- --update]
+
+Renders ${chartFolder} for each set of values in its examples/, builds the kustomization, and validates these objects, the plain files and
+the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Needs Go and the Go module proxy.
+
+--update writes the rendered sets of values to test/deploy/rendered/. The other tests use these files.
+
+Helm, kubeconform and Kustomize are built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).
+`
+
+const counts = { passed: 0, failed: 0 }
+const args = process.argv.slice(2)
+
+if (args.includes('--help')) process.stdout.write(help)
+else if (args.some(arg => arg !== '--update')) {
+  process.stderr.write(`Unknown: ${args.join(' ')}\n\n${help}`)
+  process.exitCode = 2
+} else if (spawnSync('go', ['version']).status !== 0) {
+  print('SKIPPED, because go is not installed.')
+  if (process.env.CI === 'true') process.exitCode = 1
+} else {
+  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-schemas-'))
+  try {
+    checkAll(folder, { updates: args.includes('--update') })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+  print(`\n${counts.passed} passed, ${counts.failed} failed`)
+  if (counts.failed > 0) process.exitCode = 1
+}
+
+function checkAll(folder: string, { updates }: { readonly updates: boolean }): void {
+  const helm = goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.22.0')
+  const kubeconform = goProgram('kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform', 'v0.8.0')
+  const kustomize = goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5', 'v5.8.2')
+  for (const version of kubernetesVersions) {
+    const description = join(goModule('k8s.io/kubernetes', `v${version}`), 'api/openapi-spec/swagger.json')
+    writeKubernetesSchemas(description, join(folder, version))
+  }
+  for (const [path, version, inside] of definitions)
+    writeCustomSchemas(join(goModule(path, version), inside), join(folder, 'custom'))
+
+  const template = (example: string, version: string, ...more: string[]) =>
+    run(helm, [
+      'template',
+      release.name,
+      chartFolder,
+      '-n',
+      release.namespace,
+      '--kube-version',
+      version,
+      '-f',
+      valuesFile(example),
+      ...more
+    ])
+
+  /** Returns the number of valid objects. Throws with kubeconform's findings. */
+  function validate(text: string, version: string): number {
+    const file = join(folder, 'objects.yaml')
+    writeFileSync(file, text)
+    const locations = [version, 'custom'].flatMap(name => ['-schema-location', schemaLocation(join(folder, name))])
+    const outcome = succeed(run(kubeconform, ['-strict', '-summary', '-output', 'json', ...locations, file]))
+    const { summary } = JSON.parse(outcome.stdout) as { summary: { valid: number; skipped: number } }
+    const count = objectsIn(text).length
+    if (summary.valid !== count || count === 0) throw new Error(`${summary.valid} of ${count} objects were validated`)
+    return count
+  }
+
+  for (const example of exampleNames) {
+    check(
+      `helm lint accepts the values ${example}`,
+      () => void succeed(run(helm, ['lint', '--strict', chartFolder, '-f', valuesFile(example)]))
+    )
+    for (const version of kubernetesVersions) {
+      check(`helm template | kubeconform: ${example}, Kubernetes ${version}`, () => {
+        const { stdout } = succeed(template(example, version))
+        const text = renderedText(example, stdout)
+        const file = renderedFile(example)
+        if (updates) writeFileSync(join(repository, file), text)
+        if (text !== readText(file)) throw new Error(`${file} is outdated. Run npm run test:kubernetes -- --update.`)
+        return validate(stdout, version)
+      })
+    }
+  }
+  for (const [values, message] of refused) {
+    check(`the chart refuses ${values}`, () => {
+      const { status, stderr } = template('two-replicas', '1.37.2', '--set', values)
+      if (status === 0 || !stderr.includes(message)) throw new Error(`status ${status}: ${stderr}`)
+    })
+  }
+  const plain = filesBelow('deploy/kubernetes').filter(path => !path.endsWith('/kustomization.yaml'))
+  for (const version of kubernetesVersions) {
+    for (const path of plain)
+      check(`kubeconform: ${path}, Kubernetes ${version}`, () => validate(readText(path), version))
+    check(`kustomize build | kubeconform: deploy/kubernetes, Kubernetes ${version}`, () =>
+      validate(succeed(run(kustomize, ['build', 'deploy/kubernetes'])).stdout, version)
+    )
+  }
+  // If the schemas accepted everything, all of the checks above would pass.
+  for (const path of plain) {
+    for (const [what, pattern, replacement] of [
+      ['an unknown field', /^spec:$/m, 'spec:\n  misspelt: 1'],
+      ['a wrong type', /^ {2}name: .*$/m, '  name: [1]']
+    ] as const) {
+      check(`kubeconform finds ${what} in ${path}`, () => {
+        const changed = readText(path).replace(pattern, replacement)
+        if (changed === readText(path)) throw new Error('the file was not changed')
+        try {
+          validate(changed, '1.37.2')
+        } catch {
+          return
+        }
+        throw new Error('no error was found')
+      })
+    }
+  }
+}
+
+function check(title: string, body: () => number | undefined): void {
+  try {
+    const objects = body()
+    counts.passed += 1
+    print(`ok      ${title}${objects === undefined ? '' : ` (${objects} objects)`}`)
+  } catch (error) {
+    counts.failed += 1
+    print(`FAILED  ${title}\n        ${(error as Error).message}`)
+  }
+}
+
+function succeed(outcome: Outcome): Outcome {
+  if (outcome.status !== 0) throw new Error(`exit code ${outcome.status}: ${outcome.stdout}${outcome.stderr}`)
+  return outcome
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

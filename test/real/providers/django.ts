@@ -1,0 +1,78 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { repository } from '../../helpers/repository.js'
+import { cacheFolder, exists } from './cache.js'
+import { signInOnPages, signOutOnPages } from './pages.js'
+import { administer, client, freePort, type ProviderKind, person, run, startProcess } from './provider.js'
+
+const version = '3.0.1'
+const packages = [`django-oauth-toolkit==${version}`, 'Django==5.2.8']
+const environment = join(cacheFolder, `django-oauth-toolkit-${version}`)
+const python = join(environment, 'bin', 'python')
+const mark = join(environment, 'complete')
+
+export const django: ProviderKind = {
+  name: 'Django OAuth Toolkit',
+  version,
+  needs: 'python3',
+  exceptions: {
+    // Django shows its login page before it checks the client.
+    'check with a wrong callback URL': 'ok',
+    'back-channel logout': 'not supported',
+    'access by group': 'not supported',
+    'login, dual': '502 at the profile',
+    'refresh, dual': '401 at refresh 1',
+    '100 parallel requests, dual': '401 with 1 calls',
+    'new signing keys, dual': '401 at the refresh'
+  },
+  async prepare() {
+    if (await exists(mark)) return
+    await run({ command: 'python3', args: ['-m', 'venv', '--clear', environment] })
+    await run({ command: python, args: ['-m', 'pip', 'install', '--quiet', ...packages] })
+    await run({ command: 'touch', args: [mark] })
+  },
+  async start() {
+    const port = await freePort()
+    const base = `http://127.0.0.1:${port}`
+    const issuer = `${base}/o`
+    const folder = await mkdtemp(join(tmpdir(), 'django-'))
+    const { stop } = await startProcess(
+      {
+        command: python,
+        args: [join(repository, 'test', 'providers', 'django-project.py')],
+        env: {
+          TEST_PORT: String(port),
+          TEST_DATABASE: join(folder, 'database.sqlite3'),
+          TEST_CLIENT: JSON.stringify(client),
+          TEST_PERSON: JSON.stringify(person)
+        }
+      },
+      `${issuer}/.well-known/openid-configuration`
+    )
+    return {
+      settings: {
+        single: {
+          PLATFORM_ISSUER: issuer,
+          PLATFORM_SCOPES: 'openid data:read',
+          PLATFORM_REVOCATION_ENDPOINT: `${issuer}/revoke_token/`
+        },
+        dual: {
+          PLATFORM_ISSUER: issuer,
+          PLATFORM_REVOCATION_ENDPOINT: `${issuer}/revoke_token/`,
+          INTERNAL_TOKEN_SCOPES: 'openid data:read viewables:read',
+          PUBLIC_TOKEN_SCOPES: 'viewables:read'
+        }
+      },
+      signIn: signInOnPages,
+      signOut: signOutOnPages,
+      async endLogins() {
+        await administer('POST', `${base}/test/end-logins`)
+      },
+      async rotateKeys() {
+        await administer('POST', `${base}/test/rotate-keys`)
+      },
+      stop
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// Two replicas of the program behind the shipped nginx configuration, with Redis and a strict identity provider.
+import type { ExecutionContext } from 'ava'
+import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
+import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
+import { freePort } from '../../helpers/ports.js'
+import { environmentFor, type Program, startProgram } from '../../helpers/program.js'
+import { startRedis } from '../../helpers/redis.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { startNginx } from './nginx.js'
+
+export interface DeploymentOptions extends HostileIdpOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly nginx?: (configuration: string) => string
+}
+
+export interface Deployment {
+  readonly idp: HostileIdp
+  readonly replicas: Program[]
+  newBrowser(): Browser
+  /** Starts a new process in place of one that has ended. Resolves when it is ready. */
+  startAgain(index: number): Promise<void>
+}
+
+export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}): Promise<Deployment> {
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, ...options })
+  const redis = await startRedis(t)
+  const cwd = await tempFolder(t, { 'wwwroot/index.html': '<!doctype html><title>The application</title>' })
+  const ports = [await freePort(), await freePort()]
+  const env = {
+    ...environmentFor(idp, defaultCallbackUrl),
+    PLATFORM_AUTH_MODE: 'dual',
+    // Without a margin, a token with a lifetime of seconds could expire on its way from this server to the provider.
+    PLATFORM_AUTH_REFRESH_MARGIN: '1',
+    REDIS_URL: redis.url,
+    ...options.env
+  }
+  const start = async (port: number) => {
+    const program = await startProgram(t, { cwd, env: { ...env, PORT: String(port) } })
+    await eventually(async () => (await fetch(`${program.url}/readyz`)).status === 200)
+    return program
+  }
+  const replicas = await Promise.all(ports.map(start))
+  const proxy = await startNginx(t, ports, options.nginx)
+  return {
+    idp,
+    replicas,
+    newBrowser: () => createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: proxy.url } }),
+    async startAgain(index) {
+      replicas[index] = await start(ports[index] ?? 0)
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { freePort } from '../../helpers/ports.js'
+import { hasRedis } from '../../helpers/redis-server.js'
+import { testWhere } from '../../helpers/requirement.js'
+import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
+import { sessionCookies } from '../../http/support.js'
+import { letIn } from './crowd.js'
+import { deploy } from './deployment.js'
+import { hasNginx, startNginx } from './nginx.js'
+
+const canRun = hasNginx && hasRedis
+const missing = 'nginx or redis-server is not installed'
+
+/** In dual mode two tokens of this length make a session of four cookies. */
+const longToken = 6000
+
+testWhere(
+  canRun,
+  missing,
+  'the shipped nginx configuration passes a session of four cookies in requests and responses',
+  async t => {
+    const { idp, newBrowser } = await deploy(t, { accessTokenLength: longToken })
+    const browser = newBrowser()
+    await signIn(browser)
+    t.is(sessionCookies(browser).length, 4)
+    for (let request = 0; request < 4; request += 1) {
+      t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    }
+    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+    t.is(sessionCookies(browser).length, 0)
+    t.deepEqual(idp.reuses, [])
+  }
+)
+
+testWhere(
+  canRun,
+  missing,
+  "with nginx's default buffers a session of four cookies would cause 502 at the login and 400 afterwards",
+  async t => {
+    const without = (line: RegExp) => (configuration: string) => configuration.replace(line, '')
+    const answers = await deploy(t, { accessTokenLength: longToken, nginx: without(/proxy_\w*buffer\w* .*;/g) })
+    const refused = answers.newBrowser()
+    t.is((await openCallback(refused, await startLogin(refused))).statusCode, 502)
+
+    const requests = await deploy(t, {
+      accessTokenLength: longToken,
+      nginx: without(/large_client_header_buffers .*;/)
+    })
+    const browser = requests.newBrowser()
+    await signIn(browser)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 400)
+  }
+)
+
+testWhere(canRun, missing, 'nginx keeps using both replicas while the identity provider fails', async t => {
+  const { idp, newBrowser } = await deploy(t)
+  const browser = newBrowser()
+  await signIn(browser)
+  idp.failWhen('userinfo', () => faults.empty(401))
+  for (let request = 0; request < 6; request += 1) t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+  t.is(idp.requestsTo('userinfo').length, 6, 'each request was sent to one replica only')
+  t.is((await browser.navigate('/')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+})
+
+testWhere(
+  canRun,
+  missing,
+  'during a rolling restart under load no request fails and no person is logged out',
+  async t => {
+    // A process takes no locks in its first two seconds. With a longer margin, no token expires in this time.
+    const { idp, replicas, newBrowser, startAgain } = await deploy(t, {
+      accessTokenLifetimeSeconds: 8,
+      env: { PLATFORM_AUTH_REFRESH_MARGIN: '4' }
+    })
+    const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+    const before = idp.tokenRequests.length
+    await crowd.everyoneRefreshed()
+    for (const index of [0, 1]) {
+      const replica = replicas[index]
+      replica?.signal('SIGTERM')
+      t.deepEqual(await replica?.ended, { code: 0, signal: null })
+      t.is(replica?.stderr(), '')
+      await startAgain(index)
+      // The wait between two restarts that the shipped configuration recommends.
+      await pause(2000)
+    }
+    await crowd.everyoneRefreshed()
+    await crowd.stop()
+    t.deepEqual([...new Set(crowd.errors)], [])
+    t.is(crowd.loggedOut, 0)
+    t.deepEqual(idp.reuses, [])
+    t.true(crowd.requests > 200)
+    const calls = idp.tokenRequests.length - before
+    t.log(
+      `${crowd.requests} requests, ${calls} at the provider, errors ${crowd.errors.length}, sessions lost ${crowd.loggedOut}`
+    )
+  }
+)
+
+testWhere(
+  hasNginx,
+  'nginx is not installed',
+  'the logs of the shipped nginx configuration contain no code and no state',
+  async t => {
+    const { server } = await startTestServer(t)
+    const query = 'code=code-of-a-person&state=state-of-a-person'
+    const ask = (url: string, path: string) =>
+      fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
+
+    const up = await startNginx(t, [server.port, server.port])
+    const down = await startNginx(t, [await freePort(), await freePort()])
+    t.is((await ask(up.url, '/api/auth/callback')).status, 400)
+    t.is((await ask(down.url, '/api/auth/callback')).status, 502)
+    // A request to another path shows that errors are logged.
+    t.is((await ask(down.url, '/api/auth/login')).status, 502)
+    for (const { accessLog } of [up, down]) {
+      const lines = await accessLog()
+      t.regex(lines, /"GET \/api\/auth\/callback HTTP\/1\.1" (400|502) /)
+      t.notRegex(lines, /of-a-person/)
+    }
+    const errors = down.errorLog().split('\n')
+    t.true(errors.some(line => line.includes('GET /api/auth/login')))
+    t.deepEqual(
+      errors.filter(line => line.includes('/api/auth/callback')),
+      []
+    )
+  }
+)
+
+testWhere(
+  hasNginx,
+  'nginx is not installed',
+  'the shipped nginx configuration sends HSTS and hides its version',
+  async t => {
+    const { server } = await startTestServer(t)
+    const up = await startNginx(t, [server.port, server.port])
+    const down = await startNginx(t, [await freePort(), await freePort()])
+    for (const { url } of [up, down]) {
+      for (const path of ['/', '/api/auth/callback', '/api/auth/profile', '/nothing-there']) {
+        const { headers } = await fetch(url + path, { redirect: 'manual' })
+        t.is(headers.get('strict-transport-security'), 'max-age=31536000', path)
+        t.is(headers.get('server'), 'nginx')
+      }
+    }
+  }
+)

@@ -1,0 +1,100 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ExecutionContext } from 'ava'
+import { hasRedis } from '../../helpers/redis-server.js'
+import { testWhere } from '../../helpers/requirement.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { type Crowd, letIn } from './crowd.js'
+import { type Deployment, deploy } from './deployment.js'
+import { hasNginx } from './nginx.js'
+
+// Follows the steps for new secrets in docs/secrets.md while people use the application.
+
+const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
+const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
+
+interface Rotating extends Deployment {
+  readonly crowd: Crowd
+  /** Writes each secret to its file and makes every replica read its secrets again. */
+  rotate(files: Readonly<Record<string, string>>): Promise<void>
+  /** The client secrets that the provider accepts. */
+  readonly clientSecrets: Set<string>
+}
+
+async function startRotating(t: ExecutionContext): Promise<Rotating> {
+  const clientSecrets = new Set(['gH5tR2wQ8zXc7VbN'])
+  const folder = await tempFolder(t, { 'session-secret': oldSecret, previous: '', client: [...clientSecrets].join() })
+  const deployment = await deploy(t, {
+    isClientSecret: presented => clientSecrets.has(presented),
+    accessTokenLifetimeSeconds: 3,
+    env: {
+      SERVER_SESSION_SECRET: '',
+      PLATFORM_CLIENT_SECRET: '',
+      SERVER_SESSION_SECRET_FILE: join(folder, 'session-secret'),
+      SERVER_SESSION_PREVIOUS_SECRETS_FILE: join(folder, 'previous'),
+      PLATFORM_CLIENT_SECRET_FILE: join(folder, 'client')
+    }
+  })
+  const { newBrowser, replicas } = deployment
+  const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+  let rotations = 0
+  return {
+    ...deployment,
+    crowd,
+    clientSecrets,
+    async rotate(files) {
+      for (const [name, secret] of Object.entries(files)) await writeFile(join(folder, name), `${secret}\n`)
+      rotations += 1
+      // One replica after the other, so the replicas have different secrets for a while.
+      for (const replica of replicas) {
+        replica.signal('SIGHUP')
+        await replica.logged('secrets_reloaded', rotations)
+        await pause(200)
+      }
+    }
+  }
+}
+
+async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }: Rotating) {
+  await crowd.stop()
+  t.deepEqual([...new Set(crowd.errors)], [])
+  t.is(crowd.loggedOut, 0)
+  t.deepEqual(idp.reuses, [])
+  for (const replica of replicas) {
+    // At its start each server warns that the callback URL has another port, because the replicas are behind nginx.
+    const warnings = replica.lines.filter(({ level, event }) => Number(level) >= 40 && event !== 'setting_warning')
+    t.deepEqual(warnings, [])
+  }
+  t.log(`${crowd.requests} requests, errors ${crowd.errors.length}, people logged out ${crowd.loggedOut}`)
+}
+
+const canRun = hasNginx && hasRedis
+const missing = 'nginx or redis-server is not installed'
+
+testWhere(canRun, missing, 'a new session secret, loaded with SIGHUP under load, logs no person out', async t => {
+  const deployment = await startRotating(t)
+  const { crowd, rotate } = deployment
+  await rotate({ previous: newSecret })
+  await rotate({ 'session-secret': newSecret, previous: oldSecret })
+  await crowd.everyoneRefreshed()
+  await rotate({ previous: '' })
+  await crowd.everyoneRefreshed()
+  await assertNobodyNoticed(t, deployment)
+})
+
+testWhere(canRun, missing, 'a new client secret, loaded with SIGHUP under load, logs no person out', async t => {
+  const deployment = await startRotating(t)
+  const { crowd, rotate, clientSecrets, idp } = deployment
+  const [old = ''] = clientSecrets
+  const fresh = 'kT3nB7vY1xQp9LsD'
+  clientSecrets.add(fresh)
+  await rotate({ client: fresh })
+  // Requests in progress may still use the old secret.
+  await crowd.everyoneRefreshed()
+  clientSecrets.delete(old)
+  const before = idp.tokenRequests.length
+  await crowd.everyoneRefreshed()
+  t.true(idp.tokenRequests.length > before)
+  await assertNobodyNoticed(t, deployment)
+})
