@@ -1,8 +1,8 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import { createServer, type Server } from 'node:http'
 import type { Logger } from 'pino'
+import { AUTH_ROUTES } from './config/addresses.js'
 import { parseRules } from './config/proxy-rules.js'
-import { AUTH_ROUTES } from './config/routes.js'
 import { type Config, settings } from './config/settings.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { closeServer, listen } from './support/listener.js'

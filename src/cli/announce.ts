@@ -3,8 +3,8 @@ import type { Config } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
 import { coloursFor } from '../support/colours.js'
 import { version } from '../support/version.js'
-import { columnsOf } from './layout.js'
 import type { Terminal } from './terminal.js'
+import { columnsOf } from './terminal.js'
 
 type ServerAddresses = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 

@@ -1,8 +1,8 @@
 import { defaultText, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 import type { CommandEntry } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
-import { wrap } from './layout.js'
 import { type CommandLineOption, ownOptions, settingOptions } from './options.js'
+import { wrap } from './terminal.js'
 
 // The texts of `--help`. The help of the program begins with the parts that most people need. `--help all` has the rest.
 

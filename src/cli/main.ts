@@ -7,14 +7,11 @@ import { ConfigError, notGiven } from '../config/errors.js'
 import { flagName } from '../config/flags.js'
 import { required, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
-import { messageOf, RunError, UsageError } from './errors.js'
-import { exitCodes } from './exit-codes.js'
-import { columnsOf, wrapLines } from './layout.js'
+import { exitCodes, messageOf, RunError, UsageError, unknownWord } from './errors.js'
 import { ownOptions, settingOptions } from './options.js'
 import { watchOutput } from './output.js'
 import { createProgram } from './program.js'
-import { processTerminal, type Terminal } from './terminal.js'
-import { unknownWord } from './unknown-word.js'
+import { columnsOf, processTerminal, type Terminal, wrapLines } from './terminal.js'
 
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {

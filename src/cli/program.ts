@@ -3,11 +3,10 @@ import type { Flags } from '../config/flags.js'
 import { version } from '../support/version.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
-import { UsageError } from './errors.js'
+import { UsageError, unknownWord } from './errors.js'
 import { commandHelp, fullHelp, helpOfHelp, shortHelp } from './help.js'
 import { type CommandLineOption, ownOptions, settingOptions } from './options.js'
 import type { Terminal } from './terminal.js'
-import { unknownWord } from './unknown-word.js'
 
 /** Declares the command line for commander. `run` is called with the typed command, or with the default command. */
 export function createProgram(

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../config/load.js'
 import type { RunningServer } from '../start.js'
-import { messageOf } from './errors.js'
-import { exitCodes } from './exit-codes.js'
+import { exitCodes, messageOf } from './errors.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
 
 // What a signal does: it is held while the server starts, SIGHUP reloads the secrets, and the others stop the server.

@@ -1,9 +1,9 @@
+import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
 import { RunError } from './errors.js'
-import { watchParents } from './parents.js'
 
 /** The parts of the process that the command line uses. They are passed as an argument, so that tests can replace them. */
 export interface Terminal {
@@ -97,5 +97,65 @@ function workingDirectory(): string {
     return process.cwd()
   } catch (cause) {
     throw new RunError('The working directory no longer exists. Change to another one.', { cause })
+  }
+}
+
+// Wraps lines for a terminal. Output to a pipe is not wrapped, so that a script gets one message per line.
+
+/** Returns the width of the terminal, or undefined if the output is not a terminal. */
+export function columnsOf({ isTTY, columns }: Output): number | undefined {
+  return isTTY === true ? (columns ?? 80) : undefined
+}
+
+/**
+ * Breaks a text between words. A word that is longer than a line, such as an address, stays whole.
+ * @param indent the number of spaces before each line except the first, which the caller has already started
+ */
+export function wrap(text: string, columns: number | undefined, indent = 0): string {
+  if (columns === undefined) return text
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && indent + line.length + 1 + word.length > columns) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line].join(`\n${' '.repeat(indent)}`)
+}
+
+/** Wraps each line of a message. Continuation lines are indented by two more columns than the first line. */
+export function wrapLines(message: string, columns: number | undefined): string {
+  return message
+    .split('\n')
+    .map(line => {
+      const [space = ''] = /^ */.exec(line) ?? []
+      return `${space}${wrap(line.trimStart(), columns, space.length + 2)}`
+    })
+    .join('\n')
+}
+
+const SHELL = /^-?(sh|ash|dash|bash|zsh|ksh|busybox)$/
+
+/**
+ * Returns a function that tells if the process that started this one has ended. npm starts its programs through a shell. If
+ * npm is killed, this shell survives, so the parent of the shell is watched, too. Only Linux tells the parent of another
+ * process.
+ */
+export function watchParents(): () => boolean {
+  const { ppid } = process
+  const parent = lookUp(ppid)
+  const watched = parent && SHELL.test(parent.name) ? parent.ppid : undefined
+  // The system gives a process without a parent to another process, so the id of the parent changes.
+  return () => process.ppid !== ppid || (watched !== undefined && lookUp(ppid)?.ppid !== watched)
+}
+
+/** Returns the name and the parent of a process, or undefined if the system does not tell them (proc_pid_stat(5)). */
+function lookUp(pid: number): { readonly name: string; readonly ppid: number } | undefined {
+  try {
+    const [, name = '', ppid] = /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? []
+    return { name, ppid: Number(ppid) }
+  } catch {
+    return undefined
   }
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { exitCodes } from './exit-codes.js'
+import { exitCodes } from './errors.js'
 import { untilStopped } from './signals.js'
 import type { Terminal } from './terminal.js'
 

@@ -1,6 +1,6 @@
 /** The entries of `access.allow`. Each is an e-mail address, a domain that begins with `@`, or a claim and its value. */
 import { domainToASCII, domainToUnicode } from 'node:url'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { itemsOf, REJECTED, type ValueType } from './types.js'
 
 export interface EmailAddress {

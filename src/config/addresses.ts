@@ -1,5 +1,18 @@
-import { AUTH_ROUTES } from './routes.js'
 import { type Rule, textWith, type ValueType } from './types.js'
+
+/** The routes of login, logout and tokens are below this path. */
+export const AUTH_PATH = '/api/auth'
+
+export const AUTH_ROUTES = {
+  login: `${AUTH_PATH}/login`,
+  callback: `${AUTH_PATH}/callback`,
+  logout: `${AUTH_PATH}/logout`,
+  backChannelLogout: `${AUTH_PATH}/backchannel-logout`,
+  profile: `${AUTH_PATH}/profile`,
+  token: `${AUTH_PATH}/token`
+} as const
+
+export const HEALTH_ROUTES = { healthz: '/healthz', readyz: '/readyz' } as const
 
 // Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
 // callback URL character by character.
@@ -152,4 +165,11 @@ function hasUser(address: string): boolean {
 
 function pathOf(address: string): string {
   return new URL(address).pathname
+}
+
+/** The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`). */
+
+/** True for `/api/auth` and every path below it. */
+export function isAuthPath(path: string): boolean {
+  return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
 }

@@ -1,5 +1,5 @@
 import { withoutUser } from './addresses.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 
 /** `rejected` has one sentence for each problem. */

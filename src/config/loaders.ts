@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Loader, Loaders } from 'cosmiconfig'
 import { errorCode } from '../support/error-code.js'
 import { findJsonError } from '../support/json.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { whyUnreadable } from './read-file.js'
 import { unsupportedFormat } from './unsupported-format.js'
 

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { PageFilesError, readLogo, readPagesFolder } from '../pages/index.js'
 import type { Checked } from './check-value.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { whyUnreadable } from './read-file.js'
 
 // The checks of the settings whose value is the path of a file or folder that the server reads.

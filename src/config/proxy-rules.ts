@@ -1,9 +1,8 @@
 /** Parses and checks the rules of the API proxy. The text of a rule is `METHODS PATH TARGET [option …]`. */
-import { isLoopback, withoutUser } from './addresses.js'
+import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './addresses.js'
+import { quote } from './errors.js'
 import { whyNotExact } from './exact-path.js'
 import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
-import { quote } from './quote.js'
-import { AUTH_PATH, HEALTH_ROUTES } from './routes.js'
 import { REJECTED, type ValueType } from './types.js'
 
 export interface ProxyRule {

@@ -1,5 +1,5 @@
 import { withoutUser } from './addresses.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { REJECTED, type ValueType } from './types.js'
 
 /**

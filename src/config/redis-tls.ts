@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Checked } from './check-value.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import { readTextFile, whyUnreadable } from './read-file.js'
 import type { Finding, IsGiven } from './rules.js'
 import { type SettingKey, settingOf, type Values } from './settings.js'

@@ -1,6 +1,6 @@
 import { isClaimEntry } from './access-entry.js'
 import { isLoopback } from './addresses.js'
-import { quote } from './quote.js'
+import { quote } from './errors.js'
 import type { SettingKey, Values } from './settings.js'
 
 // The rules between several settings. Each value has already passed its own check. If a value that a rule needs is missing,

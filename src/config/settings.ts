@@ -2,11 +2,10 @@ import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
-import { logLevel } from './log-level.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisAddress } from './redis-address.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
+import { integer, list, logLevel, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
 /**
  * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference

@@ -142,3 +142,25 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
 export function readText({ fromText }: Pick<ValueType<unknown>, 'fromText'>, text: string): unknown {
   return fromText ? fromText(text) : text
 }
+
+/** The levels of pino with their numbers, which pino writes into the JSON lines. */
+const LEVELS = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
+
+type LogLevel = keyof typeof LEVELS | 'silent'
+
+const LEVEL_NAMES: readonly LogLevel[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/** The type of `log.level`: the name of a level of pino, or its number. The value is the name. */
+export const logLevel: ValueType<LogLevel> = {
+  allowed: `${Object.entries(LEVELS)
+    .map(([name, number]) => `${name} (${number})`)
+    .join(', ')} or silent`,
+  json: { enum: [...LEVEL_NAMES, ...Object.values(LEVELS)] },
+  parse(written) {
+    if (typeof written !== 'string' && typeof written !== 'number') return REJECTED
+    const value = LEVEL_NAMES.find(
+      name => name === written || (name !== 'silent' && String(LEVELS[name]) === String(written))
+    )
+    return value === undefined ? REJECTED : { value }
+  }
+}

@@ -4,7 +4,7 @@
  * of Autodesk Platform Services (APS) is used.
  */
 import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
-import { quote } from '../config/quote.js'
+import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
 import { isJsonObject } from '../support/json.js'
 import { ProviderError } from './errors.js'

@@ -1,4 +1,4 @@
-import { HEALTH_ROUTES } from '#src/config/routes.js'
+import { HEALTH_ROUTES } from '#src/config/addresses.js'
 import { authRouter } from '#src/http/routes/auth-routes.js'
 import { publicOrigin } from '../helpers/config.js'
 

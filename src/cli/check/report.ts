@@ -1,6 +1,6 @@
 import { coloursFor } from '../../support/colours.js'
-import { columnsOf, wrap } from '../layout.js'
 import type { Terminal } from '../terminal.js'
+import { columnsOf, wrap } from '../terminal.js'
 
 export type Status = 'ok' | 'warning' | 'failed'
 

@@ -8,7 +8,7 @@ import { createReport } from '../check/report.js'
 import { invalidSettings } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { readDemoOptions } from '../demo.js'
-import { exitCodes } from '../exit-codes.js'
+import { exitCodes } from '../errors.js'
 import { listenError } from '../listen-error.js'
 
 export const check: Command = async function check(invocation) {

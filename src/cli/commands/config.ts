@@ -11,8 +11,8 @@ import {
 import { defaultEndpoint } from '../../provider/metadata.js'
 import { type Colours, coloursFor } from '../../support/colours.js'
 import { type Command, sourcesOf } from '../command.js'
-import { exitCodes } from '../exit-codes.js'
-import { columnsOf, wrap, wrapLines } from '../layout.js'
+import { exitCodes } from '../errors.js'
+import { columnsOf, wrap, wrapLines } from '../terminal.js'
 
 /** Shows all settings, even if some are invalid, because the person may be looking for the reason. */
 export const config: Command = async function config(invocation) {

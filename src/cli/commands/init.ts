@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { findFiles } from '../../config/file.js'
 import type { Values } from '../../config/settings.js'
 import type { Command, Invocation } from '../command.js'
-import { exitCodes } from '../exit-codes.js'
+import { exitCodes } from '../errors.js'
 import { answersOfFlags, askFor, askToIgnoreSecrets, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
   existingSecretsMessage,

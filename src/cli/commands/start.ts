@@ -1,12 +1,16 @@
+import type { Logger } from 'pino'
+import type { LoadedConfig } from '../../config/load.js'
+import type { SettingKey } from '../../config/settings.js'
 import { coloursFor } from '../../support/colours.js'
 import { announceInLog, announceOnTerminal } from '../announce.js'
-import { tls } from '../check/settings.js'
+import { callback } from '../check/callback-and-port.js'
+import type { Finding } from '../check/report.js'
+import { tls, wwwroot } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
-import { endOnUncaughtErrors } from '../crash.js'
 import { readDemoOptions } from '../demo.js'
+import { exitCodes } from '../errors.js'
 import { listenError } from '../listen-error.js'
 import { holdSignals, reloadSecretsOnHangup, untilStopped } from '../signals.js'
-import { startWarnings } from '../start-warnings.js'
 import type { Terminal } from '../terminal.js'
 import { startTracing } from '../tracing.js'
 
@@ -63,4 +67,46 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
   } finally {
     stopWatching()
   }
+}
+
+interface StartWarning {
+  /** The setting, or a file or variable whose name resembles a setting. */
+  readonly setting: string
+  readonly origin: string
+  readonly message: string
+}
+
+/** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
+export async function startWarnings({ config, origins, warnings }: LoadedConfig): Promise<StartWarning[]> {
+  const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
+  // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
+  // not help.
+  const callbackFindings = config.port === 0 ? [] : callback(config)
+  return [
+    ...warnings.map(({ key, origin, message }) => ({ setting: key, origin, message: `${key} ${message}` })),
+    ...callbackFindings.flatMap(warningsOf('platform.callbackUrl')),
+    ...(await wwwroot(config)).flatMap(warningsOf('wwwroot'))
+  ]
+}
+
+function toWarnings(setting: SettingKey, origin: string, { status, message, next }: Finding): StartWarning[] {
+  return status === 'ok' ? [] : [{ setting, origin, message: `${message} ${next}` }]
+}
+
+/**
+ * Logs an uncaught error and ends the process, because the state of the process can no longer be trusted. Exit code 1 tells
+ * a supervisor to start a new process. Returns a function that removes the listener.
+ */
+export function endOnUncaughtErrors(
+  { onUncaught, exit }: Pick<Terminal, 'onUncaught' | 'exit'>,
+  log: Pick<Logger, 'fatal'>
+): () => void {
+  return onUncaught(thrown => {
+    try {
+      const err = thrown instanceof Error ? thrown : new Error(String(thrown))
+      log.fatal({ event: 'crashed', err }, 'the process ends after an uncaught error')
+    } finally {
+      exit(exitCodes.failed)
+    }
+  })
 }

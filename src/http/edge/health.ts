@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { HEALTH_ROUTES } from '../../config/routes.js'
+import { HEALTH_ROUTES } from '../../config/addresses.js'
 import type { StoreStatus } from '../../store/index.js'
 
 interface HealthParts {

@@ -1,7 +1,7 @@
 /** Observes the end of each request: the access log, the metrics, the spans of tracing, and responses that break off. */
 import type { ReadStream } from 'node:fs'
 import type { Context, Middleware } from 'koa'
-import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/routes.js'
+import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/addresses.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { type RequestLog, requestId } from './request.js'

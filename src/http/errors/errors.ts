@@ -4,7 +4,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
-import { AUTH_ROUTES } from '../../config/routes.js'
+import { AUTH_ROUTES } from '../../config/addresses.js'
 import type { SitePages } from '../../pages/index.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'

@@ -1,7 +1,7 @@
 /** The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import { AUTH_ROUTES, isAuthPath } from '../../config/routes.js'
+import { AUTH_ROUTES, isAuthPath } from '../../config/addresses.js'
 import { type Audience, requestOrigin } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { tokensOf } from './require-tokens.js'

@@ -1,8 +1,7 @@
 /** The public addresses of this server and the names of its cookies. All of them derive from the settings. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { basePathOf, homeUrlOf } from '../../config/addresses.js'
-import { AUTH_ROUTES } from '../../config/routes.js'
+import { AUTH_ROUTES, basePathOf, homeUrlOf } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 import { STARTER_PAGE } from '../../config/wwwroot.js'
 import { type CookieNames, cookieNames } from './session.js'
