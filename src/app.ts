@@ -57,7 +57,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
   gates.set(app, (ctx, next) => {
-    // The handlers behind this middleware use the tokens of one person, so no shared cache may store their responses. A
+    // The handlers behind this middleware use the tokens of one user, so no shared cache may store their responses. A
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
@@ -105,11 +105,11 @@ export function assemble(config: Config, services: Services, options: AssembleOp
 const gates = new WeakMap<Koa, Middleware>()
 
 /**
- * Middleware for routes of your own that need tokens. It refreshes the session if necessary and sets `ctx.state.tokens`
- * to `{ internal, public }`. Each of the two is `{ access_token, expires_in }`, where `expires_in` is the remaining
- * lifetime in seconds. If nobody is logged in, it answers 401 with an empty body, and the handler does not run. If the
- * session cannot be refreshed now, it answers 503. If a page of another origin caused the request, it answers 403. Links
- * from other sites are accepted.
+ * Middleware for routes of your own that need tokens. It refreshes the session if necessary and sets
+ * `ctx.state.tokens` to `{ internal, public }`. Each of the two is `{ access_token, expires_in }`, where `expires_in`
+ * is the remaining lifetime in seconds. If nobody is logged in, it responds with 401 and an empty body, and the
+ * handler does not run. If the session cannot be refreshed now, it responds with 503. If a page of another origin
+ * caused the request, it responds with 403. Links from other sites are accepted.
  *
  * TypeScript knows the type of `ctx.state.tokens` in the handlers after it in the same `router.get()`, or in the same
  * chain of `app.use()`.

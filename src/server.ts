@@ -35,7 +35,7 @@ export interface ListeningServer {
   /** Replaces the session secrets and the client secret with those of `fresh`. Ignores the other settings of `fresh`. */
   replaceSecrets(fresh: Config): void
   /**
-   * Shuts down. `/readyz` answers 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it
+   * Shuts down. `/readyz` responds with 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it
    * has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
    * connection. Resolves when the shutdown is complete.
    * @param reason the reason for the log, for example `SIGTERM`
@@ -52,7 +52,7 @@ export const CLIENT_LIMITS = {
   // Load balancers usually close idle connections after 60 seconds. The server keeps them open longer, so that a load
   // balancer never sends a request on a connection that the server is closing.
   keepAliveTimeout: 75_000,
-  // Without this limit, a client that stops reading its response would keep the connection and the file open for ever.
+  // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
   // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   unreadTimeout: 300_000,
   connectionsCheckingInterval: 5_000

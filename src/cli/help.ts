@@ -6,11 +6,11 @@ import { wrap } from './terminal.js'
 
 // The texts of `--help`. The help of the program begins with the parts that most people need. `--help all` has the rest.
 
-type Row = readonly [name: string, text: string]
+type HelpRow = readonly [name: string, text: string]
 
 const name = 'platform-auth-server'
 
-const examples: readonly Row[] = [
+const examples: readonly HelpRow[] = [
   [`npx ${name} --demo --mode dual`, 'Try the server without an account.'],
   [`npx ${name} init`, 'Write the settings files.'],
   [`npx ${name} check`, 'Test the settings with the provider.'],
@@ -31,7 +31,7 @@ const mostUsed: readonly SettingKey[] = [
   'log.level'
 ]
 
-const helpRow: Row = ['-h, --help', 'Print this help.']
+const helpRow: HelpRow = ['-h, --help', 'Print this help.']
 
 const entrypoint =
   `As the entrypoint of a container, start Node itself: node node_modules/.bin/${name}. npx and npm end at SIGTERM without ` +
@@ -66,7 +66,7 @@ export function fullHelp(columns: number): string {
   const width = Math.max(...options.map(option => rowOf(option)[0].length))
   const variables = settingKeys
     .filter(key => settingOf(key).flag === undefined)
-    .map((key): Row => [settingOf(key).env, `${settingOf(key).summary} (default: ${defaultText(key)})`])
+    .map((key): HelpRow => [settingOf(key).env, `${settingOf(key).summary} (default: ${defaultText(key)})`])
   const paragraphs = [
     'Every setting can also be written in a settings file in the working directory, such as ' +
       `${name}.config.yaml or .${name}rc.json. Variables can be written in .env. ` +
@@ -76,7 +76,7 @@ export function fullHelp(columns: number): string {
     'Exit codes: 0 means success, 1 a failure while running, 2 invalid settings or an invalid command line.',
     entrypoint
   ]
-  const general: readonly Row[] = [
+  const general: readonly HelpRow[] = [
     ['-h, --help', `Print the short help. With "all", print this text. With a command, print its help.`],
     ['-V, --version', 'Print the version.']
   ]
@@ -98,7 +98,7 @@ export function commandHelp(
   columns: number
 ): string {
   const shared = ownOptions.filter(option => option.commands.includes(command))
-  const rows = [...options.map((option): Row => [option.flags, option.summary]), ...shared.map(rowOf), helpRow]
+  const rows = [...options.map((option): HelpRow => [option.flags, option.summary]), ...shared.map(rowOf), helpRow]
   return joined([
     `Usage: ${name} ${command} [options]`,
     wrap(summary, columns),
@@ -116,7 +116,7 @@ export function helpOfHelp(columns: number): string {
 const helpSummary = 'Print the help of a command, or with "all" of everything.'
 
 function beginning(columns: number): string[] {
-  const summaries = commands.map((command): Row => [command.name, command.summary])
+  const summaries = commands.map((command): HelpRow => [command.name, command.summary])
   return [
     `Usage: ${name} [command] [options]`,
     wrap(
@@ -128,12 +128,12 @@ function beginning(columns: number): string[] {
   ]
 }
 
-function rowOf({ short, flags, summary, note }: CommandLineOption): Row {
+function rowOf({ short, flags, summary, note }: CommandLineOption): HelpRow {
   return [short === undefined ? flags : `${short}, ${flags}`, note === undefined ? summary : `${summary} (${note})`]
 }
 
 /** Formats rows in two columns below a title. The second column is wrapped. */
-function section(title: string, rows: readonly Row[], columns: number, least = 0): string {
+function section(title: string, rows: readonly HelpRow[], columns: number, least = 0): string {
   const width = Math.max(least, ...rows.map(([name]) => name.length))
   return [title, ...rows.map(([name, text]) => `  ${name.padEnd(width)}  ${wrap(text, columns, width + 4)}`)].join('\n')
 }

@@ -26,14 +26,14 @@ function listenerOf(error: unknown): Listener {
   return listener === 'metrics' || listener === 'forwardAuth' || listener === 'demo' ? listener : 'server'
 }
 
-interface Place {
+interface ListeningAddress {
   readonly address: string | undefined
   readonly port: number | undefined
   readonly portOption: string
   readonly hostOption: string
 }
 
-const explanations: Readonly<Record<string, (place: Place) => string>> = {
+const explanations: Readonly<Record<string, (place: ListeningAddress) => string>> = {
   EADDRINUSE: ({ port, portOption }) =>
     `Port ${port} is in use by another program. Stop that program, or choose another port with ${portOption}.`,
   EACCES: ({ port, portOption }) =>

@@ -1,4 +1,4 @@
-import { type Rule, textWith, type ValueType } from './types.js'
+import { type StringRule, textWith, type ValueType } from './types.js'
 
 /** The routes of login, logout and tokens are below this path. */
 export const AUTH_PATH = '/api/auth'
@@ -20,7 +20,7 @@ export const HEALTH_ROUTES = { healthz: '/healthz', readyz: '/readyz' } as const
 export const callbackPath = AUTH_ROUTES.callback
 
 // The order matters, because the later rules need an address that can be parsed.
-const webRules: readonly Rule[] = [
+const webRules: readonly StringRule[] = [
   { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
   { holds: address => !hasUser(address), reason: 'it holds a user name' },
   // RFC 6749 sections 3.1, 3.1.2 and 3.2.
@@ -40,7 +40,7 @@ export const callbackAddress: ValueType<string> = {
   )
 }
 
-const providerRules: readonly Rule[] = [
+const providerRules: readonly StringRule[] = [
   ...webRules,
   { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
 ]

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Checked } from './check-value.js'
 import { quote } from './errors.js'
 import { readTextFile, whyUnreadable } from './read-file.js'
-import type { Finding, IsGiven } from './rules.js'
+import type { IsGiven, SettingsFinding } from './rules.js'
 import { type SettingKey, settingOf, type Values } from './settings.js'
 
 // The checks of the settings `redisTls`, which are the paths of PEM files. The client of Redis reads the files again for each
@@ -41,7 +41,7 @@ function checkPem(key: SettingKey, whyUnusable: (text: string) => string | undef
 }
 
 /** Checks the settings `redisTls` together and with `redisUrl`. Their files have passed their own checks. */
-export async function redisTlsFindings(values: Values, isGiven: IsGiven): Promise<Finding[]> {
+export async function redisTlsFindings(values: Values, isGiven: IsGiven): Promise<SettingsFinding[]> {
   const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
   const given = keys.filter(isGiven)
   if (!isGiven('redisUrl')) {

@@ -6,7 +6,7 @@ import type { SettingKey, Values } from './settings.js'
 // The rules between several settings. Each value has already passed its own check. If a value that a rule needs is missing,
 // the rule finds nothing.
 
-export interface Finding {
+export interface SettingsFinding {
   readonly key: SettingKey
   readonly message: string
   readonly isWarning?: true
@@ -14,13 +14,13 @@ export interface Finding {
 
 /** True if a source sets the setting, false if it has its default. */
 export type IsGiven = (key: SettingKey) => boolean
-type Rule = (values: Values, isGiven: IsGiven) => Finding | readonly Finding[] | undefined
+type SettingsRule = (values: Values, isGiven: IsGiven) => SettingsFinding | readonly SettingsFinding[] | undefined
 
-export function findings(values: Values, isGiven: IsGiven): Finding[] {
+export function findings(values: Values, isGiven: IsGiven): SettingsFinding[] {
   return rules.flatMap(rule => rule(values, isGiven) ?? [])
 }
 
-const rules: readonly Rule[] = [
+const rules: readonly SettingsRule[] = [
   publicScopesAreInternalToo,
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
@@ -37,7 +37,7 @@ const rules: readonly Rule[] = [
   logoNeedsName
 ]
 
-function publicScopesAreInternalToo(values: Values): Finding | undefined {
+function publicScopesAreInternalToo(values: Values): SettingsFinding | undefined {
   const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
   if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
   const key = 'platform.publicScopes'
@@ -57,7 +57,7 @@ function publicScopesAreInternalToo(values: Values): Finding | undefined {
   return undefined
 }
 
-function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): Finding[] {
+function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): SettingsFinding[] {
   const ofOtherMode: Record<string, readonly SettingKey[]> = {
     single: ['platform.internalScopes', 'platform.publicScopes'],
     dual: ['platform.scopes']
@@ -66,14 +66,14 @@ function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): Finding[] {
   return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}` }))
 }
 
-function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): Finding | undefined {
+function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): SettingsFinding | undefined {
   if (!address || isTrustworthy(address)) return undefined
   const message =
     'is plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies'
   return { key: 'platform.callbackUrl', isWarning: true, message }
 }
 
-function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | undefined {
+function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): SettingsFinding | undefined {
   const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
   if (logout === 'idp' && endSession === 'none') {
     return { key: 'logout', message: 'found idp, but platform.endSessionEndpoint is none; allowed: local or revoke' }
@@ -86,7 +86,7 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
 
 // A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout
 // section 2.4).
-function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
+function backChannelLogoutNeedsOpenid(values: Values): SettingsFinding | undefined {
   const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
   const key = 'platform.backChannelLogout'
   if (!isOn || !mode) return undefined
@@ -103,7 +103,7 @@ function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
 
 // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
 // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-function accessListNeedsClaims(values: Values): Finding | undefined {
+function accessListNeedsClaims(values: Values): SettingsFinding | undefined {
   const { mode, 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
   const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   const scopes = values[scopesKey]
@@ -118,7 +118,7 @@ function accessListNeedsClaims(values: Values): Finding | undefined {
   return { key, isWarning: true, message }
 }
 
-function clientKeyFits(values: Values, isGiven: IsGiven): Finding | undefined {
+function clientKeyFits(values: Values, isGiven: IsGiven): SettingsFinding | undefined {
   const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
   if (method === undefined) return undefined
   if (method !== 'private_key_jwt') {
@@ -136,7 +136,7 @@ function clientKeyFits(values: Values, isGiven: IsGiven): Finding | undefined {
   return { key: 'platform.clientKeyAlgorithm', message }
 }
 
-function listenersHaveTheirOwnPorts(values: Values): Finding[] {
+function listenersHaveTheirOwnPorts(values: Values): SettingsFinding[] {
   const server: Listening = { port: values.port, host: values.host, name: 'the server itself' }
   const forwardAuth: Listening = {
     port: values['forwardAuth.port'],
@@ -157,7 +157,11 @@ interface Listening {
   readonly name: string
 }
 
-function collisions(key: SettingKey, { port, host }: Omit<Listening, 'name'>, others: readonly Listening[]): Finding[] {
+function collisions(
+  key: SettingKey,
+  { port, host }: Omit<Listening, 'name'>,
+  others: readonly Listening[]
+): SettingsFinding[] {
   const taken = others.filter(other => port && other.port === port && (other.host === undefined || other.host === host))
   return taken.map(({ name }) => ({
     key,
@@ -165,14 +169,14 @@ function collisions(key: SettingKey, { port, host }: Omit<Listening, 'name'>, ot
   }))
 }
 
-function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): Finding | undefined {
+function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): SettingsFinding | undefined {
   if (store !== 'redis' || redisUrl !== undefined) return undefined
   const message =
     'found redis, but redisUrl is not set; allowed: cookie, or redis with redisUrl, for example redisUrl: redis://localhost:6379'
   return { key: 'session.store', message }
 }
 
-function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {
+function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): SettingsFinding | undefined {
   if (port === undefined || redisUrl !== undefined) return undefined
   const message =
     "is set without redisUrl; a session that was refreshed through a gateway exists only in this process's memory until its browser requests a path below /api/auth; if the server restarts before that, the person is signed out"
@@ -181,7 +185,7 @@ function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values)
 
 // If a stop interrupts a refresh, the old refresh token is already spent, and the browser does not receive the new refresh
 // token.
-function graceCoversARefresh(values: Values): Finding | undefined {
+function graceCoversARefresh(values: Values): SettingsFinding | undefined {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
   const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
@@ -191,7 +195,7 @@ function graceCoversARefresh(values: Values): Finding | undefined {
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }
 
-function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): Finding[] {
+function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): SettingsFinding[] {
   const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
   return unusable.map(({ text }) => ({
     key: 'proxy.routes',
@@ -199,7 +203,7 @@ function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values)
   }))
 }
 
-function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
+function proxyNeedsFetchMetadata(values: Values): SettingsFinding | undefined {
   const { 'platform.callbackUrl': address, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
   if (routes.length === 0 || csrfHeader !== undefined || !address || isTrustworthy(address)) return undefined
   const message =
@@ -208,7 +212,7 @@ function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
 }
 
 // WCAG 2.2, success criterion 1.1.1.
-function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): Finding | undefined {
+function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): SettingsFinding | undefined {
   if (logo === undefined || name !== undefined) return undefined
   const message = 'is set without pages.name, so screen readers cannot tell what the logo shows; set pages.name'
   return { key: 'pages.logo', message }

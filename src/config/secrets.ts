@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { listWith, type Rule, textWith, type ValueType } from './types.js'
+import { listWith, type StringRule, textWith, type ValueType } from './types.js'
 
 // Types of the client id and of the settings that hold secrets, and the checks that reject a weak session secret or a
 // placeholder.
@@ -62,7 +62,7 @@ export const clientSecret: ValueType<string> = {
 }
 
 /** @param subject the beginning of each reason */
-function rulesFor(subject: string): readonly Rule[] {
+function rulesFor(subject: string): readonly StringRule[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [

@@ -530,16 +530,17 @@ type Group = SettingKey extends infer Key ? (Key extends `${infer Name}.${string
 type Member<Name extends Group> = Extract<SettingKey, `${Name}.${string}`> extends `${Name}.${infer Key}` ? Key : never
 type TopKey = Exclude<SettingKey, `${string}.${string}`>
 
-type Row<Key extends SettingKey> = (typeof settings)[Key]
-type OrUndefined<Key extends SettingKey, Value> = Row<Key> extends { default: undefined } ? Value | undefined : Value
+type SettingRow<Key extends SettingKey> = (typeof settings)[Key]
+type OrUndefined<Key extends SettingKey, Value> =
+  SettingRow<Key> extends { default: undefined } ? Value | undefined : Value
 type ValueOf<Key extends string> = Key extends SettingKey
-  ? Row<Key> extends { type: ValueType<infer Value, infer _Written> }
+  ? SettingRow<Key> extends { type: ValueType<infer Value, infer _Written> }
     ? OrUndefined<Key, Value>
     : never
   : never
 /** The value of a setting as a file or program contains it. */
 type WrittenOf<Key extends string> = Key extends SettingKey
-  ? Row<Key> extends { type: ValueType<infer _Value, infer Written> }
+  ? SettingRow<Key> extends { type: ValueType<infer _Value, infer Written> }
     ? OrUndefined<Key, Written>
     : never
   : never

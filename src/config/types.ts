@@ -27,22 +27,22 @@ export interface ValueType<Value, Written = Value> {
   readonly sample?: readonly string[]
 }
 
-export type Parsed<Value> = { readonly value: Value } | Rejection
+export type Parsed<Value> = { readonly value: Value } | RejectedValue
 
 /** The message about a rejected value contains the value, the reason if there is one, and `allowed`. */
-export interface Rejection {
+export interface RejectedValue {
   readonly reason?: string | undefined
   /** Complete messages, for a type whose values can have several problems. They replace the message above. */
   readonly problems?: readonly string[]
 }
 
 /** The rejection of a value that has the wrong form, so the allowed values are reason enough. */
-export const REJECTED: Rejection = {}
+export const REJECTED: RejectedValue = {}
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** A rule for a text or for each item of a list. Without a reason, the message contains only the allowed values. */
-export interface Rule {
+export interface StringRule {
   readonly holds: (text: string) => boolean
   readonly reason?: string
 }
@@ -51,7 +51,7 @@ export interface Rule {
  * Returns a function that accepts a text if all rules hold. It stops at the first broken rule, because a later rule may rely
  * on an earlier one. For example, a rule may parse an address that an earlier rule has accepted.
  */
-export function textWith(...rules: readonly Rule[]): (written: unknown) => Parsed<string> {
+export function textWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<string> {
   return function parseText(written) {
     if (typeof written !== 'string') return REJECTED
     const broken = rules.find(({ holds }) => !holds(written))
@@ -60,7 +60,7 @@ export function textWith(...rules: readonly Rule[]): (written: unknown) => Parse
 }
 
 /** Returns a function that accepts a list if all rules hold for every item. */
-export function listWith(...rules: readonly Rule[]): (written: unknown) => Parsed<readonly string[]> {
+export function listWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<readonly string[]> {
   return function parseList(written) {
     const items = itemsOf(written)
     if (!items) return REJECTED

@@ -5,7 +5,7 @@ import { errorCode } from '../support/error-code.js'
 import type { Checked } from './check-value.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './read-file.js'
-import type { Finding } from './rules.js'
+import type { SettingsFinding } from './rules.js'
 import type { Values } from './settings.js'
 
 /** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
@@ -36,8 +36,8 @@ export async function findingsInside({
   wwwroot = STARTER_PAGE,
   fallback,
   hashedAssets = []
-}: Values): Promise<Finding[]> {
-  const found: Finding[] = []
+}: Values): Promise<SettingsFinding[]> {
+  const found: SettingsFinding[] = []
   if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
     const message = `found the text ${quote(fallback)}, but wwwroot has no such file; allowed: a file of wwwroot, such as index.html`
     found.push({ key: 'fallback', message })

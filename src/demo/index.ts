@@ -136,7 +136,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   }
 }
 
-/** Creates a middleware that answers 403 to requests that are not from this machine. */
+/** Creates a middleware that responds with 403 to requests that are not from this machine. */
 function localOnly(callbackUrl: string): Koa.Middleware {
   return function localOnly(ctx, next) {
     if (!isLocalRequest(ctx.req, callbackUrl)) ctx.throw(403, 'The demo accepts requests from this machine only.')

@@ -86,7 +86,7 @@ export async function listenForGateways(
  * - 200 and `Authorization: Bearer <internal token>` if there is a session
  * - 401 if there is no session, or if the session has ended
  * - 403 if a page of another site may have caused the request, if a browser opened the gateway's forward-auth address, or
- *   if the account is not allowed any more
+ *   if the account is not allowed any longer
  * - 500 after an unexpected error
  * - 503 with `Retry-After` if the session cannot be read or refreshed now
  *

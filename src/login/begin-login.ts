@@ -1,6 +1,6 @@
 /**
  * Begins a login and detects login loops. Some pages start a login whenever nobody is signed in. If the browser does
- * not keep the session cookie, such a page would start logins for ever, which is a login loop.
+ * not keep the session cookie, such a page would start logins forever, which is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'
@@ -48,7 +48,7 @@ type BegunLogin = { readonly kind: 'started'; readonly location: string } | { re
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
-// A loop repeats within seconds. A login that starts later has another cause. For example, the person may have deleted
+// A loop repeats within seconds. A login that starts later has another cause. For example, the user may have deleted
 // the cookies.
 const LOOP_WINDOW_MS = 60_000
 

@@ -71,7 +71,8 @@ export class LoginInterruptedError extends Error {
 const ID_LENGTH = 22
 // The user who signs in would not wait for longer.
 const MAX_BUSY_WAIT_SECONDS = 10
-// The reasons that the store keeps for a login that has ended.
+// The store keeps one of these reasons for a login that has ended. Other replicas read them, so a change of a value would
+// make them misunderstand the end of a login.
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
@@ -243,7 +244,7 @@ function interruptionOf(error: unknown): unknown {
 
 /**
  * Returns an error with the time after which the same request may succeed, if the provider is busy, or if its user info
- * endpoint answered 503 without `Retry-After`. Returns undefined for any other error. After a 503 without `Retry-After`, the
+ * endpoint responded with 503 without `Retry-After`. Returns undefined for any other error. After a 503 without `Retry-After`, the
  * token endpoint may have used the code or refresh token.
  */
 function busyErrorOf(error: unknown): ProviderError | undefined {

@@ -1,6 +1,6 @@
 /**
  * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the
- * browser out at the identity provider. With an index of sessions, also logs out all sessions of a person.
+ * browser out at the identity provider. With an index of sessions, also logs out all sessions of a user.
  */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
@@ -50,9 +50,9 @@ interface LogOuts {
   readonly endSessions: EndSessions
 }
 
-// A person who logs out should not wait longer for a provider that does not answer.
+// A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
-// Revocations of a person with many sessions. The queue of the endpoint has more places, so other logouts do not wait.
+// Revocations of a user with many sessions. The queue of the endpoint has more places, so other logouts do not wait.
 const REVOKED_AT_ONCE = 16
 
 export function createLogOuts(parts: LogOutParts): LogOuts {
@@ -133,7 +133,7 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // Somebody with a copy of a cookie of a session that is over must not be able to end other sessions.
+      // A stolen cookie of a session that is over must not terminate the other sessions of the user.
       const live = session && (await liveSession(session))
       if (live?.identity) {
         const { iss, sub } = live.identity

@@ -1,5 +1,5 @@
 /**
- * Gets the display name of the person who signed in, and caches it. Every page load asks for the name, and providers
+ * Gets the display name of the user who signed in, and caches it. Every page load asks for the name, and providers
  * limit the number of user info requests of an application.
  */
 
@@ -34,7 +34,7 @@ export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts) {
 
   return {
     /**
-     * Returns the display name of the person who signed in, at most 1,000 characters. It comes from the provider's user
+     * Returns the display name of the user who signed in, at most 1,000 characters. It comes from the provider's user
      * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
      * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
      * or ProviderError. Errors are not cached.

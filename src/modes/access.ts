@@ -1,6 +1,6 @@
 /**
  * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh that brings an ID token. An
- * account may sign in if one of the entries fits the checked ID token, or the user info of the same person.
+ * account may sign in if one of the entries fits the checked ID token, or the user info of the same user.
  */
 import {
   type AccessEntry,

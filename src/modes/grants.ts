@@ -95,8 +95,8 @@ export async function refreshGrant(
 }
 
 /**
- * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
- * has no ID token or if the session has no identity. If the ID token is about another person, revokes the refresh token
+ * Checks that the ID token in the response to a refresh is about the user who signed in. Does nothing if the response
+ * has no ID token or if the session has no identity. If the ID token is about another user, revokes the refresh token
  * of the response, or the used one if the response contains no new one.
  */
 function checkRefreshedIdentity(

@@ -131,7 +131,7 @@ export class UnusableTokenSetError extends ProviderError {
 }
 
 /**
- * The response to a refresh is about another person, or comes from another issuer, than the login of the session. The
+ * The response to a refresh is about another user, or comes from another issuer, than the login of the session. The
  * session must end. The error does not keep the refresh token of the response, because the session must not use it.
  */
 export class OtherIdentityError extends ProviderError {

@@ -58,7 +58,7 @@ interface ExpectedRefreshClaims {
 }
 
 /**
- * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
+ * Checks the ID token in the response to a refresh. It must name the same user as the login (OpenID Connect Core
  * section 12.2).
  * @returns the claims of the ID token
  * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing

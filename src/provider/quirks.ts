@@ -15,7 +15,7 @@ export interface Quirks {
    * for `id_token_hint` (OpenID Connect RP-Initiated Logout section 2).
    */
   readonly logsOutWithoutHint: boolean
-  /** True if the user info endpoint identifies a person whose login did not request the scope `openid`. */
+  /** True if the user info endpoint identifies a user whose login did not request the scope `openid`. */
   readonly identifiesWithoutOpenid: boolean
   /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
   readonly omitsLogoutTokenExpiry: boolean

@@ -38,7 +38,7 @@ interface ForwardParts {
  * Resolves in these cases:
  * - the response has ended, was broken off by the API, or was ended by the shutdown of this server
  * - the client has disconnected
- * - the session was logged out after its refresh; no response was sent, and `requireTokens` then answers 401
+ * - the session was logged out after its refresh; no response was sent, and `requireTokens` then responds with 401
  *
  * Rejects with HttpError if there is no response to forward.
  */
@@ -124,7 +124,7 @@ export function createForward(parts: ForwardParts): Forward {
         else if (statusCode === 407)
           rejectWith(upstreamError('unusable', new Error('it asks for proxy authentication')))
         // The session was refreshed for this request and then logged out. This response would set the new session
-        // cookies, so it is dropped, and `requireTokens` answers 401.
+        // cookies, so it is dropped, and `requireTokens` responds with 401.
         else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
         else begin(statusCode, rawHeaders)
       }
@@ -236,8 +236,8 @@ export function createForward(parts: ForwardParts): Forward {
 }
 
 /**
- * Returns the session and the person that the limits of the proxy count. A person is known by issuer and subject (OpenID
- * Connect Core section 2). Without the scope `openid` the person is not known, so each session counts as a person. Call
+ * Returns the session and the user that the limits of the proxy count. A user is known by issuer and subject (OpenID
+ * Connect Core section 2). Without the scope `openid` the user is not known, so each session counts as a user. Call
  * it only after the middleware `session` has run.
  */
 function requesterOf(ctx: Context): Requester {

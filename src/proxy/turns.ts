@@ -1,6 +1,6 @@
 /**
- * Limits the number of proxied requests in progress for each upstream host, each session, each person and the process.
- * A slow upstream, a page or a person then cannot use all resources of the server or block an upstream for others. A
+ * Limits the number of proxied requests in progress for each upstream host, each session, each user and the process.
+ * A slow upstream, a page or a user then cannot use all resources of the server or block an upstream for others. A
  * request beyond a limit waits in the line of its host.
  */
 import { createFairLine, type Requester } from '../support/fair-line.js'
@@ -17,7 +17,7 @@ export const TURN_LIMITS = {
    */
   waitingForHead: 64,
   /**
-   * Places of `waitingForHead` that are reserved: each person can have only one of them. A few people with slow requests
+   * Places of `waitingForHead` that are reserved: each user can have only one of them. A few people with slow requests
    * therefore cannot take all places of a host.
    */
   reserved: 8,
@@ -26,7 +26,7 @@ export const TURN_LIMITS = {
   /** Requests in progress of one session. */
   ofOneSession: 32,
   /**
-   * Requests in progress of all sessions of one person. This limit is lower than `waitingForHead`, so that one person
+   * Requests in progress of all sessions of one user. This limit is lower than `waitingForHead`, so that one user
    * cannot take all places of a host.
    */
   ofOnePerson: 48,
@@ -86,7 +86,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   const hosts = createTally(limits.ofOneHost)
   const sessions = createTally(limits.ofOneSession)
   const persons = createTally(limits.ofOnePerson)
-  // The persons who have a reserved place, each with the host of this place.
+  // The users who have a reserved place, each with the host of this place.
   const holders = new Set<string>()
   // The lines of the hosts with waiting requests. A line that was served moves to the end.
   const lines = new Map<string, ReturnType<typeof createFairLine<Waiting>>>()
@@ -147,7 +147,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
 
   return {
     /**
-     * Registers a request. If the line is full, the person with the most requests in the line loses the place of a newest
+     * Registers a request. If the line is full, the user with the most requests in the line loses the place of a newest
      * request.
      * @throws UpstreamBusyError if the line is full, and the loser would be this request
      */

@@ -25,7 +25,7 @@ export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: num
 }
 
 /**
- * Returns the error for an API that answered 401. The client gets 502, because a page would take 401 to mean that
+ * Returns the error for an API that responded with 401. The client gets 502, because a page would take 401 to mean that
  * nobody is signed in, and would start a login again and again.
  */
 export function upstreamUnauthorized(): HttpError {

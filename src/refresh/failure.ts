@@ -9,13 +9,13 @@ import type { SessionStore } from '../store/store.js'
  *   temporary fault.
  * - `none`: the error says nothing about the refresh token
  */
-export type Rejection = 'final' | 'ambiguous' | 'none'
+export type TokenRejection = 'final' | 'ambiguous' | 'none'
 
 // If the provider still answers `invalid_request` after this time, the refresh token is considered invalid.
 const AMBIGUOUS_MS = 30_000
 
 /** @param suspectMs the milliseconds since the provider first answered `invalid_request` to this token */
-export function judgeRejection(error: unknown, suspectMs: number | undefined): Rejection {
+export function judgeRejection(error: unknown, suspectMs: number | undefined): TokenRejection {
   if (!(error instanceof OAuthError)) return 'none'
   if (error.error === 'invalid_grant') return 'final'
   if (error.status !== 400) return 'none'
@@ -27,7 +27,7 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): R
 }
 
 /**
- * Pauses the token requests of all replicas if the identity provider answered 429, or 503 with a `Retry-After` (RFC 9110
+ * Pauses the token requests of all replicas if the identity provider responded with 429, or 503 with a `Retry-After` (RFC 9110
  * section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {

@@ -21,7 +21,7 @@ interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
 }
 
 /** Returns the logger of a request. Most requests log nothing, so their logger is never created. */
-export type RequestLog = () => Log
+export type LazyLog = () => Log
 
 export type Refreshes = ReturnType<typeof createRefreshes>
 
@@ -33,7 +33,7 @@ export function createRefreshes(parts: RefreshesParts) {
   const refresh = createRefresh({ ...parts, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
-  /** Refreshes a session, and reports the outcome, even if no request waits for it any more. */
+  /** Refreshes a session, and reports the outcome, even if no request waits for it any longer. */
   async function run(session: CookieSession, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
     try {
@@ -70,7 +70,7 @@ export function createRefreshes(parts: RefreshesParts) {
      * Returns the current session of a request, and refreshes it if its tokens have expired. The browser needs a new cookie if
      * the result has another revision than `session`. Never rejects because of the store or the identity provider.
      */
-    async current(session: CookieSession, requestLog: RequestLog): Promise<Refreshed> {
+    async current(session: CookieSession, requestLog: LazyLog): Promise<Refreshed> {
       const { id } = session
       const elapsedMs = startStopwatch(clock)
       store.note(session)

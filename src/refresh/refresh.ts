@@ -66,7 +66,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
   const { mode, idp, store, schedule, clock, access, userSessions } = parts
 
   /** Ends without new tokens. While the tokens of the newest revision are valid, they are used. */
-  function notNow(id: string, why: RefreshProblem, retryAfterSeconds = 1): Omit<RefreshRun, 'calls'> {
+  function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Omit<RefreshRun, 'calls'> {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
@@ -89,7 +89,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
       return { ...run, calls }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      return { ...notNow(id, problemOf(error, log), error.retryAfterSeconds), calls }
+      return { ...unavailable(id, problemOf(error, log), error.retryAfterSeconds), calls }
     } finally {
       end()
     }
@@ -115,13 +115,13 @@ export function createRefresh(parts: RefreshParts): Refresh {
       } catch (error) {
         if (!(error instanceof ProviderError)) throw error
         logFailure(error, false, log)
-        return notNow(id, 'provider', retrySecondsOf(error))
+        return unavailable(id, 'provider', retrySecondsOf(error))
       }
       if (answer.kind === 'newer') continue
       if (answer.kind === 'over') return over(answer.why)
-      if (answer.kind === 'busy') return notNow(id, 'pending')
+      if (answer.kind === 'busy') return unavailable(id, 'pending')
       if (answer.kind === 'paused') {
-        return notNow(id, answer.isApplication ? 'paused' : 'provider', Math.max(1, Math.ceil(answer.ms / 1000)))
+        return unavailable(id, answer.isApplication ? 'paused' : 'provider', Math.max(1, Math.ceil(answer.ms / 1000)))
       }
       const newest = store.newest(id)
       if (newest?.rev !== answer.lease.rev) {
@@ -129,14 +129,14 @@ export function createRefresh(parts: RefreshParts): Refresh {
         answer.leave()
         store.giveUp(id)
         if (mayWait()) continue
-        return notNow(id, 'pending')
+        return unavailable(id, 'pending')
       }
       calls = countCall()
       const stopped = await sendRequest(newest, answer, log)
       if (stopped) return stopped
       mayWait = patienceFor(store.newest(id))
     }
-    return notNow(id, 'pending')
+    return unavailable(id, 'pending')
   }
 
   /** An early refresh does not wait for a lease, because the tokens are still valid. */
@@ -174,7 +174,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
     const outcome = { kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 } as const
     const committed = await commitOutcome(session, lease, outcome)
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
-    if (committed?.kind !== 'over') return notNow(session.id, 'pending')
+    if (committed?.kind !== 'over') return unavailable(session.id, 'pending')
     // A logout always wins over a refresh.
     if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
     return over(committed.why)
@@ -240,7 +240,8 @@ export function createRefresh(parts: RefreshParts): Refresh {
 
   async function endDenied(session: SessionRecord, denial: Denial, isStored: boolean, log: Log) {
     revokeInBackground(idp, session.fields.refresh_token)
-    // If the end could not be stored, a logout ends the session, because each process remembers it.
+    // If the end of the session could not be stored, it is stored as a logout, because every process remembers a logout and
+    // stores it again.
     if (!isStored) await store.logOut(session)
     const message = 'session ended: its account is not allowed any more'
     log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
@@ -265,19 +266,19 @@ export function createRefresh(parts: RefreshParts): Refresh {
       if (ended?.kind === 'stored') return over(why)
       if (ended?.kind === 'over') return over(ended.why)
       // If the rejection could not be stored, another process may have used the refresh token with success.
-      return ended?.kind === 'newer' ? undefined : notNow(id, 'pending')
+      return ended?.kind === 'newer' ? undefined : unavailable(id, 'pending')
     }
     const pauseSeconds = pauseSecondsAfter(error)
     // An unusable response can still contain a new refresh token, and the old one may be invalid now.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
-      return (await storeTokens(session, next, lease, pauseSeconds)) ?? notNow(id, 'provider', pauseSeconds)
+      return (await storeTokens(session, next, lease, pauseSeconds)) ?? unavailable(id, 'provider', pauseSeconds)
     }
     const isAmbiguous = rejection === 'ambiguous'
     const failed = await commitOutcome(session, lease, { kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
-    if (failed?.kind !== 'over') return notNow(id, 'provider', pauseSeconds)
+    if (failed?.kind !== 'over') return unavailable(id, 'provider', pauseSeconds)
     // The logout may not have known the refresh token of the first response.
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)

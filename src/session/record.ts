@@ -14,7 +14,7 @@ export interface SessionFields {
   expires_at: number
 }
 
-/** The person who signed in, as named by the ID token of the login (OpenID Connect Core section 2). */
+/** The user who signed in, as named by the ID token of the login (OpenID Connect Core section 2). */
 export interface Identity {
   readonly iss: string
   readonly sub: string

@@ -1,5 +1,5 @@
 /**
- * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail at once, so a
+ * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail immediately, so a
  * failing Redis does not slow down requests. The store learns from `events` when to store again what it remembers.
  */
 import type { Logger } from 'pino'
@@ -12,7 +12,7 @@ import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.j
 /**
  * - `connecting`: the state at the start, and for a short time after a connection is lost. Commands wait.
  * - `up`: commands are sent
- * - `down`: commands fail at once, and the connection is probed in the background
+ * - `down`: commands fail immediately, and the connection is probed in the background
  * - `closed`: this process is stopping
  */
 type State = 'connecting' | 'up' | 'down' | 'closed'
@@ -59,7 +59,7 @@ const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
 const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
-/** Starts to open the connection and returns at once. */
+/** Starts to open the connection and returns immediately. */
 export function openConnection(parts: ConnectionParts): Connection {
   const { open, channel, probe, isCluster, log, clock } = parts
   const { commandMs, startMs } = { ...CONNECTION_TIMING, ...parts.timing }

@@ -47,7 +47,7 @@ const RECOVERY_MS = 2000
 const NODES_RECOVERY_MS = 5000
 
 /**
- * Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it.
+ * Creates the store and returns immediately. The connection to Redis opens in the background, and calls wait for it.
  * @example const { store } = createStores(config, { keyring, clock, log })
  */
 export function createStores(config: Config, options: StoreOptions) {

@@ -14,7 +14,7 @@ interface MessageSealParts {
   readonly now: () => number
 }
 
-// The clocks of two processes may differ by this time. Somebody who has recorded a message can send it again for as long, so
+// The clocks of two processes may differ by this time. An attacker who has recorded a message can send it again for as long, so
 // the receiver must also subtract the age of the message from every duration in it.
 const MAX_AGE_MS = 300_000
 // The length of the longest sealed message. Longer texts are rejected before they are decoded.
@@ -39,7 +39,7 @@ export function createMessageSeal({ keyring, channel, now }: MessageSealParts) {
       const ageMs = now() - at
       // A process of another version may send messages of another kind.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
-      // The pause began when the message was sent. The clock of its sender may be ahead.
+      // The pause began when the message was sent, so its age is subtracted. The age is negative if the clock of the sender is ahead.
       if (message.kind === 'pause') return { ...message, ms: message.ms - Math.max(0, ageMs) }
       return message
     }

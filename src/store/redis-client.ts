@@ -148,7 +148,7 @@ function commonOptions({ username, password, database, tls }: Target) {
     socketTimeout: SOCKET_TIMEOUT_MS,
     // Every request sends a command. Pipelining sends the commands of concurrent requests together.
     enableAutoPipelining: true,
-    // When a connection is lost, its commands fail at once. The client does not know which commands can be repeated
+    // When a connection is lost, its commands fail immediately. The client does not know which commands can be repeated
     // safely.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

@@ -1,12 +1,12 @@
 /**
- * A line of requests that wait for their turn. It is served in turn by person, and for each person in turn by session,
+ * A line of requests that wait for their turn. It is served in turn by person, and for each user in turn by session,
  * so that nobody waits behind the many requests of somebody else.
  */
 
-/** The session that has sent a request, and the person who has signed in to this session. */
+/** The session that has sent a request, and the user who has signed in to this session. */
 export interface Requester {
   readonly session: string
-  /** If the server does not know who has signed in, each session counts as a person. */
+  /** If the server does not know who has signed in, each session counts as a user. */
   readonly person: string
 }
 
@@ -42,7 +42,7 @@ export function createFairLine<T extends Requester>() {
     },
     remove,
     /**
-     * Removes the request whose turn it is, and returns it. Skips persons and sessions that are full. Returns undefined if
+     * Removes the request whose turn it is, and returns it. Skips users and sessions that are full. Returns undefined if
      * no other request is in the line.
      */
     next(isPersonFull: (person: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined {
@@ -59,7 +59,7 @@ export function createFairLine<T extends Requester>() {
       return undefined
     },
     /**
-     * Finds the person with the most requests in the line, and the session of this person with the most requests. Returns
+     * Finds the user with the most requests in the line, and the session of this person with the most requests. Returns
      * the newest request of this session, which stays in the line. If `preferred` has as many requests as the others, it
      * is chosen.
      */

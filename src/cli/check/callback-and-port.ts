@@ -7,7 +7,7 @@ import { type Listener, listenError, listeners } from '../listen-error.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
 /** Reports the callback URL to register, and every difference between this URL and the address of the server. */
-export function callback(config: Config): Finding[] {
+export function checkCallback(config: Config): Finding[] {
   const { callbackUrl } = config.platform
   const place = placeOf(config)
   return [
@@ -16,7 +16,7 @@ export function callback(config: Config): Finding[] {
   ]
 }
 
-interface Place {
+interface CallbackAndPort {
   readonly callbackUrl: string
   readonly url: URL
   readonly isHttps: boolean
@@ -29,9 +29,9 @@ interface Place {
   readonly listeningHost: string
 }
 
-type Rule = (place: Place) => Finding | undefined
+type CallbackRule = (place: CallbackAndPort) => Finding | undefined
 
-function placeOf({ port, host, platform: { callbackUrl } }: Config): Place {
+function placeOf({ port, host, platform: { callbackUrl } }: Config): CallbackAndPort {
   const url = new URL(callbackUrl)
   const isHttps = url.protocol === 'https:'
   return {
@@ -45,15 +45,22 @@ function placeOf({ port, host, platform: { callbackUrl } }: Config): Place {
   }
 }
 
-const rules: readonly Rule[] = [spelling, schemeOfThisServer, schemeOnLocalhost, portOfThisServer, hostName, basePath]
+const rules: readonly CallbackRule[] = [
+  spelling,
+  schemeOfThisServer,
+  schemeOnLocalhost,
+  portOfThisServer,
+  hostName,
+  basePath
+]
 
-function spelling({ url, callbackUrl }: Place): Finding | undefined {
+function spelling({ url, callbackUrl }: CallbackAndPort): Finding | undefined {
   if (url.href === callbackUrl) return undefined
   const message = `Browsers write the callback URL as ${url.href}, and the provider compares it character by character.`
   return warning('callback', message, 'Set and register the URL in that spelling.')
 }
 
-function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
+function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
   if (!isHttps || port !== listeningPort) return undefined
   const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
   if (!isLocal)
@@ -65,7 +72,7 @@ function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: Plac
   )
 }
 
-function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
+function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
   if (!isHttps || !isLocal || port === listeningPort) return undefined
   return warning(
     'callback',
@@ -74,7 +81,7 @@ function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: Place
   )
 }
 
-function portOfThisServer({ isHttps, port, listeningPort }: Place): Finding | undefined {
+function portOfThisServer({ isHttps, port, listeningPort }: CallbackAndPort): Finding | undefined {
   if (isHttps || port === listeningPort) return undefined
   const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
   return warning(
@@ -85,7 +92,7 @@ function portOfThisServer({ isHttps, port, listeningPort }: Place): Finding | un
 }
 
 /** Cookies belong to one host name, so a login must end under the host name under which it began. */
-function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place): Finding | undefined {
+function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: CallbackAndPort): Finding | undefined {
   if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
   return warning(
     'callback',
@@ -94,7 +101,7 @@ function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place):
   )
 }
 
-function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: Place): Finding | undefined {
+function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: CallbackAndPort): Finding | undefined {
   const path = basePathOf(callbackUrl)
   if (path === '') return undefined
   const message = `The server answers ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
@@ -106,7 +113,7 @@ const TIMEOUT_MS = 2000
 const BODY_LIMIT = 1000
 
 /** Checks that the ports of the server are free, by listening on each for a moment. */
-export async function port(config: Config): Promise<Finding[]> {
+export async function checkPort(config: Config): Promise<Finding[]> {
   const found = await tryToListen({ port: config.port, host: config.host, listener: 'server' })
   const others: Finding[] = []
   for (const listener of ['forwardAuth', 'metrics'] as const) {

@@ -4,7 +4,7 @@ import { type Finding, failed, warning } from './report.js'
 
 /** Explains why a request or connection failed, and gives advice. */
 
-export interface Place {
+export interface CheckedHost {
   readonly host: string
   /** The setting that contains the address, or undefined for a built-in address. */
   readonly setting: string | undefined
@@ -16,7 +16,7 @@ interface Explanation {
   readonly next: string
 }
 
-export function explainConnectionError(code: string | undefined, place: Place): Explanation {
+export function explainConnectionError(code: string | undefined, place: CheckedHost): Explanation {
   const { host, setting, timeoutSeconds } = place
   const inSetting = setting === undefined ? '' : ` in ${setting}`
   const shown = code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason'

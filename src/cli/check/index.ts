@@ -4,14 +4,22 @@
  */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'
-import { callback, port } from './callback-and-port.js'
-import { login, logout } from './login-and-logout.js'
-import { client, clock, endpoints, openProvider, outbound, type Provider, userInfo } from './provider.js'
-import { proxy } from './proxy.js'
-import { redis } from './redis.js'
-import { openid, refresh, scopes } from './refresh-and-scopes.js'
+import { checkCallback, checkPort } from './callback-and-port.js'
+import { checkLogin, checkLogout } from './login-and-logout.js'
+import {
+  checkClient,
+  checkClock,
+  checkEndpoints,
+  checkOutbound,
+  checkUserInfo,
+  openProvider,
+  type Provider
+} from './provider.js'
+import { checkProxy } from './proxy.js'
+import { checkRedis } from './redis.js'
+import { checkOpenid, checkRefresh, checkScopes } from './refresh-and-scopes.js'
 import type { Finding } from './report.js'
-import { accessList, extend, settings, tls, wwwroot } from './settings.js'
+import { checkAccessList, checkExtend, checkSettings, checkTls, checkWwwroot } from './settings.js'
 
 type Found = Finding | readonly Finding[]
 
@@ -20,17 +28,17 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
   const { config } = loaded
   const provider = openProvider(config, Date.now)
   const pending: readonly (Found | Promise<Found>)[] = [
-    settings(loaded),
-    callback(config),
-    scopes(config, provider.mode),
-    openid(loaded, provider.mode),
-    accessList(config),
-    tls(env),
-    port(config),
-    wwwroot(config),
-    extend(config),
-    redis(config),
-    proxy(config),
+    checkSettings(loaded),
+    checkCallback(config),
+    checkScopes(config, provider.mode),
+    checkOpenid(loaded, provider.mode),
+    checkAccessList(config),
+    checkTls(env),
+    checkPort(config),
+    checkWwwroot(config),
+    checkExtend(config),
+    checkRedis(config),
+    checkProxy(config),
     ...checkProvider(provider)
   ]
   // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
@@ -43,14 +51,14 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
 }
 
 function checkProvider(provider: Provider): readonly Promise<Found>[] {
-  const found = endpoints(provider)
-  const answers = [outbound, login, client, userInfo, refresh, logout].map(async check =>
+  const found = checkEndpoints(provider)
+  const answers = [checkOutbound, checkLogin, checkClient, checkUserInfo, checkRefresh, checkLogout].map(async check =>
     // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
     provider.idp.metadata().then(
       (): Promise<Found> => check(provider),
       () => []
     )
   )
-  const readings = Promise.all([found, ...answers]).then(() => clock(provider.clockReadings))
+  const readings = Promise.all([found, ...answers]).then(() => checkClock(provider.clockReadings))
   return [found, ...answers, readings]
 }

@@ -21,7 +21,7 @@ const remedies = new Map([
 ])
 
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
-export async function login({ config, idp, mode, transport }: Provider): Promise<Finding> {
+export async function checkLogin({ config, idp, mode, transport }: Provider): Promise<Finding> {
   const { clientId, callbackUrl, pkce } = config.platform
   const random = () => randomBytes(32).toString('base64url')
   const { authorizationEndpoint } = await idp.metadata()
@@ -56,7 +56,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
         `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
       )
     if (status < 400) return ok('login', `The authorization endpoint accepts this login (${firstStatus}).`)
-    // Dex answers 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
+    // Dex responds with 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
     // address is wrong.
     const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
@@ -79,7 +79,7 @@ function isCallback(address: string, callbackUrl: string): boolean {
 }
 
 /** Tests the endpoint that the setting `logout` needs. */
-export async function logout(provider: Provider): Promise<Finding> {
+export async function checkLogout(provider: Provider): Promise<Finding> {
   switch (provider.config.logout) {
     case 'local':
       return ok('logout', 'A logout ends only the session of this server. The server does not inform the provider.')

@@ -56,7 +56,7 @@ export function openProvider(config: Config, now: () => number): Provider {
 }
 
 /** Checks that the addresses of the endpoints are known. All other checks of the provider need these addresses. */
-export async function endpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
+export async function checkEndpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
   const { issuer } = config.platform
   if (issuer === undefined) return withoutIssuer(config)
   const request: CheckedRequest = {
@@ -123,7 +123,7 @@ async function disagreements(config: Config, metadata: ProviderMetadata, transpo
 }
 
 /** Reports the proxy for calls to each origin of the provider, if the environment configures one. */
-export async function outbound({ idp }: Provider): Promise<Finding[]> {
+export async function checkOutbound({ idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = await idp.metadata()
   const addresses = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(address => address !== undefined)
   const origins = [...new Set(addresses.map(address => new URL(address).origin))]
@@ -152,7 +152,7 @@ export async function outbound({ idp }: Provider): Promise<Finding[]> {
  * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise
  * the provider rejects the client and does not check the code (RFC 6749 section 5.2).
  */
-export async function client({ config, idp }: Provider): Promise<Finding> {
+export async function checkClient({ config, idp }: Provider): Promise<Finding> {
   const { tokenEndpoint } = await idp.metadata()
   const request = requestTo(config, 'client', 'tokenEndpoint', tokenEndpoint)
   try {
@@ -244,7 +244,7 @@ function findingOfCode({ error, status }: OAuthError, credentials: CredentialTex
 }
 
 /** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
-export async function userInfo({ config, idp, mode }: Provider): Promise<Finding> {
+export async function checkUserInfo({ config, idp, mode }: Provider): Promise<Finding> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return withoutEndpoint(config, mode)
   const request = requestTo(config, 'userinfo', 'userinfoEndpoint', userinfoEndpoint)
@@ -289,7 +289,7 @@ const FAILURE_SECONDS = 300
 const TRUNCATED_MS = 500
 
 /** Compares the clock of this machine with the provider's. Returns nothing if no response had a Date header. */
-export function clock(readings: readonly ClockReading[]): Finding[] {
+export function checkClock(readings: readonly ClockReading[]): Finding[] {
   // Token requests use POST, which caches do not answer. The date of their responses is therefore current.
   const reading = readings.find(({ endpoint }) => endpoint === 'token') ?? readings[0]
   if (!reading) return []

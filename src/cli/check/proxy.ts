@@ -9,7 +9,7 @@ import { type Finding, failed, ok, warning } from './report.js'
 const TIMEOUT_SECONDS = 10
 
 /** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
-export async function proxy(config: Config): Promise<Finding[]> {
+export async function checkProxy(config: Config): Promise<Finding[]> {
   const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
   const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))

@@ -12,7 +12,7 @@ import { type Finding, failed, ok, warning } from './report.js'
 const TIMEOUT_SECONDS = 2
 
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
-export async function redis(config: Config): Promise<Finding[]> {
+export async function checkRedis(config: Config): Promise<Finding[]> {
   const { redisUrl } = config
   if (redisUrl === undefined) {
     return [ok('redis', 'No Redis is configured. One process needs none, but several replicas need redisUrl.')]
@@ -27,7 +27,7 @@ export async function redis(config: Config): Promise<Finding[]> {
     const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
     return [failed('redis', message, addRights(needed))]
   }
-  // Redis has answered, so if its state cannot be read, nothing is known about it.
+  // Redis has responded, so if its state cannot be read, nothing is known about it.
   const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
   const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
   return [
@@ -144,7 +144,7 @@ const clientCertificates: readonly (readonly [code: RegExp, problem: string, nex
   ]
 ]
 
-// Redis does not answer a TLS handshake on a port without TLS, so the check times out.
+// Redis does not respond a TLS handshake on a port without TLS, so the check times out.
 function timeoutAdvice(tls: boolean): string {
   const firewall = 'Check whether a firewall blocks the connection'
   return tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`

@@ -11,7 +11,7 @@ const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
  * Reports the access that pages get with the public token (in dual mode, the access token for pages). If the public
  * scopes are no narrower than the internal scopes, the validation of the settings already warns.
  */
-export function scopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
+export function checkScopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok('scopes', `The token (${mode.loginScope}) stays on the server.`)]
   const writing = publicScopes.filter(scope => WRITE_SCOPE.test(scope))
   if (writing.length > 0) {
@@ -28,7 +28,7 @@ export function scopes({ platform: { internalScopes, publicScopes } }: Config, m
 }
 
 /** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
-export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
+export function checkOpenid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
   const { issuer } = config.platform
   if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
   // The demo simulates Autodesk Platform Services.
@@ -41,7 +41,7 @@ export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode):
  * Reports if refreshes will probably work, from the discovery document and the endpoint addresses. Only a login can test a
  * refresh.
  */
-export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
+export async function checkRefresh({ idp, mode }: Provider): Promise<Finding[]> {
   const metadata = await idp.metadata()
   const findings = mode.offersPublicToken ? [dualModeSupport(metadata.quirks)] : []
   const isOffered = metadata.scopesSupported?.includes('offline_access') ?? false

@@ -9,7 +9,7 @@ import type { Config } from '../../config/settings.js'
 import { messageOf } from '../errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
-export function settings({ warnings, file }: LoadedConfig): Finding[] {
+export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
   return [ok('settings', `The settings are valid (${source}).`), ...warnings.map(warningOf)]
 }
@@ -31,7 +31,7 @@ function sentence(problem: Problem): string {
 }
 
 /** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */
-export function accessList({ access: { allow } }: Config): Finding[] {
+export function checkAccessList({ access: { allow } }: Config): Finding[] {
   if (!allow) return []
   const claims = allow.filter(isClaimEntry)
   const hasAddresses = claims.length < allow.length
@@ -44,7 +44,7 @@ export function accessList({ access: { allow } }: Config): Finding[] {
 }
 
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */
-export function tls(env: Environment): Finding[] {
+export function checkTls(env: Environment): Finding[] {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
   const message =
     'NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens.'
@@ -53,7 +53,7 @@ export function tls(env: Environment): Finding[] {
 }
 
 /** Checks that there is a start page for people who have signed in. */
-export async function wwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
+export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
   if (folder === undefined) return [ok('wwwroot', 'No folder is set, so the built-in starter page is served.')]
   const page = join(folder, 'index.html')
   try {
@@ -66,7 +66,7 @@ export async function wwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
 }
 
 /** Imports the module of the setting `extend`, as the server does when it starts. Does not call the exported function. */
-export async function extend({ extend: path }: Config): Promise<Finding[]> {
+export async function checkExtend({ extend: path }: Config): Promise<Finding[]> {
   if (path === undefined) return []
   // Koa is loaded late, because `start` imports this file, too.
   const { loadExtension } = await import('../../http/routes/extension.js')

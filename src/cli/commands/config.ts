@@ -31,7 +31,7 @@ export const config: Command = async function config(invocation) {
   return problems.length > 0 ? exitCodes.misused : exitCodes.fine
 }
 
-interface Row {
+interface SettingLine {
   readonly key: SettingKey
   readonly text: string
   readonly origin: string
@@ -43,22 +43,22 @@ interface Row {
  */
 function asText({ values, origins, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const rejected = new Set(problems.map(problem => problem.key))
-  const rows = settingKeys.map((key): Row => {
+  const rows = settingKeys.map((key): SettingLine => {
     const isRejected = values[key] === undefined && rejected.has(key)
     return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
   })
   // A text can have several lines. For example, it has one line for each proxy rule.
-  const width = (column: keyof Row) =>
+  const width = (column: keyof SettingLine) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
   const isTable = columns === undefined || keyWidth + textWidth + width('origin') + 4 <= columns
   const { bold, dim } = colours
-  const asTableRow = ({ key, text, origin }: Row) => {
+  const asTableRow = ({ key, text, origin }: SettingLine) => {
     const [line = '', ...more] = text.split('\n')
     const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
     return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(origin)}\n${rest}`
   }
-  const asLines = ({ key, text, origin }: Row) => {
+  const asLines = ({ key, text, origin }: SettingLine) => {
     const [line, ...more] = text.split('\n').map((line, index) => (index === 0 ? `${key} = ${line}` : `    ${line}`))
     const lines = [line ?? '', ...more].map(line => wrap(line, columns, 4))
     const assignment = lines.join('\n').replace(key, bold(key))

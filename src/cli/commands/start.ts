@@ -3,9 +3,9 @@ import type { LoadedConfig } from '../../config/load.js'
 import type { SettingKey } from '../../config/settings.js'
 import { coloursFor } from '../../support/colours.js'
 import { announceInLog, announceOnTerminal } from '../announce.js'
-import { callback } from '../check/callback-and-port.js'
+import { checkCallback } from '../check/callback-and-port.js'
 import type { Finding } from '../check/report.js'
-import { tls, wwwroot } from '../check/settings.js'
+import { checkTls, checkWwwroot } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { readDemoOptions } from '../demo.js'
 import { exitCodes } from '../errors.js'
@@ -48,7 +48,8 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
     for (const { setting, origin, message } of await startWarnings(loaded)) {
       log.warn({ event: 'setting_warning', setting, origin }, message)
     }
-    for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
+    for (const { message, next } of checkTls(terminal.env))
+      log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
     const server = await startServer(config, { log, demo: demo ?? false, ...(tracing && { tracing }) }).catch(
       (error: unknown) => {
         throw listenError(error)
@@ -81,11 +82,11 @@ export async function startWarnings({ config, origins, warnings }: LoadedConfig)
   const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
   // not help.
-  const callbackFindings = config.port === 0 ? [] : callback(config)
+  const callbackFindings = config.port === 0 ? [] : checkCallback(config)
   return [
     ...warnings.map(({ key, origin, message }) => ({ setting: key, origin, message: `${key} ${message}` })),
     ...callbackFindings.flatMap(warningsOf('platform.callbackUrl')),
-    ...(await wwwroot(config)).flatMap(warningsOf('wwwroot'))
+    ...(await checkWwwroot(config)).flatMap(warningsOf('wwwroot'))
   ]
 }
 

@@ -8,9 +8,9 @@ interface HealthParts {
 }
 
 /**
- * `/healthz` answers 200 while the process runs. `/readyz` answers 200 while the server accepts requests and 503 during
- * shutdown. An outage of the identity provider or of Redis does not change these answers, because load balancers should
- * still send requests to this server. `/readyz` also reports which store is in use.
+ * `/healthz` responds with 200 while the process runs. `/readyz` responds with 200 while the server accepts requests
+ * and 503 during shutdown. An outage of the identity provider or of Redis does not change these answers, because load
+ * balancers should still send requests to this server. `/readyz` also reports which store is in use.
  * @example app.use(health({ isDraining: () => draining, storeStatus }))
  */
 export function health({ isDraining, storeStatus }: HealthParts): Middleware {

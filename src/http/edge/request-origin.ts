@@ -26,7 +26,7 @@ interface OriginOptions {
   readonly csrfHeader?: string | undefined
 }
 
-export type Rejection = keyof typeof DESCRIPTIONS
+export type OriginRejection = keyof typeof DESCRIPTIONS
 
 interface Policy {
   /**
@@ -128,7 +128,7 @@ export function rejectionOf(
   { methods, headers }: BrowserRequest,
   audience: Audience,
   { publicOrigin, csrfHeader }: OriginOptions
-): Rejection | undefined {
+): OriginRejection | undefined {
   const policy: Policy = POLICIES[audience]
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'

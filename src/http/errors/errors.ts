@@ -79,7 +79,7 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = logsRequests || isLogged(ctx) ? requestId(ctx) : undefined
-    // Without this prompt, the provider would sign in the same account again, for ever.
+    // Without this prompt, the provider would sign in the same account again, forever.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {

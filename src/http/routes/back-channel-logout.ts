@@ -16,9 +16,9 @@ const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
 
 /**
  * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel
- * Logout section 2.5). It uses no session of a browser, so it needs no check of the origin. It answers 200 without a
- * body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable later, it answers 503
- * with `Retry-After`.
+ * Logout section 2.5). It uses no session of a browser, so it needs no check of the origin. It responds with 200
+ * without a body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable
+ * later, it responds with 503 and `Retry-After`.
  */
 export function backChannelLogout({ backChannelLogout, requestLog }: BackChannelLogoutParts): Middleware {
   return async function backChannelLogoutRoute(ctx) {

@@ -22,7 +22,7 @@ interface DemoRoutesParts {
   readonly publicOrigin: string
   /** The middleware that opens the session of a request. */
   readonly session: Middleware
-  /** The middleware that sets the newest session, or answers 401. */
+  /** The middleware that sets the newest session, or responds with 401. */
   readonly requireTokens: Middleware
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -30,7 +30,7 @@ interface DemoRoutesParts {
 
 /**
  * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's
- * session expire, so that its next request causes a refresh. It answers 204, or 401 if nobody is signed in.
+ * session expire, so that its next request causes a refresh. It responds with 204, or 401 if nobody is signed in.
  * `GET /demo/calls` returns the number of refresh requests that the demo identity provider has received. For requests from other
  * machines, the routes do not exist.
  */

@@ -5,7 +5,7 @@ import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { TokensState } from './require-tokens.js'
-import { type Place, syntaxErrorPlace } from './syntax-error.js'
+import { type SourcePosition, syntaxErrorPlace } from './syntax-error.js'
 
 /** Objects that an extension receives as arguments, so that it works in a folder in which no package is installed. */
 export interface ExtensionTools {
@@ -67,7 +67,7 @@ function isExtension(value: unknown): value is Extension {
  * Returns the name and message of an error, and the line in which it occurred.
  * @param place the place of a syntax error; the lines of other errors come from the stack
  */
-function summary(error: unknown, path: string, place?: Place): string {
+function summary(error: unknown, path: string, place?: SourcePosition): string {
   if (!(error instanceof Error)) return String(error)
   const [, thrownAt] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
   const line = place?.line ?? thrownAt
@@ -76,7 +76,7 @@ function summary(error: unknown, path: string, place?: Place): string {
 }
 
 /** Returns the place with which the stack of some syntax errors begins, such as those of CommonJS modules. */
-function placeOf({ stack = '' }: SyntaxError): Place | undefined {
+function placeOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
   if (file === undefined) return undefined
   return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line) }

@@ -19,7 +19,7 @@ interface LogoutParts {
  * `GET /api/auth/logout` ends the session. It redirects to the page in the parameter `return_to`, which is the start
  * page by default. With `logout: idp`, it redirects to the provider's logout page instead. The provider accepts only
  * registered addresses to return to, so the parameter then has no effect.
- * With `everywhere=true`, the route ends all sessions of the person, and answers 403 to links of other sites
+ * With `everywhere=true`, the route ends all sessions of the person, and responds with 403 to links of other sites
  * and to requests that do not show where they come from.
  */
 export function logout({ logOut, logOutEverywhere, site, requestLog }: LogoutParts): Middleware {

@@ -41,7 +41,7 @@ interface RequireTokensParts {
 
 /**
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
- * `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, 403 if the account is not allowed any
+ * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is not allowed any
  * more, and 503 with `Retry-After` if the session cannot be refreshed now.
  * @example router.get('/profile', session(parts), requireTokens(parts), handler)
  */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-export interface Place {
+export interface SourcePosition {
   readonly file: string
   readonly line: number
 }
@@ -14,7 +14,7 @@ export interface Place {
  * found. Node tells the place only when the error ends the process. This function therefore lets another process check
  * the module, and then the modules that it imports by relative paths. No module is run.
  */
-export async function syntaxErrorPlace(path: string): Promise<Place | undefined> {
+export async function syntaxErrorPlace(path: string): Promise<SourcePosition | undefined> {
   const addresses = new Set([pathToFileURL(path).href])
   // The set grows while it is iterated, and each module is checked once.
   for (const address of addresses) {

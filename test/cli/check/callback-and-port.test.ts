@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import test from 'ava'
-import { callback, port } from '#src/cli/check/callback-and-port.js'
+import { checkCallback, checkPort } from '#src/cli/check/callback-and-port.js'
 import { homeUrlOf } from '#src/config/addresses.js'
 import type { Config } from '#src/config/settings.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
@@ -10,7 +10,7 @@ import { someProvider } from './checked.js'
 
 function callbackLines(callbackUrl: string, listening: Partial<Pick<Config, 'port' | 'host'>> = {}): string[] {
   const config = testConfig(someProvider, { platform: { callbackUrl }, port: 8080, host: undefined, ...listening })
-  return callback(config).map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
+  return checkCallback(config).map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 
 const register = (url: string, home: string) => `ok Register exactly ${url} at the provider. People open ${home}.`
@@ -109,7 +109,7 @@ for (const [url, listening, expected] of wrongCallbacks) {
 }
 
 async function portLines(overrides: TestSettings): Promise<string[]> {
-  const found = await port(testConfig(someProvider, overrides))
+  const found = await checkPort(testConfig(someProvider, overrides))
   return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 

@@ -2,8 +2,8 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { openProvider } from '#src/cli/check/provider.js'
-import { scopes } from '#src/cli/check/refresh-and-scopes.js'
-import { wwwroot } from '#src/cli/check/settings.js'
+import { checkScopes } from '#src/cli/check/refresh-and-scopes.js'
+import { checkWwwroot } from '#src/cli/check/settings.js'
 import { testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
@@ -160,7 +160,7 @@ test('check warns about public scopes that allow changes', t => {
   })
   const provider = openProvider(config, Date.now)
   t.teardown(() => provider.transport.close())
-  t.deepEqual(scopes(config, provider.mode), [
+  t.deepEqual(checkScopes(config, provider.mode), [
     {
       check: 'scopes',
       status: 'warning',
@@ -172,7 +172,7 @@ test('check warns about public scopes that allow changes', t => {
 
 test('check warns about a folder without a start page', async t => {
   const folder = await tempFolder(t, { 'app.html': '' })
-  t.deepEqual(await wwwroot(testConfig(someProvider, { wwwroot: folder })), [
+  t.deepEqual(await checkWwwroot(testConfig(someProvider, { wwwroot: folder })), [
     {
       check: 'wwwroot',
       status: 'warning',
@@ -183,7 +183,7 @@ test('check warns about a folder without a start page', async t => {
 })
 
 test('check reports that the starter page is served if no folder is set', async t => {
-  t.deepEqual(await wwwroot(testConfig(someProvider)), [
+  t.deepEqual(await checkWwwroot(testConfig(someProvider)), [
     { check: 'wwwroot', status: 'ok', message: 'No folder is set, so the built-in starter page is served.' }
   ])
 })

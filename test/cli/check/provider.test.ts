@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { type ClockReading, clock, endpoints, openProvider, outbound } from '#src/cli/check/provider.js'
+import { type ClockReading, checkClock, checkEndpoints, checkOutbound, openProvider } from '#src/cli/check/provider.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile-idp/index.js'
 import { check, checkAt, discovering, type Situation, someProvider } from './checked.js'
@@ -12,7 +12,7 @@ test('check reports that the endpoints come from the settings', async t => {
 async function configured(t: ExecutionContext, platform: NonNullable<TestSettings['platform']>) {
   const provider = openProvider(testConfig(someProvider, { platform }), Date.now)
   t.teardown(() => provider.transport.close())
-  return endpoints(provider)
+  return checkEndpoints(provider)
 }
 
 test('check reports that the built-in endpoints are used', async t => {
@@ -141,7 +141,7 @@ test.serial(
     const config = testConfig(someProvider, { platform: { userinfoEndpoint: 'https://b.example/userinfo' } })
     const provider = openProvider(config, Date.now)
     t.teardown(() => provider.transport.close())
-    t.deepEqual(await outbound(provider), [
+    t.deepEqual(await checkOutbound(provider), [
       {
         check: 'proxy',
         status: 'ok',
@@ -150,10 +150,10 @@ test.serial(
       { check: 'proxy', status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
     ])
     process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
-    const [wrong] = await outbound(provider)
+    const [wrong] = await checkOutbound(provider)
     t.is(wrong?.status, 'failed')
     process.env = {}
-    t.deepEqual(await outbound(provider), [])
+    t.deepEqual(await checkOutbound(provider), [])
   }
 )
 
@@ -354,7 +354,7 @@ const clockTable: readonly (readonly [aheadSeconds: number, status: string, mess
 
 for (const [aheadSeconds, status, message] of clockTable) {
   test(`a clock that is ${aheadSeconds} s ahead gives the status ${status}`, t => {
-    const [finding] = clock([reading(aheadSeconds)])
+    const [finding] = checkClock([reading(aheadSeconds)])
     t.is(finding?.status as string, status)
     t.is(finding?.message, message)
     t.is(finding?.next === undefined, status === 'ok')
@@ -362,12 +362,12 @@ for (const [aheadSeconds, status, message] of clockTable) {
 }
 
 test('the time of the token endpoint is used first, because other answers may come from a cache', t => {
-  const [finding] = clock([reading(3600, 'discovery'), reading(0)])
+  const [finding] = checkClock([reading(3600, 'discovery'), reading(0)])
   t.is(finding?.status, 'ok')
 })
 
 test('check reports no clock finding if the provider sends no Date header', t => {
-  t.deepEqual(clock([]), [])
+  t.deepEqual(checkClock([]), [])
 })
 
 test('check also reads the time from the Date header of an error response', async t => {

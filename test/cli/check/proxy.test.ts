@@ -1,6 +1,6 @@
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
-import { proxy } from '#src/cli/check/proxy.js'
+import { checkProxy } from '#src/cli/check/proxy.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../../helpers/config.js'
 import { listen } from '../../helpers/ports.js'
@@ -10,7 +10,7 @@ const config = (routes: readonly string[], more: TestSettings = {}) =>
   testConfig(unreachableIdp, { proxy: { routes }, ...more })
 
 test('check reports no proxy finding if there are no proxy rules', async t => {
-  t.deepEqual(await proxy(config([])), [])
+  t.deepEqual(await checkProxy(config([])), [])
 })
 
 test('check connects once to each target host', async t => {
@@ -19,7 +19,7 @@ test('check connects once to each target host', async t => {
   upstream.server.on('connection', () => {
     connections += 1
   })
-  const findings = await proxy(config([`GET /a ${upstream.origin}/a`, `GET /b ${upstream.origin}/b`]))
+  const findings = await checkProxy(config([`GET /a ${upstream.origin}/a`, `GET /b ${upstream.origin}/b`]))
   t.deepEqual(findings, [{ check: 'proxy', status: 'ok', message: `${upstream.origin} accepts connections.` }])
   t.is(connections, 1)
 })
@@ -27,7 +27,7 @@ test('check connects once to each target host', async t => {
 test('check fails for a target host that cannot be reached, and shows the reason', async t => {
   const gone = await startUpstream(t)
   gone.server.close()
-  const [refused, unknown] = await proxy(config([`GET /a ${gone.origin}/a`, 'GET /b https://nowhere.invalid/b']))
+  const [refused, unknown] = await checkProxy(config([`GET /a ${gone.origin}/a`, 'GET /b https://nowhere.invalid/b']))
   t.is(refused?.status, 'failed')
   t.regex(refused?.message ?? '', /refuses connections \(ECONNREFUSED\)/)
   t.regex(unknown?.message ?? '', /nowhere\.invalid/)
@@ -41,7 +41,7 @@ test('check fails for a target host with an untrusted certificate', async t => {
     createTlsServer(certificate, socket => socket.end())
   )
   const rules = [`GET /a https://localhost:${port}/a`]
-  const [untrusted] = await proxy(config(rules))
+  const [untrusted] = await checkProxy(config(rules))
   t.is(untrusted?.status, 'failed')
   t.regex(untrusted?.message ?? '', /does not trust the certificate/)
 })
@@ -50,7 +50,7 @@ const aps = 'https://developer.api.autodesk.com'
 
 test('check warns about a rule whose API needs scopes that the token does not have', async t => {
   const warnings = async (routes: readonly string[], more: TestSettings) =>
-    (await proxy(config(routes, more))).filter(({ status }) => status === 'warning').map(({ message }) => message)
+    (await checkProxy(config(routes, more))).filter(({ status }) => status === 'warning').map(({ message }) => message)
   const issues = `GET,POST /api/issues/* ${aps}/construction/issues/v1/projects/*`
   const derivatives = `GET /viewer/** ${aps}/modelderivative/v2/** token=public`
   const dual = { mode: 'dual' } as const

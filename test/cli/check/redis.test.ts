@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test from 'ava'
-import { redis, redisFindings } from '#src/cli/check/redis.js'
+import { checkRedis, redisFindings } from '#src/cli/check/redis.js'
 import { clusterCommands, optionalCommands, serverCommands } from '#src/cli/check/redis-rights.js'
 import type { RedisCondition } from '#src/cli/check/redis-state.js'
 import type { Finding } from '#src/cli/check/report.js'
@@ -25,7 +25,7 @@ const TRIES = 5
  */
 async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
   for (let tries = 1; ; tries++) {
-    const findings = await fewAtOnce(() => redis(testConfig(someProvider, overrides)))
+    const findings = await fewAtOnce(() => checkRedis(testConfig(someProvider, overrides)))
     if (tries === TRIES || !findings[0]?.message.includes('did not answer within')) return findings
   }
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type Rejection, rejectionOf } from '#src/http/edge/request-origin.js'
+import { type OriginRejection, rejectionOf } from '#src/http/edge/request-origin.js'
 import { askForwardAuth } from '../../helpers/gateway.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
@@ -13,7 +13,7 @@ const table: readonly (readonly [
   what: string,
   method: string,
   headers: Record<string, string>,
-  reason: Rejection | undefined
+  reason: OriginRejection | undefined
 ])[] = [
   ['a GET without Fetch Metadata', 'GET', {}, undefined],
   ['a link from another site', 'GET', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
@@ -86,7 +86,7 @@ for (const [what, method, headers, reason] of table) {
 const ofEverywhere: readonly (readonly [
   what: string,
   headers: Record<string, string>,
-  reason: Rejection | undefined
+  reason: OriginRejection | undefined
 ])[] = [
   ['no header of a browser', {}, 'no_origin'],
   ['a Referer of another site', { referer: 'http://evil.example/page' }, 'no_origin'],
