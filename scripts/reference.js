@@ -2,9 +2,8 @@
 // settings from the settings table.
 // It reads the table from dist/, so run this after a build.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { everydaySettings, withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'
-import { jsonSchema } from '../dist/config/schema.js'
+import { everydaySettings, jsonSchema, withReference } from '../dist/config/schema.js'
 
 const root = new URL('../', import.meta.url)
 

@@ -9,9 +9,8 @@ import { required, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { exitCodes, messageOf, RunError, UsageError, unknownWord } from './errors.js'
 import { ownOptions, settingOptions } from './options.js'
-import { watchOutput } from './output.js'
 import { createProgram } from './program.js'
-import { columnsOf, processTerminal, type Terminal, wrapLines } from './terminal.js'
+import { columnsOf, processTerminal, type Terminal, watchOutput, wrapLines } from './terminal.js'
 
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
+import { errorCode } from '../support/error-code.js'
 import { RunError } from './errors.js'
 
 /** The parts of the process that the command line uses. They are passed as an argument, so that tests can replace them. */
@@ -157,5 +158,24 @@ function lookUp(pid: number): { readonly name: string; readonly ppid: number } |
     return { name, ppid: Number(ppid) }
   } catch {
     return undefined
+  }
+}
+
+/** Records the first write error of the output, so that `flush` can report it. */
+export function watchOutput(output: Output): { flush(): Promise<void> } {
+  let failure: Error | undefined
+  output.on('error', error => {
+    // A reader such as `head` may close the pipe early. That is not a failure.
+    if (errorCode(error) !== 'EPIPE') failure ??= error
+  })
+  return {
+    /** Waits until all output is written. Throws RunError if some of it was lost, for example on a full disk. */
+    async flush() {
+      await new Promise<void>(resolve => output.write('', () => resolve()))
+      if (failure === undefined) return
+      throw new RunError(`The output could not be written: ${errorCode(failure) ?? failure.message}.`, {
+        cause: failure
+      })
+    }
   }
 }

@@ -1,8 +1,7 @@
 /** Parses and checks the rules of the API proxy. The text of a rule is `METHODS PATH TARGET [option …]`. */
 import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './addresses.js'
 import { quote } from './errors.js'
-import { whyNotExact } from './exact-path.js'
-import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
+import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
 import { REJECTED, type ValueType } from './types.js'
 
 export interface ProxyRule {

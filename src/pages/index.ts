@@ -5,8 +5,7 @@
  */
 export { PageFilesError, readLogo } from './custom/files.js'
 export { readPagesFolder } from './custom/folder.js'
-export type { ErrorDetails } from './error-page.js'
+export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './error-page.js'
 export { type Html, html } from './html.js'
-export type { LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './login-loop-page.js'
 export { pageStyle, renderPage, securityPolicyFor } from './page.js'
 export { createPages, type PagesSettings, type SitePages } from './site-pages.js'

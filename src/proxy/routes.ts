@@ -1,6 +1,5 @@
 /** Finds the rule of the API proxy for a request, and the path and query that are requested from the upstream. */
-import { whyNotExact } from '../config/exact-path.js'
-import { fillPattern, matchPattern, type PathPattern } from '../config/path-pattern.js'
+import { fillPattern, matchPattern, type PathPattern, whyNotExact } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
 

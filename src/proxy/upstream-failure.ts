@@ -1,7 +1,7 @@
 /** The error responses of the API proxy. */
 
 import { HttpError } from '../http/errors/http-error.js'
-import { BodyTooLargeError } from './request-body.js'
+import { BodyTooLargeError } from './request.js'
 import type { FailureKind, UpstreamError } from './upstream.js'
 
 const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {

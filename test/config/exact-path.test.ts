@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { whyNotExact } from '#src/config/exact-path.js'
+import { whyNotExact } from '#src/config/path-pattern.js'
 import { cpuMsOf } from '../helpers/cpu-time.js'
 
 const inexact = [

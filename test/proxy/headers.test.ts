@@ -1,7 +1,7 @@
 // The lists of headers that the proxy forwards in requests and in responses. These tests need no server.
 import test from 'ava'
 import fc from 'fast-check'
-import { createRequestHeaders } from '#src/proxy/request-headers.js'
+import { createRequestHeaders } from '#src/proxy/request.js'
 import { createResponseHeaders } from '#src/proxy/response-headers.js'
 
 const select = createRequestHeaders(['x-ads-region', 'Region'])
