@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { AUTH_ROUTES } from './config/addresses.js'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
-import type { DemoProvider } from './http/routes/demo-routes.js'
+import type { DemoProvider } from './services.js'
 import { closeServer, listen } from './support/listener.js'
 
 export interface DemoChoices {

@@ -8,18 +8,15 @@ import { type ForwardAuthListener, listenForGateways } from './gateway/forward-a
 import { countRequests, ignoreStops, inTurn, limitBodyTimes } from './http/edge/arrivals.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
-import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
-import { createServices, type ServiceParts } from './services.js'
+import { createServices, type ServiceOptions } from './services.js'
 import { requireDatabase } from './store/redis-database.js'
 import { within } from './support/clock.js'
 import { closeServer, listen } from './support/listener.js'
 import { version } from './support/version.js'
 
-export interface ServeOptions extends Partial<ServiceParts> {
+export interface ServeOptions extends Partial<ServiceOptions> {
   readonly extend?: Extension | undefined
-  /** The built-in demo, if it is the identity provider. The starter page shows this, and the demo has routes of its own. */
-  readonly demo?: DemoProvider | undefined
   /** A server that keeps the port open until this one takes its place. */
   readonly reserved?: http.Server | undefined
 }
@@ -30,12 +27,12 @@ export interface ListeningServer {
   readonly metricsPort: number | undefined
   /** The port at which gateways send their requests, if forward-auth is on. */
   readonly forwardAuthPort: number | undefined
-  /** The address at which a browser on this machine reaches the server. */
+  /** The URL at which a browser on this machine reaches the server. */
   readonly url: string
   /** Replaces the session secrets and the client secret with those of `fresh`. Ignores the other settings of `fresh`. */
   replaceSecrets(fresh: Config): void
   /**
-   * Shuts down. `/readyz` responds with 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it
+   * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delaySeconds`. Then it
    * has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
    * connection. Resolves when the shutdown is complete.
    * @param reason the reason for the log, for example `SIGTERM`
@@ -76,15 +73,14 @@ const LAST_WORK_MS = 500
  */
 export async function serve(
   config: Config,
-  { extend, demo, reserved, ...given }: ServeOptions = {},
+  { extend, reserved, ...options }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<ListeningServer> {
-  if (!given.stores) await requireDatabase(config)
+  if (!options.stores) await requireDatabase(config)
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
-  const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
+  const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...options })
   const { log, shutdown } = services
   prometheus?.watchStore(services)
-  let draining = false
   const handle = await assembleAll().catch(async (error: unknown) => {
     await shutdown.close()
     throw error
@@ -97,10 +93,10 @@ export async function serve(
   // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses lack our
   // headers, so the application rejects these requests instead. Node's `requestTimeout` limits the whole request, even
   // if the body arrives steadily, so `limitBodyTimes` replaces it.
-  const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
-  const server = http.createServer(options, pipelining.listener)
+  const serverOptions = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
+  const server = http.createServer(serverOptions, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
-  ignoreStops(server, options)
+  ignoreStops(server, serverOptions)
   const connections = watchConnections(server, clientLimits)
   limitBodyTimes(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
@@ -112,7 +108,7 @@ export async function serve(
   })
 
   async function assembleAll() {
-    const app = assemble(config, services, { isDraining: () => draining, demo })
+    const app = assemble(services)
     const tools = extensionTools(requireTokens, log)
     if (config.extend !== undefined) await (await loadExtension(config.extend))(app, tools)
     await extend?.(app, tools)
@@ -120,12 +116,12 @@ export async function serve(
   }
 
   async function openListeners() {
-    const { metrics, forwardAuth, log } = config
+    const { metrics, forwardAuth } = config
     const port = await listen(server, { ...config, reserved })
     services.startPlace(port)
     if (forwardAuth.port !== undefined) {
       const address = { ...forwardAuth, port: forwardAuth.port }
-      gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address, limits)
+      gateways = await listenForGateways(services, address, limits)
     }
     const scrapes =
       prometheus && metrics.port !== undefined ? await prometheus.listen({ ...metrics, port: metrics.port }) : undefined
@@ -135,7 +131,7 @@ export async function serve(
   let closing: Promise<void> | undefined
   async function close(reason: string) {
     const startedAt = performance.now()
-    draining = true
+    shutdown.startDraining()
     log.info({ event: 'server_stopping', reason, requests: requests.count() }, 'stopping')
     connections.drain()
     if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)

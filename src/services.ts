@@ -1,40 +1,41 @@
-/** Creates the parts of the server from the configuration. Each part is created after the parts that it uses. */
+/**
+ * Creates the services of the server from the configuration, each one after those that it uses. All middleware gets the
+ * value `Services`, and takes from it what it needs.
+ */
 import { type Logger, pino } from 'pino'
 import type { Config } from './config/settings.js'
-import { createSite, type Site } from './http/routes/site.js'
+import { createSite } from './config/site.js'
 import { logOptions, standardOutput } from './log.js'
-import type { BackChannelLogout } from './login/back-channel-logout.js'
-import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
+import { createBeginLogin } from './login/begin-login.js'
 import { createCodeExchanges } from './login/code-exchange.js'
-import { type CompleteLogin, createCompleteLogin } from './login/complete-login.js'
-import { createLogOuts, type LogOut } from './login/log-out.js'
-import { createProfiles, type Profiles } from './login/profiles.js'
+import { createCompleteLogin } from './login/complete-login.js'
+import { createLogOuts } from './login/log-out.js'
+import { createProfiles } from './login/profiles.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createAccess } from './modes/access.js'
-import type { Mode } from './modes/mode.js'
 import { createMode } from './modes/modes.js'
+import { createPages } from './pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
 import { observed } from './provider/observed-transport.js'
 import { createTransport } from './provider/transport.js'
-import { createRefreshes, type Refreshes } from './refresh/index.js'
+import { createRefreshes } from './refresh/index.js'
 import { createKeyring } from './session/keyring.js'
-import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
-import { createStores, type StoreOptions, type StoreStatus, type Stores } from './store/index.js'
-import type { SessionStore } from './store/store.js'
+import { createSessionCookie } from './session/session-cookie.js'
+import { createStores, type StoreOptions, type Stores } from './store/index.js'
 import { type Clock, systemClock } from './support/clock.js'
-import { createBackground, createShutdownHooks, type ShutdownHooks } from './support/shutdown.js'
+import { createBackground, createShutdownHooks } from './support/shutdown.js'
 import type { Tracing } from './telemetry/tracing.js'
 
-/** The parts that a program can replace. */
-export interface AppParts {
+/** What a program can replace. */
+export interface AppOptions {
   /** The clock, in milliseconds since the epoch. */
   readonly now: () => number
   readonly log: Logger
 }
 
-/** The parts that only this package and its tests replace. */
-export interface ServiceParts extends AppParts {
+/** What only this package and its tests replace. */
+export interface ServiceOptions extends AppOptions {
   readonly stores: Stores
   /** How the store connects to Redis. */
   readonly redis: Pick<StoreOptions, 'open' | 'timing'>
@@ -42,61 +43,32 @@ export interface ServiceParts extends AppParts {
   readonly tracing: Tracing
   /** The clocks and timers. Its `now` must be the `now` above. */
   readonly clock: Clock
+  /** The built-in demo, if it is the identity provider. */
+  readonly demo: DemoProvider | undefined
 }
 
-export interface Services {
-  readonly mode: Mode
-  readonly store: SessionStore
-  readonly refreshes: Refreshes
-  readonly profiles: Profiles
-  readonly beginLogin: BeginLogin
-  readonly completeLogin: CompleteLogin
-  readonly logOut: LogOut
-  /** Logs out all sessions of a user. Undefined unless `platform.backChannelLogout` is on. */
-  readonly logOutEverywhere: LogOut | undefined
-  /** Handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
-  readonly backChannelLogout: BackChannelLogout | undefined
-  readonly site: Site
-  readonly sessionCookie: SessionCookie
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  readonly log: Logger
-  readonly metrics: Metrics
-  /** Undefined if tracing is off. */
-  readonly tracing: Tracing | undefined
-  readonly storeStatus: () => StoreStatus
-  /** The number of sessions of which this process remembers anything. */
-  readonly rememberedSessions: () => number
-  /** Gets the place of this port. Leases then name it. Call it when the server has its port. */
-  startPlace(port: number): void
-  readonly shutdown: Shutdown
-  /**
-   * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
-   * lists the secret with which the session was encrypted.
-   */
-  replaceSecrets(fresh: Config): void
+/** The counts of the built-in demo identity provider, which the starter page of a demo shows. */
+export interface DemoProvider {
+  readonly calls: {
+    /** The number of token requests with a refresh token. */
+    readonly refreshToken: number
+    /** The number of them with a refresh token that was already spent. Each of them ended a login. */
+    readonly reusedRefreshToken: number
+  }
 }
 
-/** The tasks of the services when the server shuts down. */
-export interface Shutdown {
-  readonly hooks: ShutdownHooks
-  /** Resolves when no revocation is in progress. */
-  revocationsEnded(): Promise<void>
-  /** Resolves when no revocation, refresh or code exchange is in progress. */
-  workEnded(): Promise<void>
-  /** Closes all connections. Work that has not ended is lost. */
-  close(): Promise<void>
-}
+export type Services = ReturnType<typeof createServices>
 
-export function createServices(config: Config, given: Partial<ServiceParts> = {}): Services {
-  const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now } } = given
-  const { log = pino(logOptions(config.log.level), standardOutput()) } = given
+export function createServices(config: Config, options: Partial<ServiceOptions> = {}) {
+  const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
+  const { log = pino(logOptions(config.log.level), standardOutput()) } = options
   const { session, platform } = config
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const site = createSite(config)
+  const background = createBackground()
+  const hooks = createShutdownHooks()
 
   const transport = observed(createTransport(platform.timeoutSeconds * 1000), metrics, tracing)
-  const background = createBackground()
   const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
   // ended.
@@ -104,65 +76,95 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     ...provider,
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
   }
+
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
-  const { store, places, userSessions, ...stores } =
-    given.stores ?? createStores(config, { keyring, clock, log, tracing, ...given.redis })
+  const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, ...options.redis })
+  const { store, places, userSessions } = stores
   const mode = createMode(config, idp, store.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
-  const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
+
   const access = config.access.allow && createAccess(config.access.allow, idp)
-  const parts = { mode, idp, store, places, userSessions, transactions, sessionCookie, background, metrics, clock }
-  const work = { ...parts, access, timeoutSeconds: platform.timeoutSeconds }
-  const codeExchanges = createCodeExchanges({ ...work, sessionStore: session.store })
-  const refreshes = createRefreshes({ ...work, ...config.refresh })
-  const profiles = createProfiles({ mode, idp, now: store.now, keepSeconds: config.profile.keepSeconds })
-  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout: config.logout, profiles })
+  // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
+  const times = { clock, now: store.now, timeoutSeconds: platform.timeoutSeconds }
+  const shared = { mode, idp, store, places, userSessions, sessionCookie, access, background, metrics, ...times }
+
+  const refreshes = createRefreshes({ ...shared, ...config.refresh })
+
+  const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
+  const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, maxAgeSeconds })
+  const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
+  const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges })
+  const profiles = createProfiles({ ...shared, keepSeconds: config.profile.keepSeconds })
+  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
   // Only this setting needs the check of logout tokens, so its module is loaded only then.
-  const loading =
+  const backChannelLogout =
     userSessions &&
     import('./login/back-channel-logout.js').then(module =>
-      module.createBackChannelLogout({ ...parts, userSessions, clientId: platform.clientId, endSessions })
+      module.createBackChannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
     )
   // Without this handler, a failure before the first logout token would end the process.
-  loading?.catch(() => {})
-  const hooks = createShutdownHooks()
+  backChannelLogout?.catch(() => {})
+
+  let isDraining = false
+  const shutdown = {
+    hooks,
+    isDraining: () => isDraining,
+    /** Makes `/readyz` respond with 503. */
+    startDraining() {
+      isDraining = true
+    },
+    /** Resolves when no revocation is in progress. */
+    revocationsEnded: () => background.ended(),
+    /** Resolves when no revocation, refresh or code exchange is in progress. */
+    async workEnded() {
+      await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
+      await store.saved()
+    },
+    /** Closes all connections. Work that has not ended is lost. */
+    async close() {
+      await stores.close()
+      transport.close()
+      await hooks.close()
+    }
+  }
 
   return {
+    config,
+    site,
+    pages: createPages(config.pages),
     mode,
     store,
+    sessionCookie,
     refreshes,
     profiles,
-    beginLogin: createBeginLogin({ ...parts, now: store.now, pkce: platform.pkce, maxAgeSeconds }),
-    completeLogin: createCompleteLogin({ ...parts, now: store.now, codeExchanges }),
+    beginLogin,
+    completeLogin,
     logOut,
-    logOutEverywhere: platform.backChannelLogout ? logOutEverywhere : undefined,
-    backChannelLogout: loading && (async (token, log) => (await loading)(token, log)),
-    site,
-    sessionCookie,
+    /** Logs out all sessions of a user. Undefined unless `platform.backChannelLogout` is on. */
+    logOutEverywhere: userSessions && logOutEverywhere,
+    /** Resolves with the function that handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
+    backChannelLogout,
+    demo,
+    /** Milliseconds since the epoch. */
     now,
     log,
     metrics,
+    /** Undefined if tracing is off. */
     tracing,
     storeStatus: stores.status,
+    /** The number of sessions of which this process remembers anything. */
     rememberedSessions: store.remembered,
+    /** Gets the place of this port. Leases then name it. Call it when the server has its port. */
     startPlace: places.start,
-    shutdown: {
-      hooks,
-      revocationsEnded: () => background.ended(),
-      async workEnded() {
-        await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
-        await store.saved()
-      },
-      async close() {
-        await stores.close()
-        transport.close()
-        await hooks.close()
-      }
-    },
-    replaceSecrets(fresh) {
+    shutdown,
+    /**
+     * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
+     * lists the secret with which the session was encrypted.
+     */
+    replaceSecrets(fresh: Config): void {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
       idp.replaceCredentials(fresh.platform)

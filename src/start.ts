@@ -5,11 +5,11 @@ import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
 import { type ListeningServer, serve } from './server.js'
-import type { AppParts, ServiceParts } from './services.js'
+import type { AppOptions, ServiceOptions } from './services.js'
 
-export interface StartOptions extends Partial<AppParts> {
+export interface StartOptions extends Partial<AppOptions> {
   /**
-   * Adds routes of your own with `app.use`. They run after the routes of the server. Put `requireTokens` in front of
+   * Adds custom routes with `app.use`. They run after the routes of the server. Put `requireTokens` in front of
    * each route that needs tokens.
    */
   readonly extend?: Extension
@@ -37,16 +37,16 @@ export function startServer(config: Config, options: StartOptions = {}): Promise
   return start(config, options)
 }
 
-/** Does the same as `startServer`, with a part that only this package replaces. */
+/** Does the same as `startServer`, with an option that only this package uses. */
 export async function start(
   config: Config,
-  options: StartOptions & Partial<Pick<ServiceParts, 'tracing'>>
+  options: StartOptions & Partial<Pick<ServiceOptions, 'tracing'>>
 ): Promise<RunningServer> {
-  const { demo = false, ...parts } = options
-  const log = parts.log ?? pino(logOptions(config.log.level), standardOutput())
+  const { demo = false, ...rest } = options
+  const log = rest.log ?? pino(logOptions(config.log.level), standardOutput())
   const opened = demo === false ? undefined : await openDemo(config, demo === true ? {} : demo, log)
   const used = opened?.config ?? config
-  const served = { ...parts, log, demo: opened, reserved: opened?.reserved }
+  const served = { ...rest, log, demo: opened, reserved: opened?.reserved }
   const server = await serve(used, served).catch(async (error: unknown) => {
     await opened?.close()
     throw error

@@ -10,29 +10,11 @@ import { ignoreStops } from '../http/edge/arrivals.js'
 import { endSpanWithStatus } from '../http/edge/observe.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
-import type { Site } from '../http/routes/site.js'
-import type { Metrics } from '../metrics/metrics.js'
 import { denialOf } from '../modes/access.js'
-import type { Mode } from '../modes/mode.js'
-import type { Refreshes } from '../refresh/index.js'
-import type { SessionCookie } from '../session/session-cookie.js'
-import type { SessionStore } from '../store/store.js'
+import type { Services } from '../services.js'
 import { closeServer, listen } from '../support/listener.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
-import type { Span, Tracing } from '../telemetry/tracing.js'
-
-interface ForwardAuthParts {
-  readonly refreshes: Pick<Refreshes, 'current'>
-  readonly mode: Pick<Mode, 'tokens'>
-  readonly store: Pick<SessionStore, 'now'>
-  readonly site: Pick<Site, 'origin'>
-  readonly sessionCookie: Pick<SessionCookie, 'open'>
-  /** True if every request has a log line. */
-  readonly logsRequests: boolean
-  readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
-  readonly log: Logger
-  readonly tracing: Tracing | undefined
-}
+import type { Span } from '../telemetry/tracing.js'
 
 export interface ForwardAuthListener {
   readonly port: number
@@ -64,14 +46,14 @@ const LIMITS = {
  * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
  * it.
  * @param limits for tests, which cannot wait as long as a slow client may take
- * @example const gateways = await listenForGateways(parts, { port: 4180, host: '127.0.0.1' })
+ * @example const gateways = await listenForGateways(services, { port: 4180, host: '127.0.0.1' })
  */
 export async function listenForGateways(
-  parts: ForwardAuthParts,
+  services: Services,
   { port, host }: { readonly port: number; readonly host: string },
   limits: Partial<typeof LIMITS> = {}
 ): Promise<ForwardAuthListener> {
-  const respond = forwardAuth(parts)
+  const respond = forwardAuth(services)
   const gatewayLimits = { ...LIMITS, ...limits }
   const server = http.createServer(gatewayLimits, respond)
   ignoreStops(server, gatewayLimits)
@@ -93,8 +75,8 @@ export async function listenForGateways(
  * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
  * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
  */
-function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { refreshes, mode, store, site, sessionCookie, logsRequests, metrics, log, tracing } = parts
+function forwardAuth(services: Services): (request: IncomingMessage, response: ServerResponse) => void {
+  const { config, refreshes, mode, store, site, sessionCookie, metrics, log, tracing } = services
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
@@ -128,7 +110,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
       const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'
       requestLog().error({ event: 'forward_auth_open' }, message)
     }
-    if (logsRequests) {
+    if (config.log.requests) {
       const duration_ms = Math.round(performance.now() - started)
       requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
     }

@@ -3,13 +3,11 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import { hasBody, postponeBody } from '../http/edge/arrivals.js'
-import type { RequestLog } from '../http/edge/request.js'
+import { requestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord } from '../http/routes/session.js'
-import type { Metrics } from '../metrics/metrics.js'
-import type { SessionStore } from '../store/store.js'
+import type { Services } from '../services.js'
 import type { Requester } from '../support/fair-line.js'
-import type { ShutdownHooks } from '../support/shutdown.js'
 import { createRequestBody, createRequestHeaders, type RequestBody } from './request.js'
 import { createMapLocation, createResponseHeaders } from './response-headers.js'
 import type { FindRoute, Route } from './routes.js'
@@ -18,20 +16,6 @@ import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upst
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
 type ForwardRoute = Extract<Route, { kind: 'forward' }>
-
-interface ForwardParts {
-  readonly findRoute: FindRoute
-  readonly basePath: string
-  readonly upstreams: Upstreams
-  readonly requestHeaders: readonly string[]
-  readonly answerHeaders: readonly string[]
-  readonly timeoutSeconds: number
-  readonly maxBodyBytes: number
-  readonly store: Pick<SessionStore, 'isLoggedOut'>
-  readonly shutdownHooks: ShutdownHooks
-  readonly metrics: Pick<Metrics, 'upstreamResponded' | 'proxiedResponseBroken'>
-  readonly requestLog: RequestLog
-}
 
 /**
  * Resolves in these cases:
@@ -43,18 +27,21 @@ interface ForwardParts {
  */
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
-export function createForward(parts: ForwardParts): Forward {
-  const { upstreams, maxBodyBytes, store, shutdownHooks, metrics, requestLog } = parts
-  const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
-  const selectResponseHeaders = createResponseHeaders(parts.answerHeaders)
-  const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
+export function createForward(
+  { config, site, store, shutdown, metrics, log }: Services,
+  { findRoute, upstreams }: { readonly findRoute: FindRoute; readonly upstreams: Upstreams }
+): Forward {
+  const { requestHeaders, answerHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
+  const selectRequestHeaders = createRequestHeaders(requestHeaders)
+  const selectResponseHeaders = createResponseHeaders(answerHeaders)
+  const mapLocation = createMapLocation(findRoute, site.basePath)
   const turns = createTurns()
 
   return async function forward(ctx, route) {
     // The client may have disconnected while the session was refreshed. In that case nothing is sent to the API.
     if (ctx.res.destroyed) return
     const { rule } = route
-    const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
+    const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
     const turn = takeTurn(ctx, rule)
     try {
       const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, rule, turn, silenceMs))
@@ -148,7 +135,7 @@ export function createForward(parts: ForwardParts): Forward {
         // Send the headers at once, because the first event of a stream may come minutes later. An empty write in
         // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
         if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
-        if (isEventStream(headers.get('content-type'))) removeStopHook = shutdownHooks.onStop(() => abort(finish))
+        if (isEventStream(headers.get('content-type'))) removeStopHook = shutdown.hooks.onStop(() => abort(finish))
       }
 
       function failed(error: UpstreamError) {
@@ -159,7 +146,10 @@ export function createForward(parts: ForwardParts): Forward {
           return
         }
         metrics.proxiedResponseBroken(rule.number)
-        requestLog(ctx).warn({ event: 'proxied_answer_broken', rule: rule.number, err: error }, 'upstream broke off')
+        requestLog(ctx, log).warn(
+          { event: 'proxied_answer_broken', rule: rule.number, err: error },
+          'upstream broke off'
+        )
         settle()
         abortResponse(res)
         resolve()

@@ -3,15 +3,11 @@
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
-import type { Config } from '../config/settings.js'
-import type { RequestLog } from '../http/edge/request.js'
 import { createOriginCheck } from '../http/edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
-import type { Site } from '../http/routes/site.js'
-import type { Metrics } from '../metrics/metrics.js'
-import type { SessionStore } from '../store/store.js'
-import type { ShutdownHooks } from '../support/shutdown.js'
-import type { Tracing } from '../telemetry/tracing.js'
+import { requireTokens } from '../http/routes/require-tokens.js'
+import { session } from '../http/routes/session.js'
+import type { Services } from '../services.js'
 import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
@@ -19,23 +15,11 @@ import { TURN_LIMITS } from './turns.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
 
-interface ProxyParts {
-  readonly config: Config['proxy']
-  readonly site: Pick<Site, 'origin' | 'basePath'>
-  readonly store: Pick<SessionStore, 'isLoggedOut'>
-  readonly session: Middleware
-  readonly requireTokens: Middleware
-  readonly shutdownHooks: ShutdownHooks
-  readonly metrics: Pick<Metrics, 'upstreamResponded' | 'proxiedResponseBroken'>
-  readonly requestLog: RequestLog
-  readonly tracing: Tracing | undefined
-}
-
 const CONNECT_TIMEOUT_MS = 10_000
 
-export function proxy(parts: ProxyParts): Middleware {
-  const { config, site, session, requireTokens, shutdownHooks, tracing } = parts
-  const { routes, maxBodyBytes, csrfHeader } = config
+export function proxy(services: Services): Middleware {
+  const { config, site, shutdown, tracing } = services
+  const { routes, maxBodyBytes, csrfHeader } = config.proxy
   const findRoute = createRoutes(routes, site.origin)
   const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
   const ownUpstreams = createUpstreams({
@@ -43,8 +27,10 @@ export function proxy(parts: ProxyParts): Middleware {
     connectionsPerHost: TURN_LIMITS.ofOneHost
   })
   const upstreams = tracing ? tracedUpstreams(ownUpstreams, tracing) : ownUpstreams
-  shutdownHooks.onClose(() => upstreams.close())
-  const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
+  shutdown.hooks.onClose(() => upstreams.close())
+  const forward = createForward(services, { findRoute, upstreams })
+  const openSession = session(services)
+  const refreshSession = requireTokens(services)
 
   return function proxy(ctx, next) {
     // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original
@@ -59,7 +45,7 @@ export function proxy(parts: ProxyParts): Middleware {
     checkOrigin(ctx)
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)
-    return session(ctx, () => requireTokens(ctx, () => forward(ctx, route)))
+    return openSession(ctx, () => refreshSession(ctx, () => forward(ctx, route)))
   }
 }
 

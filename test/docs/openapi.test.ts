@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { cookieNames } from '#src/http/routes/session.js'
+import { cookieNames } from '#src/config/site.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { discovered, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'

@@ -1,13 +1,11 @@
 import { HEALTH_ROUTES } from '#src/config/addresses.js'
 import { authRouter } from '#src/http/routes/auth-routes.js'
-import { publicOrigin } from '../helpers/config.js'
-
-const unused = async () => {}
+import { createServices } from '#src/services.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 
 /** Returns the paths that the server itself answers: the routes of its router and the health checks. */
 export function serverRoutes(): string[] {
-  const handlers = { login: unused, callback: unused, logout: unused, profile: unused, backChannelLogout: unused }
-  const site = { origin: publicOrigin }
-  const router = authRouter({ ...handlers, site, session: unused, requireTokens: unused, offersPublicToken: true })
+  const platform = { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
+  const router = authRouter(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))
   return [...router.stack.map(({ path }) => String(path)), ...Object.values(HEALTH_ROUTES)].toSorted()
 }

@@ -1,10 +1,11 @@
 /** Observes the end of each request: the access log, the metrics, the spans of tracing, and responses that break off. */
 import type { ReadStream } from 'node:fs'
 import type { Context, Middleware } from 'koa'
+import type { Logger } from 'pino'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/addresses.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
-import { type RequestLog, requestId } from './request.js'
+import { requestId, requestLog } from './request.js'
 
 // Matches an IP address, with or without a port or a zone. The address may come from a header that the client wrote. If
 // that header has another form, the address of the connection is logged instead.
@@ -14,9 +15,9 @@ const ADDRESS = /^[\w.:%[\]-]{1,64}$/
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
  * logged, because it contains codes and states. Probes ask for the health routes every few seconds, so a request for them
  * is logged only if it fails.
- * @example app.use(accessLog(createRequestLog(log)))
+ * @example app.use(accessLog(log))
  */
-export function accessLog(requestLog: RequestLog): Middleware {
+export function accessLog(log: Logger): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
     // Read these values now, because Node does not know the address of the client after the connection has closed.
@@ -40,7 +41,7 @@ export function accessLog(requestLog: RequestLog): Middleware {
         duration_ms: Math.round(performance.now() - started),
         client: ADDRESS.test(ip) ? ip : peer
       }
-      requestLog(ctx).info(fields, 'request')
+      requestLog(ctx, log).info(fields, 'request')
     })
     return next()
   }
@@ -131,7 +132,7 @@ const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATUR
  * middleware `errors` has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
  * loading a page.
  */
-export function brokenResponses(requestLog: RequestLog) {
+export function brokenResponses(log: Logger) {
   // Koa reports one failure twice, once for the body and once for the connection.
   const logged = new WeakSet<Context>()
 
@@ -139,6 +140,6 @@ export function brokenResponses(requestLog: RequestLog) {
     if (logged.has(ctx)) return
     logged.add(ctx)
     const level = CLIENT_DISCONNECTED.has(error.code ?? '') ? 'debug' : 'error'
-    requestLog(ctx)[level]({ event: 'answer_broken', err: error }, 'sending the response failed')
+    requestLog(ctx, log)[level]({ event: 'answer_broken', err: error }, 'sending the response failed')
   }
 }

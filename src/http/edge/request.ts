@@ -2,12 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
 
-/**
- * Returns the logger of a request. Each of its lines contains the request id. It is created on first use, because most
- * requests log nothing.
- */
-export type RequestLog = (ctx: Context) => Logger
-
 // Proxies send letters, digits and a few marks. Other characters could break a log line or a header.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
@@ -31,15 +25,18 @@ export function requestIdOf(sent: string | string[] | undefined): string {
   return typeof sent === 'string' && WELL_FORMED_ID.test(sent) ? sent : randomUUID()
 }
 
-export function createRequestLog(log: Logger): RequestLog {
-  return function requestLog(ctx: IdentifiedContext) {
-    if (!ctx[LOG]) {
-      // With tracing, each request has a trace id, also if its client sent none.
-      const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
-      ctx[LOG] = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
-    }
-    return ctx[LOG]
+/**
+ * Returns the logger of a request. Each of its lines contains the request id. It is created on first use, because most
+ * requests log nothing.
+ * @param log the log of the server
+ */
+export function requestLog(ctx: IdentifiedContext, log: Logger): Logger {
+  if (!ctx[LOG]) {
+    // With tracing, each request has a trace id, also if its client sent none.
+    const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
+    ctx[LOG] = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
   }
+  return ctx[LOG]
 }
 
 /** True if a log line contains the id of this request, so that an operator can find it. */

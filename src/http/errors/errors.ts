@@ -5,30 +5,21 @@
 import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/addresses.js'
-import type { SitePages } from '../../pages/index.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
+import type { Services } from '../../services.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoreUnavailableError } from '../../store/cells.js'
-import { isLogged, type RequestLog, requestId } from '../edge/request.js'
+import { isLogged, requestId, requestLog } from '../edge/request.js'
 import { returnToOf, signInAddress } from '../routes/return-path.js'
-import type { Site } from '../routes/site.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
-
-interface ErrorParts {
-  readonly site: Site
-  readonly pages: SitePages
-  readonly requestLog: RequestLog
-  /** True if every request has a log line. */
-  readonly logsRequests: boolean
-}
 
 /**
  * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
  * a session that was refreshed before the error occurred.
- * @example app.use(errors({ site, pages, requestLog, logsRequests: true }))
+ * @example app.use(errors(services))
  */
-export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): Middleware {
+export function errors({ config, site, pages, log }: Services): Middleware {
   const { homePath, homeUrl, hasStartPage, loginPath } = site
 
   return async function errors(ctx, next) {
@@ -44,7 +35,6 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
   }
 
   function logFault(error: unknown, httpError: HttpError, ctx: Context) {
-    const log = requestLog(ctx)
     // The cause of a BusyError, if there is one, is the error of the provider. It is logged instead, because it contains
     // the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
@@ -54,7 +44,7 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     const isOurs =
       error instanceof HttpError || error instanceof UnknownKeyError || error instanceof StoreUnavailableError
     const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
-    log[isTransient ? 'warn' : 'error'](fields, 'request failed')
+    requestLog(ctx, log)[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 
   function send(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
@@ -78,7 +68,7 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     if (retry) ctx.set('Refresh', refreshHeader(retry))
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
-    const quotedId = logsRequests || isLogged(ctx) ? requestId(ctx) : undefined
+    const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     // Without this prompt, the provider would sign in the same account again, forever.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath), prompt) }

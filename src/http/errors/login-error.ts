@@ -2,12 +2,11 @@
 
 import type { Context } from 'koa'
 import { isLoopback } from '../../config/addresses.js'
+import type { CookieNames, Site } from '../../config/site.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import type { LoginLoopReason } from '../../pages/index.js'
 import { OAuthError, type ProviderError } from '../../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../refresh/failure.js'
-import type { CookieNames } from '../routes/session.js'
-import type { Site } from '../routes/site.js'
 import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' | 'failed' }>

@@ -2,48 +2,45 @@
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/addresses.js'
+import type { Services } from '../../services.js'
 import { type Audience, requestOrigin } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
-import { tokensOf } from './require-tokens.js'
-import type { Site } from './site.js'
-
-interface AuthRoutesParts {
-  readonly site: Pick<Site, 'origin'>
-  readonly session: Middleware
-  readonly requireTokens: Middleware
-  readonly login: Middleware
-  readonly callback: Middleware
-  readonly logout: Middleware
-  readonly profile: Middleware
-  /** Undefined unless `platform.backChannelLogout` is on. */
-  readonly backChannelLogout?: Middleware | undefined
-  /** True in dual mode, in which `/api/auth/token` gives pages the public token. */
-  readonly offersPublicToken: boolean
-}
+import { backChannelLogout } from './back-channel-logout.js'
+import { callback } from './callback.js'
+import { login } from './login.js'
+import { logout } from './logout.js'
+import { profile } from './profile.js'
+import { requireTokens, tokensOf } from './require-tokens.js'
+import { session } from './session.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
-export function authRouter(parts: AuthRoutesParts): Router {
-  const { site, session, requireTokens, login, callback, logout, backChannelLogout, profile, offersPublicToken } = parts
+export function authRouter(services: Services): Router {
+  const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
+  const openSession = session(services)
+  const pageData = [from('pageData'), signInPage, openSession, requireTokens(services)] as const
   const router = new Router({ sensitive: true, strict: true })
-  router.get(AUTH_ROUTES.login, from('login'), login)
-  router.get(AUTH_ROUTES.callback, from('callback'), session, callback)
-  router.get(AUTH_ROUTES.logout, from('logout'), session, logout)
-  if (backChannelLogout) router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout)
-  router.get(AUTH_ROUTES.profile, from('pageData'), signInPage, session, requireTokens, profile)
-  if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), signInPage, session, requireTokens, token)
+  router.get(AUTH_ROUTES.login, from('login'), login(services))
+  router.get(AUTH_ROUTES.callback, from('callback'), openSession, callback(services))
+  router.get(AUTH_ROUTES.logout, from('logout'), openSession, logout(services))
+  router.get(AUTH_ROUTES.profile, ...pageData, profile(services))
+  if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, ...pageData, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)
+  if (services.backChannelLogout) {
+    router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout(services.backChannelLogout, services))
+  }
   return router
 }
 
-export function authRoutes(parts: AuthRoutesParts): Middleware {
+export function authRoutes(services: Services): Middleware {
   // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
-  const routes = authRouter(parts).routes() as unknown as Middleware
+  const routes = authRouter(services).routes() as unknown as Middleware
+  const postRoute = services.backChannelLogout && AUTH_ROUTES.backChannelLogout
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    const method = parts.backChannelLogout && ctx.path === AUTH_ROUTES.backChannelLogout ? 'POST' : 'GET'
+    const method = ctx.path === postRoute ? 'POST' : 'GET'
     if (ctx.method !== method) throw methodNotAllowed(method)
     return routes(ctx, next)
   }
@@ -59,8 +56,8 @@ const token: Middleware = function token(ctx) {
 }
 
 /**
- * Answers `/api/auth/token` in single mode. The error tells the author of a page that was written for dual mode why the
- * token is missing.
+ * Responds to `/api/auth/token` in single mode. The error tells the author of a page that was written for dual mode why
+ * the token is missing.
  */
 const noPublicToken: Middleware = function noPublicToken() {
   const description = 'This route exists in dual mode only (mode: dual).'
@@ -68,8 +65,8 @@ const noPublicToken: Middleware = function noPublicToken() {
 }
 
 /**
- * Shows the error page for 401 to a person who opens an address of data in a tab. Scripts still get an empty body (service
- * contract, section 7). A script may also ask for HTML, but its requests have another `Sec-Fetch-Mode`.
+ * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body
+ * (service contract, section 7). A script may also ask for HTML, but its requests have another `Sec-Fetch-Mode`.
  */
 const signInPage: Middleware = async function signInPage(ctx, next) {
   await next()

@@ -1,14 +1,9 @@
 /** The route for logout tokens. It exists only with the setting `platform.backChannelLogout`. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
-import type { BackChannelLogout } from '../../login/back-channel-logout.js'
-import type { RequestLog } from '../edge/request.js'
+import type { Services } from '../../services.js'
+import { requestLog } from '../edge/request.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
-
-export interface BackChannelLogoutParts {
-  readonly backChannelLogout: BackChannelLogout
-  readonly requestLog: RequestLog
-}
 
 // A logout token has about 1,000 characters.
 const MAX_BODY_BYTES = 16 * 1024
@@ -20,12 +15,13 @@ const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
  * without a body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable
  * later, it responds with 503 and `Retry-After`.
  */
-export function backChannelLogout({ backChannelLogout, requestLog }: BackChannelLogoutParts): Middleware {
+export function backChannelLogout(loading: NonNullable<Services['backChannelLogout']>, { log }: Services): Middleware {
   return async function backChannelLogoutRoute(ctx) {
     if (!FORM.test(ctx.get('Content-Type'))) throw unusableBody('The body must be application/x-www-form-urlencoded.')
     const [token, ...more] = new URLSearchParams(await readBody(ctx.req)).getAll('logout_token')
     if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
-    if (!(await backChannelLogout(token, requestLog(ctx)))) throw invalidRequest('The logout token cannot be used.')
+    const endSessions = await loading
+    if (!(await endSessions(token, requestLog(ctx, log)))) throw invalidRequest('The logout token cannot be used.')
     // A body of null makes Koa send 204, unless the status is set after it.
     ctx.body = null
     ctx.status = 200

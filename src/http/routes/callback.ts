@@ -1,26 +1,18 @@
 import type { Context, Middleware } from 'koa'
-import type { AuthorizationResponse, CompletedLogin, CompleteLogin } from '../../login/complete-login.js'
-import type { Metrics } from '../../metrics/metrics.js'
+import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { denialFields } from '../../modes/access.js'
-import type { RequestLog } from '../edge/request.js'
+import type { Services } from '../../services.js'
+import { requestLog } from '../edge/request.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
 import { currentSession, type LoginCookie, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
-import type { Site } from './site.js'
-
-interface CallbackParts {
-  readonly completeLogin: CompleteLogin
-  readonly site: Site
-  readonly metrics: Pick<Metrics, 'callbackEnded'>
-  readonly requestLog: RequestLog
-}
 
 /**
  * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
  * contract, section 5.1, step 2).
  */
-export function callback({ completeLogin, site, metrics, requestLog }: CallbackParts): Middleware {
+export function callback({ completeLogin, site, metrics, log }: Services): Middleware {
   const { cookies, homePath } = site
 
   return async function callback(ctx) {
@@ -36,7 +28,7 @@ export function callback({ completeLogin, site, metrics, requestLog }: CallbackP
       const reason = error instanceof HttpError ? error.error : (error as Error).name
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
       metrics.callbackEnded(reason)
-      requestLog(ctx).warn({ event: 'login_failed', reason, ...access }, 'login failed')
+      requestLog(ctx, log).warn({ event: 'login_failed', reason, ...access }, 'login failed')
       throw error
     }
   }
@@ -48,7 +40,7 @@ export function callback({ completeLogin, site, metrics, requestLog }: CallbackP
         const { session, sealed, succeededAt, isRepeated, returnTo } = completed
         writeSession(ctx, session, sealed)
         if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt })
-        requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
+        requestLog(ctx, log).info({ event: 'login_succeeded' }, 'login succeeded')
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
         return publicPathOf(returnTo, homePath)
       }

@@ -1,26 +1,16 @@
 import type { Middleware } from 'koa'
-import { type BeginLogin, LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
+import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
-import type { Metrics } from '../../metrics/metrics.js'
+import type { Services } from '../../services.js'
 import { readCookie } from '../../session/request-cookies.js'
-import type { RequestLog } from '../edge/request.js'
+import { requestLog } from '../edge/request.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
 import { redirect, rememberReturnTo, requestedReturnTo } from './return-path.js'
 import { readLoginCookie, writeLoginCookie } from './session.js'
-import type { Site } from './site.js'
 
-interface LoginParts {
-  readonly beginLogin: BeginLogin
-  readonly site: Site
-  readonly metrics: Pick<Metrics, 'loginStarted'>
-  readonly requestLog: RequestLog
-}
-
-/**
- * `GET /api/auth/login` redirects to the identity provider. It does not change the session.
- */
-export function login({ beginLogin, site, metrics, requestLog }: LoginParts): Middleware {
+/** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
+export function login({ beginLogin, site, metrics, log }: Services): Middleware {
   const { cookies } = site
   const { host: callbackHost } = new URL(site.homeUrl)
 
@@ -34,11 +24,14 @@ export function login({ beginLogin, site, metrics, requestLog }: LoginParts): Mi
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
     const begun = await beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
     if (begun.kind === 'loop') {
-      requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
+      requestLog(ctx, log).warn(
+        { event: 'session_cookie_missing' },
+        'a session cookie that was just set did not come back'
+      )
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
     }
     metrics.loginStarted()
-    requestLog(ctx).debug({ event: 'login_started' }, 'login started')
+    requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, begun.location)
   }
 }

@@ -1,19 +1,11 @@
 import type { Context, Middleware } from 'koa'
 import type { LogOut } from '../../login/log-out.js'
-import type { RequestLog } from '../edge/request.js'
+import type { Services } from '../../services.js'
+import { requestLog } from '../edge/request.js'
 import { createOriginCheck } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
 import { clearLoginCookie, currentSession, removeSession } from './session.js'
-import type { Site } from './site.js'
-
-interface LogoutParts {
-  readonly logOut: LogOut
-  /** Undefined unless `platform.backChannelLogout` is on. */
-  readonly logOutEverywhere: LogOut | undefined
-  readonly site: Site
-  readonly requestLog: RequestLog
-}
 
 /**
  * `GET /api/auth/logout` ends the session. It redirects to the page in the parameter `return_to`, which is the start
@@ -22,12 +14,12 @@ interface LogoutParts {
  * With `everywhere=true`, the route ends all sessions of the person, and responds with 403 to links of other sites
  * and to requests that do not show where they come from.
  */
-export function logout({ logOut, logOutEverywhere, site, requestLog }: LogoutParts): Middleware {
+export function logout({ logOut, logOutEverywhere, site, log }: Services): Middleware {
   const checkOriginOfEverywhere = createOriginCheck('logoutEverywhere', { publicOrigin: site.origin })
 
   return async function logout(ctx) {
     const logOutAsked = isEverywhere(ctx.querystring) ? everywhere(ctx) : logOut
-    const endSessionUrl = await logOutAsked(currentSession(ctx), requestLog(ctx))
+    const endSessionUrl = await logOutAsked(currentSession(ctx), requestLog(ctx, log))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
-import type { Profiles } from '../../login/profiles.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
+import type { Services } from '../../services.js'
 import type { SessionRecord } from '../../session/record.js'
 import { HttpError } from '../errors/http-error.js'
 import { providerFailure } from '../errors/login-error.js'
@@ -8,10 +8,10 @@ import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
 
 /**
- * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in. The user info request
+ * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request
  * uses the internal token, which is the access token for use on servers.
  */
-export function profile({ profiles }: { readonly profiles: Pick<Profiles, 'displayName'> }): Middleware {
+export function profile({ profiles }: Services): Middleware {
   return async function profile(ctx) {
     // This route runs after `requireTokens`, so there is always a session.
     const record = sessionRecord(ctx) as SessionRecord

@@ -6,21 +6,10 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import type { Config } from '../../config/settings.js'
-import type { Refreshes } from '../../refresh/index.js'
+import type { Services } from '../../services.js'
 import { isKeptInRedis, type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
-import type { SessionStore } from '../../store/store.js'
-import type { RequestLog } from '../edge/request.js'
+import { requestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
-import type { Site } from './site.js'
-
-interface ProgramSessionParts {
-  readonly config: Pick<Config, 'session'>
-  readonly site: Pick<Site, 'cookies'>
-  readonly refreshes: Pick<Refreshes, 'newest' | 'change'>
-  readonly store: Pick<SessionStore, 'isLoggedOut'>
-  readonly requestLog: RequestLog
-}
 
 // koa-session requires a key for an external store. Here each request has its own store, so the key can be any
 // constant.
@@ -33,8 +22,8 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * Creates the middleware. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
  * changed it.
  */
-export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
-  const { config, site, refreshes, store, requestLog } = parts
+export function programSession(app: Koa, services: Services): Middleware {
+  const { config, site, refreshes, store, log } = services
   const { cookies } = site
 
   async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
@@ -65,7 +54,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       // No cookie can be set after the headers were sent.
       if (ctx.headerSent) {
         const reason = 'response_started'
-        requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
+        requestLog(ctx, log).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
       }
       const changed = await changedSession(record, stored)

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { denialOf } from '../../modes/access.js'
-import type { Mode, Tokens } from '../../modes/mode.js'
-import type { Refreshes } from '../../refresh/index.js'
+import type { Tokens } from '../../modes/mode.js'
+import type { Services } from '../../services.js'
 import {
   type CookieSession,
   hasTokens,
@@ -9,10 +9,8 @@ import {
   type SessionRecord,
   withOwnFields
 } from '../../session/record.js'
-import type { SessionCookie } from '../../session/session-cookie.js'
 import { LOGGED_OUT, LOST } from '../../store/rules.js'
-import type { SessionStore } from '../../store/store.js'
-import type { RequestLog } from '../edge/request.js'
+import { requestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import {
   currentSession,
@@ -23,36 +21,25 @@ import {
   writeLoginCookie,
   writeSession
 } from './session.js'
-import type { Site } from './site.js'
 
 /** The state of a request after `requireTokens` has run. */
 export interface TokensState {
   tokens: Tokens
 }
 
-interface RequireTokensParts {
-  readonly refreshes: Pick<Refreshes, 'current'>
-  readonly mode: Pick<Mode, 'tokens'>
-  readonly store: Pick<SessionStore, 'isLoggedOut' | 'isSaved' | 'now'>
-  readonly site: Pick<Site, 'cookies'>
-  readonly sessionCookie: Pick<SessionCookie, 'names'>
-  readonly requestLog: RequestLog
-}
-
 /**
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
  * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is not allowed any
  * more, and 503 with `Retry-After` if the session cannot be refreshed now.
- * @example router.get('/profile', session(parts), requireTokens(parts), handler)
+ * @example router.get('/profile', session(services), requireTokens(services), handler)
  */
-export function requireTokens(parts: RequireTokensParts): Middleware {
-  const { refreshes, mode, store, site, sessionCookie, requestLog } = parts
+export function requireTokens({ refreshes, mode, store, site, sessionCookie, log }: Services): Middleware {
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
     const session = currentSession(ctx)
     if (!session) return unauthorized(ctx)
-    const current = await refreshes.current(session, () => requestLog(ctx))
+    const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {
       // After a logout, the browser may already have the cookie of a newer login. If nobody has stored the newest revision,
       // whoever has it may still bring it.

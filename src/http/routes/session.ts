@@ -3,21 +3,15 @@
  * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
+import type { CookieNames } from '../../config/site.js'
 import { LOGIN_MAX_AGE_SECONDS } from '../../login/transaction.js'
-import type { Metrics } from '../../metrics/metrics.js'
+import type { Services } from '../../services.js'
 import { type CookieSession, hasTokens, type SessionRecord } from '../../session/record.js'
 import { readCookie } from '../../session/request-cookies.js'
-import type { SessionCookie } from '../../session/session-cookie.js'
-
-interface SessionParts {
-  readonly sessionCookie: SessionCookie
-  readonly site: { readonly cookies: CookieNames }
-  readonly metrics: Pick<Metrics, 'sessionWritten'>
-}
 
 interface RequestSession {
   current: CookieSession | undefined
-  readonly parts: SessionParts
+  readonly services: Services
 }
 
 // The session is a property of the context. A WeakMap would keep each context in memory until the next full garbage
@@ -27,14 +21,14 @@ type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
  * Creates the middleware that opens the session of a request.
- * @example router.get('/profile', session(parts), requireTokens(parts), handler)
+ * @example router.get('/profile', session(services), requireTokens(services), handler)
  */
-export function session(parts: SessionParts): Middleware {
+export function session(services: Services): Middleware {
   return function session(ctx, next) {
     const withSession: WithSession = ctx
     // If this middleware runs twice, the second run must keep the current session, because a refresh may have replaced the
     // session of the request.
-    withSession[SESSION] ??= { current: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''), parts }
+    withSession[SESSION] ??= { current: services.sessionCookie.open(ctx.req.headers.cookie ?? ''), services }
     return next()
   }
 }
@@ -66,7 +60,7 @@ export function useSession(ctx: Context, record: SessionRecord): void {
  */
 export function writeSession(ctx: Context, record: SessionRecord, sealed?: readonly string[]): void {
   const session = requestSession(ctx)
-  const { sessionCookie, site, metrics } = session.parts
+  const { sessionCookie, site, metrics } = session.services
   const { secure } = site.cookies
   const chunks = sealed ?? sessionCookie.seal(record)
   session.current = record
@@ -84,7 +78,7 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
 /** Clears the session's cookies in the browser, even if they cannot be opened. */
 export function removeSession(ctx: Context): void {
   const session = requestSession(ctx)
-  const { sessionCookie, site } = session.parts
+  const { sessionCookie, site } = session.services
   const { secure } = site.cookies
   session.current = undefined
   withholdCookies(ctx, sessionCookie.names)
@@ -98,24 +92,6 @@ function requestSession(ctx: Context): RequestSession {
   const session = (ctx as WithSession)[SESSION]
   if (!session) throw new Error('This request has no session, because the middleware `session` did not run.')
   return session
-}
-
-export interface CookieNames {
-  readonly session: string
-  readonly login: string
-  /** True if browsers may send the cookies over https only. */
-  readonly secure: boolean
-}
-
-/**
- * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
- * headers of its request. With https, the prefix `__Host-` makes browsers reject a cookie that a neighbouring host or a
- * plain-http page tries to set (RFC 6265bis section 4.1.3.2).
- */
-export function cookieNames(cookieName: string, callbackUrl: string): CookieNames {
-  const secure = new URL(callbackUrl).protocol === 'https:'
-  const session = secure && !cookieName.startsWith('__Host-') ? `__Host-${cookieName}` : cookieName
-  return { session, login: `${session}_login`, secure }
 }
 
 /** Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. */

@@ -4,11 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
 import { isLocalRequest, isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
-
-interface StarterPageParts {
-  readonly config: Pick<Config, 'mode' | 'wwwroot' | 'platform'>
-  readonly isDemo: boolean
-}
+import type { Services } from '../../services.js'
 
 /** True if the folder of static files contains the starter page. */
 export function hasStarterPage(wwwroot: string): boolean {
@@ -18,10 +14,10 @@ export function hasStarterPage(wwwroot: string): boolean {
 /**
  * Creates the middleware that serves `/starter-about.json` to requests from this machine. For other requests the address does
  * not exist, because they must not learn the paths of this machine. The starter page works without it.
- * @example app.use(starterPage({ config, isDemo: false }))
+ * @example app.use(starterPage(services))
  */
-export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
-  const about = { product: 'platform-auth-server', mode: config.mode, demo: isDemo, ...ownPages(config) }
+export function starterPage({ config, demo }: Services): Middleware {
+  const about = { product: 'platform-auth-server', mode: config.mode, demo: demo !== undefined, ...ownPages(config) }
 
   return async function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
@@ -35,7 +31,7 @@ export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
  * Returns the folder for the operator's own pages, and whether this folder already exists. A server with a public callback URL
  * does not tell it: a reverse proxy on this machine may forward the requests of visitors.
  */
-function ownPages({ wwwroot, platform }: StarterPageParts['config']) {
+function ownPages({ wwwroot, platform }: Config) {
   if (!isLoopback(platform.callbackUrl)) return {}
   return { folder: wwwroot ?? resolve('wwwroot'), hasFolder: wwwroot !== undefined }
 }

@@ -1,0 +1,50 @@
+/** The public URLs of this server and the names of its cookies. All of them derive from the settings. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AUTH_ROUTES, basePathOf, homeUrlOf } from './addresses.js'
+import type { Config } from './settings.js'
+import { STARTER_PAGE } from './wwwroot.js'
+
+export type Site = ReturnType<typeof createSite>
+
+export function createSite(config: Config) {
+  const { callbackUrl } = config.platform
+  const basePath = basePathOf(callbackUrl)
+  return {
+    cookies: cookieNames(config.session.cookieName, callbackUrl),
+    /** The origin of the callback URL, which is the origin of this site's pages. */
+    origin: new URL(callbackUrl).origin,
+    /** The public path in front of our routes, either '' or '/path'. A reverse proxy removes it from each request. */
+    basePath,
+    /** The absolute URL of the start page. */
+    homeUrl: homeUrlOf(callbackUrl),
+    /** The public path of the start page. */
+    homePath: `${basePath}/`,
+    /** True if a page may exist at the URL of the start page. Otherwise error pages do not link to that URL. */
+    hasStartPage: hasStartPage(config),
+    /** The public path of the login route. */
+    loginPath: `${basePath}${AUTH_ROUTES.login}`
+  }
+}
+
+export interface CookieNames {
+  readonly session: string
+  readonly login: string
+  /** True if browsers may send the cookies over https only. */
+  readonly secure: boolean
+}
+
+/**
+ * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
+ * headers of its request. With https, the prefix `__Host-` makes browsers reject a cookie that a neighbouring host or a
+ * plain-http page tries to set (RFC 6265bis section 4.1.3.2).
+ */
+export function cookieNames(cookieName: string, callbackUrl: string): CookieNames {
+  const secure = new URL(callbackUrl).protocol === 'https:'
+  const session = secure && !cookieName.startsWith('__Host-') ? `__Host-${cookieName}` : cookieName
+  return { session, login: `${session}_login`, secure }
+}
+
+function hasStartPage({ wwwroot = STARTER_PAGE, fallback, extend }: Config): boolean {
+  return fallback !== undefined || extend !== undefined || existsSync(join(wwwroot, 'index.html'))
+}
