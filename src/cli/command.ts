@@ -7,6 +7,8 @@ export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
   readonly configFile: string | undefined
+  /** The word after the name of the command, if the command has one of `actions`. */
+  readonly action: string | undefined
   /** The options that are not settings. The keys are their names in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
@@ -17,6 +19,8 @@ export type Command = (invocation: Invocation) => Promise<number>
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
+  /** The words that may follow the name of the command. */
+  readonly actions?: readonly { readonly name: string; readonly summary: string }[]
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
   /** True if the command uses the settings. Its help then mentions the flags of the settings. */
   readonly takesSettings?: true

@@ -25,7 +25,7 @@ export const exitCodes = {
 } as const
 
 /** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
-export function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
+export function unknownWord(kind: 'command' | 'action' | 'flag', word: string, known: readonly string[]): UsageError {
   // The part after an equals sign may be a secret, so the message does not contain it.
   const [name = ''] = word.split('=', 1)
   const guess = nearest(name, known)

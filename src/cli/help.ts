@@ -94,14 +94,23 @@ export function fullHelp(columns: number): string {
 
 /** The help of a command. It shows only the command's own options. */
 export function commandHelp(
-  { name: command, summary, options = [], takesSettings }: CommandEntry,
+  { name: command, summary, actions = [], options = [], takesSettings }: CommandEntry,
   columns: number
 ): string {
   const shared = ownOptions.filter(option => option.commands.includes(command))
   const rows = [...options.map((option): HelpRow => [option.flags, option.summary]), ...shared.map(rowOf), helpRow]
   return joined([
-    `Usage: ${name} ${command} [options]`,
+    `Usage: ${name} ${command}${actions.map(action => ` [${action.name}]`).join('')} [options]`,
     wrap(summary, columns),
+    ...(actions.length > 0
+      ? [
+          section(
+            'Actions:',
+            actions.map(({ name, summary }): HelpRow => [name, summary]),
+            columns
+          )
+        ]
+      : []),
     section('Options:', rows, columns),
     ...(takesSettings ? [wrap(settingFlags, columns)] : []),
     ...(command === defaultCommand.name ? [wrap(entrypoint, columns)] : [])

@@ -33,7 +33,7 @@ export const ownOptions: readonly OwnOption[] = [
     group: 'Settings file:',
     summary: 'Read this settings file.',
     note: 'default: the first file found, such as platform-auth-server.config.yaml',
-    commands: ['start', 'check', 'config']
+    commands: ['start', 'check', 'config', 'sessions']
   },
   {
     flags: '--watch',

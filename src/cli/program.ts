@@ -29,11 +29,11 @@ export function createProgram(
     .helpCommand(false)
   for (const option of options) program.addOption(toCommander(option))
 
-  const invoke = (entry: CommandEntry, own: Record<string, unknown>) => {
+  const invoke = (entry: CommandEntry, own: Record<string, unknown>, action?: string) => {
     const { config, ...given } = givenOptions(program)
     const configFile = typeof config === 'string' ? config : undefined
     const flags = settingsAmong(given, options)
-    return run(entry, { terminal, flags, configFile, options: { ...given, ...own } })
+    return run(entry, { terminal, flags, configFile, action, options: { ...given, ...own } })
   }
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
@@ -44,8 +44,9 @@ export function createProgram(
     command.configureHelp({ formatHelp: () => helpOn(entry.name, terminal) })
     for (const option of entry.options ?? []) command.option(option.flags)
     command.action(() => {
-      rejectArguments(entry, command.args)
-      return invoke(entry, command.opts())
+      const [action, ...others] = actionFirst(entry, command.args)
+      rejectArguments(entry, others)
+      return invoke(entry, command.opts(), action)
     })
   }
   const help = program.command('help [topic]').allowExcessArguments(false)
@@ -76,8 +77,22 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
   return word?.startsWith('-') ? undefined : word
 }
 
+/** Returns the arguments of a command, of which the first one is the action, or undefined if there is none. */
+function actionFirst({ name, actions = [] }: CommandEntry, args: readonly string[]): readonly (string | undefined)[] {
+  const [word] = args
+  if (actions.length === 0 || word === undefined) return [undefined, ...args]
+  const names = actions.map(action => action.name)
+  if (!names.includes(word))
+    throw unknownWord(
+      'action',
+      `${name} ${word}`,
+      names.map(action => `${name} ${action}`)
+    )
+  return args
+}
+
 /** @throws {UsageError} if the command has arguments, because all commands accept only flags */
-function rejectArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
+function rejectArguments({ name }: CommandEntry, [excess]: readonly (string | undefined)[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   // The part after an equals sign may be a secret, so the message does not contain it.

@@ -29,7 +29,7 @@ interface CodeExchangeParts extends LeaseParts {
   /** Decides which accounts may sign in. If undefined, all accounts may. */
   readonly access: Access | undefined
   /** Undefined unless `platform.backChannelLogout` is on. */
-  readonly userSessions: Pick<UserSessions, 'join'> | undefined
+  readonly userSessions: Pick<UserSessions, 'join' | 'addNames'> | undefined
   /** The setting `session.store`. */
   readonly sessionStore: Config['session']['store']
 }
@@ -174,6 +174,7 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
       await store.logOut(record)
       return { kind: 'signedOut' }
     }
+    userSessions?.addNames(record.identity, exchanged.claims ?? {})
     return { kind: 'fresh', record }
   }
 

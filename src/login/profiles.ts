@@ -6,6 +6,7 @@
 import type { Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { SessionRecord } from '../session/record.js'
+import type { UserSessions } from '../store/user-sessions.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 
 interface ProfileParts {
@@ -15,6 +16,8 @@ interface ProfileParts {
   readonly now: () => number
   /** The time for which a name is cached. With 0, every request asks the provider. */
   readonly keepSeconds: number
+  /** Undefined unless `platform.backChannelLogout` is on. */
+  readonly userSessions?: Pick<UserSessions, 'addNames'> | undefined
 }
 
 export type Profiles = ReturnType<typeof createProfiles>
@@ -23,13 +26,15 @@ export type Profiles = ReturnType<typeof createProfiles>
 const MAX_CACHED = 10_000
 
 /** @example const name = await createProfiles(parts).displayName(record, accessToken) */
-export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts) {
+export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: ProfileParts) {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
     const { userinfoEndpoint } = await idp.metadata()
     if (userinfoEndpoint === undefined) return identity?.name ?? ''
-    return mode.displayName(await idp.userInfo(accessToken, identity?.sub))
+    const userInfo = await idp.userInfo(accessToken, identity?.sub)
+    userSessions?.addNames(identity, userInfo)
+    return mode.displayName(userInfo)
   }
 
   return {

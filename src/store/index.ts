@@ -64,6 +64,10 @@ export function createStores(config: Config, options: StoreOptions) {
     ? {
         sessions: createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs)),
         lists: createRedisCells(redis, valueFormat<UserList>(keyring.sealer('user sessions'), 'user', lifetimeMs)),
+        names: createRedisCells(
+          redis,
+          valueFormat<readonly string[]>(keyring.sealer('user names'), 'user-name', lifetimeMs)
+        ),
         usedTokens: createRedisCells(
           redis,
           valueFormat<true>(keyring.sealer('used logout token'), 'logout-token', USED_TOKEN_LIFETIME_MS)
@@ -73,6 +77,7 @@ export function createStores(config: Config, options: StoreOptions) {
     : {
         sessions: createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
         lists: memoryCells<UserList>(clock, lifetimeMs),
+        names: memoryCells<readonly string[]>(clock, lifetimeMs),
         usedTokens: memoryCells<true>(clock, USED_TOKEN_LIFETIME_MS),
         places: memoryCells<number>(clock, PLACE_LIFETIME_MS)
       }

@@ -190,6 +190,16 @@ export function createSessionStore(parts: SessionStoreParts) {
       memory.see(id, snapshot)
       return learn(session, rules.find(snapshot.content, memory.known(id)))
     },
+    /**
+     * Returns the cell of a session, without remembering it. The record of a session that is kept in Redis is missing, because
+     * only its cookie has the key.
+     * @throws StoreUnavailableError
+     */
+    async read(id: string): Promise<Cell<SessionRecord> | undefined> {
+      const { content, isUnreadable } = await cells.read({ id }, true)
+      if (isUnreadable) throw new StoreUnavailableError('unreadable')
+      return content
+    },
     /** Begins a refresh, a login or a change of a session in this process. Returns a function that ends it. */
     begin: (id: string, isChange = false): (() => void) => memory.begin(id, isChange ? changeOwner : owner),
     /**

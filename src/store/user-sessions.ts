@@ -40,10 +40,24 @@ export interface LoggedOut {
   readonly records: readonly SessionRecord[]
 }
 
+/** A session in the list of its user. All times are in milliseconds since the epoch. */
+export interface ListedSession {
+  readonly loggedInAt: number
+  /** No cookie of the session was written after this time. */
+  readonly writtenBy: number
+}
+
+export interface UserWithSessions {
+  readonly sub: string
+  readonly sessions: readonly ListedSession[]
+}
+
 interface UserSessionsParts {
   readonly lists: Cells<UserList>
+  /** The `sub` of each user with a certain name, in the order in which they were added last. */
+  readonly names: Cells<readonly string[]>
   readonly usedTokens: Cells<true>
-  readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'find'>
+  readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'read'>
   readonly hasher: Hasher
   readonly clock: Clock
   /** The lifetime of a session cookie, in milliseconds. */
@@ -53,6 +67,7 @@ interface UserSessionsParts {
 export type UserSessions = ReturnType<typeof createUserSessions>
 
 const MAX_MEMBERS = 1000
+const MAX_USERS_OF_NAME = 100
 const LOGGED_OUT_AT_ONCE = 100
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
@@ -62,7 +77,7 @@ const MAX_CONFLICT_MS = 50
 function nothing(): void {}
 
 export function createUserSessions(parts: UserSessionsParts) {
-  const { lists, usedTokens, store, hasher, clock, maxAgeMs } = parts
+  const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = parts
   const joining = new Set<string>()
   /** The last change of each list in this process, without its errors. */
   const turns = new Map<string, Promise<void>>()
@@ -117,8 +132,9 @@ export function createUserSessions(parts: UserSessionsParts) {
   async function makeRoom(list: string): Promise<void> {
     const { content } = await lists.read(list, true)
     if (!content || content.members.length < MAX_MEMBERS) return
-    const found = await Promise.all(content.members.map(({ id }) => store.find({ id })))
-    await remove(list, new Set(content.members.filter((_, index) => found[index]?.kind === 'over').map(({ id }) => id)))
+    const cells = await Promise.all(content.members.map(({ id }) => store.read(id)))
+    const isOver = (_: Member, index: number) => cells[index]?.entry.over !== undefined
+    await remove(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
   }
 
   async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {
@@ -131,9 +147,9 @@ export function createUserSessions(parts: UserSessionsParts) {
   async function join(session: SessionRecord): Promise<boolean> {
     const { identity } = session
     if (!identity) return true
-    const names = ownNames(identity).map(hasher.newest)
     const joined = await Promise.all(
-      names.map(async list => {
+      ownNames(identity).map(async name => {
+        const list = hasher.newest(name)
         await makeRoom(list)
         return joinList(list, session)
       })
@@ -160,6 +176,24 @@ export function createUserSessions(parts: UserSessionsParts) {
     } finally {
       joining.delete(session.id)
     }
+  }
+
+  /** Returns the contents of the cells with this name, under each secret. */
+  async function readAll<Content>(cells: Cells<Content>, name: string): Promise<readonly Content[]> {
+    const snapshots = await Promise.all(hasher.all(name).map(hash => cells.read(hash, true)))
+    if (snapshots.some(({ isUnreadable }) => isUnreadable)) throw new StoreUnavailableError('unreadable')
+    return snapshots.flatMap(({ content }) => content ?? [])
+  }
+
+  async function liveSession({ id, signedIn, joinedAt }: Member): Promise<ListedSession | undefined> {
+    const cell = await store.read(id)
+    if (!cell || cell.entry.over !== undefined) return undefined
+    const now = lists.now()
+    const { record } = cell
+    // A request after the expiry of the tokens refreshes the session, which changes the record. If the record cannot be read, a
+    // refresh later than a quarter of the lifetime would have joined the list again.
+    const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
+    return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
 
   return {
@@ -189,6 +223,38 @@ export function createUserSessions(parts: UserSessionsParts) {
     leave({ id, identity }: SessionRecord): void {
       const names = identity ? ownNames(identity).flatMap(hasher.all) : []
       for (const list of names) remove(list, new Set([id])).catch(() => {})
+    },
+    /**
+     * Lets `listed` find a user by the names in these claims. Works in the background, and a name that cannot be stored now is
+     * added at the next login or profile request of the user.
+     */
+    addNames(identity: Identity | undefined, claims: Readonly<Record<string, unknown>>): void {
+      if (!identity) return
+      const { iss, sub } = identity
+      for (const name of namesIn(claims)) {
+        const add: Rule<readonly string[], void> = (subs = []) => {
+          const cell = [...subs.filter(other => other !== sub), sub].slice(-MAX_USERS_OF_NAME)
+          return { result: undefined, cell }
+        }
+        apply(names, hasher.newest(nameOf('name', iss, normalized(name))), add).catch(() => {})
+      }
+    },
+    /**
+     * Returns the users with this `sub` or name who have a live session. A name is an e-mail address, a user name or a display
+     * name, in upper or lower case.
+     * @throws StoreUnavailableError
+     */
+    async listed(iss: string, subOrName: string): Promise<readonly UserWithSessions[]> {
+      const named = (await readAll(names, nameOf('name', iss, normalized(subOrName)))).flat()
+      const users = await Promise.all(
+        [...new Set([subOrName, ...named])].map(async sub => {
+          const members = (await readAll(lists, nameOf('sub', iss, sub))).flatMap(({ members }) => members)
+          const unique = [...new Map(members.map(member => [member.id, member])).values()]
+          const sessions = (await Promise.all(unique.map(liveSession))).filter(session => session !== undefined)
+          return { sub, sessions: sessions.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
+        })
+      )
+      return users.filter(({ sessions }) => sessions.length > 0)
     },
     /**
      * Logs out all named sessions.
@@ -266,6 +332,18 @@ function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
   return [nameOf('sid', iss, sid), ...(sub === undefined ? [] : [nameOf('sub without sid', iss, sub)])]
 }
 
-function nameOf(kind: 'sub' | 'sid' | 'sub without sid', iss: string, value: string): string {
+function nameOf(kind: 'sub' | 'sid' | 'sub without sid' | 'name', iss: string, value: string): string {
   return JSON.stringify([kind, iss, value])
+}
+
+/** Returns the names by which an operator may know the user. They need not be unique. */
+function namesIn(claims: Readonly<Record<string, unknown>>): readonly string[] {
+  const { email, preferred_username, userName, name, given_name, firstName, family_name, lastName } = claims
+  const fullName = `${firstName ?? given_name ?? ''} ${lastName ?? family_name ?? ''}`
+  const found = [email, preferred_username, userName, name, fullName].filter(value => typeof value === 'string')
+  return [...new Set(found.map(normalized))].filter(value => value !== '')
+}
+
+function normalized(name: string): string {
+  return name.normalize('NFC').trim().toLowerCase()
 }

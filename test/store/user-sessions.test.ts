@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createMemoryCells } from '#src/store/memory-cells.js'
+import type { SessionStore } from '#src/store/store.js'
 import { createUserSessions, type UserList } from '#src/store/user-sessions.js'
 import { createClock } from '../helpers/clock.js'
 import { eventually } from '../helpers/eventually.js'
@@ -25,9 +26,18 @@ function setUp() {
   const parts = { now: clock.now, lifetimeMs: () => 2 * MAX_AGE_MS }
   const lists = createMemoryCells<UserList, string>(parts)
   const usedTokens = createMemoryCells<true, string>(parts)
+  const names = createMemoryCells<readonly string[], string>(parts)
   const hasher = keyring.hasher('user sessions')
-  const users = createUserSessions({ lists, usedTokens, store, hasher, clock, maxAgeMs: MAX_AGE_MS })
-  return { clock, store, lists, keyring, hasher, users, disconnect, reconnect }
+  const users = createUserSessions({ lists, names, usedTokens, store, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  return { clock, store, lists, names, usedTokens, keyring, hasher, users, disconnect, reconnect }
+}
+
+/** Stores the session of a new login, as a code exchange does. */
+async function storeLogin(store: SessionStore, record: SessionRecord): Promise<void> {
+  const end = store.begin(record.id)
+  const acquired = await store.acquire(record)
+  if (acquired.kind === 'granted') await store.commit(record, acquired.lease, 0, { kind: 'tokens', record, pauseMs: 0 })
+  end()
 }
 
 type Users = ReturnType<typeof setUp>['users']
@@ -161,4 +171,51 @@ testWithRedis('a session that was listed by one replica is logged out by another
   t.deepEqual((await two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }, 1000))?.ids, ['a1'])
   await eventually(() => one.store.isLoggedOut('a1'))
   t.false(await one.userSessions?.join(sessionOf('a2', 'ada', 'login-1', 999)))
+})
+
+testWithRedis('sessions whose records only their cookies can decrypt also make room in a full list', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  for (const id of ['live', 'over'])
+    await storeLogin(one.store, { ...recordOf(id, 1), key: 'the key in the cookie of this session' })
+  await one.store.logOut({ id: 'over' })
+  const { clock, lists, usedTokens, names, hasher } = setUp()
+  const users = createUserSessions({ lists, usedTokens, names, store: two.store, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  const list = hasher.newest(JSON.stringify(['sub', ISS, 'ada']))
+  const members = ['live', 'over', ...Array.from({ length: 998 }, (_, n) => `missing ${n}`)].map(id => ({
+    id,
+    signedIn: { iat: 1000 },
+    joinedAt: clock.now()
+  }))
+  const change = { now: clock.now(), message: undefined, mayFail: false }
+  await lists.swap(list, await lists.read(list, true), { members }, change)
+  t.true(await users.join(sessionOf('new', 'ada')))
+  const ids = (await lists.read(list, true)).content?.members.map(({ id }) => id) ?? []
+  t.deepEqual([ids.length, ids[0], ids.at(-1)], [1000, 'live', 'new'])
+})
+
+test('a user is found by the sub and by each name, in any case, until the session has expired', async t => {
+  const { users, store, clock, keyring } = setUp()
+  const times = { loggedInAt: clock.now(), issuedAt: clock.now() }
+  const ada = { ...sessionOf('a1', 'ada-1'), ...times }
+  for (const session of [ada, { ...sessionOf('a2', 'ada-2'), ...times }]) {
+    await storeLogin(store, session)
+    await users.join(session)
+  }
+  const claims = { email: 'Ada@Example.com', preferred_username: 'ada', given_name: 'Ada', family_name: 'Lovelace' }
+  users.addNames(ada.identity, claims)
+  users.addNames(sessionOf('a2', 'ada-2').identity, { name: 'ADA', email: 7 })
+  const subsOf = async (name: string, iss = ISS) => (await users.listed(iss, name)).map(({ sub }) => sub)
+  await eventually(async () => (await subsOf('ada')).length === 2)
+  for (const name of ['ada-1', 'ada@example.com', ' ADA@example.com', 'ada lovelace'])
+    t.deepEqual(await subsOf(name), ['ada-1'])
+  t.deepEqual(await subsOf('ADA-1'), [], 'a sub is case-sensitive')
+  t.deepEqual(await subsOf('ada', 'https://other.example'), [])
+  keyring.replace(['a new secret', 'the secret of the lists of this test'])
+  t.deepEqual(await subsOf('ada lovelace'), ['ada-1'])
+  t.deepEqual((await users.listed(ISS, 'ada-1'))[0]?.sessions, [
+    { loggedInAt: times.loggedInAt, writtenBy: times.issuedAt }
+  ])
+  clock.advance(MAX_AGE_MS)
+  t.deepEqual(await subsOf('ada-1'), [], 'its cookie has expired')
 })

@@ -34,6 +34,17 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./init.js')).init
   },
   {
+    name: 'sessions',
+    summary: 'List the sessions of a user, or end them.',
+    actions: [{ name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' }],
+    options: [
+      { flags: '--user <name>', summary: 'E-mail address, user name, display name or sub of the user.' },
+      { flags: '--json', summary: 'Print JSON.' }
+    ],
+    takesSettings: true,
+    load: async () => (await import('./sessions.js')).sessions
+  },
+  {
     name: 'secret',
     summary: 'Print a new session secret.',
     load: async () => (await import('./secret.js')).secret

@@ -1,0 +1,156 @@
+/**
+ * Lists or ends the sessions of a user, for an operator who has the settings of the server. It uses the store as a replica
+ * does, so the running servers refuse an ended session immediately.
+ */
+import { pino } from 'pino'
+import { loadConfig } from '../../config/load.js'
+import type { Config } from '../../config/settings.js'
+import { createIdentityProvider } from '../../provider/client.js'
+import { createTransport } from '../../provider/transport.js'
+import { createKeyring } from '../../session/keyring.js'
+import type { SessionRecord } from '../../session/record.js'
+import { StoreUnavailableError } from '../../store/cells.js'
+import { createStores } from '../../store/index.js'
+import type { ListedSession, UserSessions, UserWithSessions } from '../../store/user-sessions.js'
+import { systemClock } from '../../support/clock.js'
+import { type Command, sourcesOf } from '../command.js'
+import { exitCodes, messageOf, RunError, UsageError } from '../errors.js'
+import { columnsOf, wrapLines } from '../terminal.js'
+
+export const sessions: Command = async function sessions(invocation) {
+  const { terminal, action, options } = invocation
+  const { user, json } = options
+  if (typeof user !== 'string' || user.trim() === '') {
+    throw new UsageError('sessions needs a user: --user followed by an e-mail address, a user name or a sub.')
+  }
+  const { config } = await loadConfig(sourcesOf(invocation))
+  const result = await withIndex(config, async (userSessions, iss) => {
+    const users = await userSessions.listed(iss, user)
+    if (action !== 'end') return { text: listText(user, users, config), value: { users: users.map(asJson(config)) } }
+    const [found, ...others] = users
+    if (others.length > 0) throw new UsageError(ambiguous(user, users))
+    if (!found) return { text: noneFound(user), value: { ended: 0, revoked: 0, notRevoked: 0 } }
+    const { ids, records } = await userSessions.logOutAll({ iss, sub: found.sub })
+    const outcome = await revokeAll(records, ids.length, config)
+    return {
+      text: `Ended ${count(ids.length, 'session')} of ${found.sub} on all replicas.\n${revocationText(outcome)}`,
+      value: { sub: found.sub, ended: ids.length, ...outcome }
+    }
+  })
+  const text =
+    json === true ? JSON.stringify(result.value, undefined, 2) : wrapLines(result.text, columnsOf(terminal.stdout))
+  terminal.stdout.write(`${text}\n`)
+  return exitCodes.fine
+}
+
+/** Connects to Redis, and calls `use` with the index of sessions by user and the issuer of these users. */
+async function withIndex<Result>(
+  config: Config,
+  use: (userSessions: UserSessions, iss: string) => Promise<Result>
+): Promise<Result> {
+  const { redisUrl, session, platform } = config
+  if (redisUrl === undefined) {
+    throw new UsageError(
+      'sessions needs Redis. Without redisUrl, only the memory of the server itself has its sessions. Set redisUrl for the server and for this command.'
+    )
+  }
+  const keyring = createKeyring([session.secret, ...session.previousSecrets])
+  // An outage is reported as the error of this command, so it need not be logged.
+  const stores = createStores(config, { keyring, clock: systemClock, log: pino({ level: 'silent' }) })
+  try {
+    if (!stores.userSessions || platform.issuer === undefined) {
+      throw new UsageError(
+        'sessions needs the list of the sessions of each user. The server keeps it only with platform.backChannelLogout. Switch it on, restart the server, and users are listed from their next login.'
+      )
+    }
+    return await use(stores.userSessions, platform.issuer)
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error
+    const next =
+      error.problem === 'unreadable'
+        ? 'Use the same session.secret as the server.'
+        : 'Run the same command again, and platform-auth-server check if the problem stays.'
+    throw new RunError(`Not all sessions could be read or ended: ${error.message}. ${next}`, { cause: error })
+  } finally {
+    await stores.close()
+  }
+}
+
+// The queue of the provider's endpoint is limited.
+const REVOKED_AT_ONCE = 16
+
+interface Revocations {
+  readonly revoked: number
+  readonly notRevoked: number
+  /** Why the first of the tokens was not revoked. */
+  readonly reason?: string
+}
+
+/** Revokes refresh tokens even if the setting `logout` is `local`, because somebody else may have a copy of the session. */
+async function revokeAll(records: readonly SessionRecord[], ended: number, config: Config): Promise<Revocations> {
+  const transport = createTransport(config.platform.timeoutSeconds * 1000)
+  const idp = createIdentityProvider(config.platform, transport, Date.now)
+  let revoked = 0
+  let reason =
+    records.length < ended ? 'only the cookie of a session in Redis can decrypt its refresh token' : undefined
+  try {
+    if ((await idp.metadata()).revocationEndpoint === undefined) {
+      return { revoked, notRevoked: ended, reason: 'the provider has no revocation endpoint' }
+    }
+    for (let from = 0; from < records.length; from += REVOKED_AT_ONCE) {
+      const some = records.slice(from, from + REVOKED_AT_ONCE)
+      const results = await Promise.allSettled(some.map(({ fields }) => idp.revokeRefreshToken(fields.refresh_token)))
+      for (const result of results) {
+        if (result.status === 'fulfilled') revoked++
+        else reason = messageOf(result.reason)
+      }
+    }
+  } catch (error) {
+    reason = messageOf(error)
+  } finally {
+    transport.close()
+  }
+  return { revoked, notRevoked: ended - revoked, ...(reason !== undefined && { reason }) }
+}
+
+function revocationText({ revoked, notRevoked, reason }: Revocations): string {
+  const done = `Revoked ${count(revoked, 'refresh token')}.`
+  return notRevoked === 0 ? done : `${done} ${notRevoked} could not be revoked: ${reason}.`
+}
+
+function listText(user: string, users: readonly UserWithSessions[], config: Config): string {
+  if (users.length === 0) return noneFound(user)
+  return users
+    .flatMap(({ sub, sessions }) => [
+      `${sub} has ${count(sessions.length, 'session')}:`,
+      ...sessions.map(session => {
+        const { since, endsBy } = timesOf(session, config)
+        return `  since ${since}, ends by ${endsBy} unless it is used before`
+      })
+    ])
+    .join('\n')
+}
+
+function noneFound(user: string): string {
+  return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the settings of the server, also its session.secret.`
+}
+
+function ambiguous(user: string, users: readonly UserWithSessions[]): string {
+  const subs = users.map(({ sub }) => sub).join(', ')
+  return `${users.length} users have the name ${user}, so no session was ended. Repeat the command with the sub of one of them: ${subs}.`
+}
+
+function asJson(config: Config) {
+  return ({ sub, sessions }: UserWithSessions) => ({ sub, sessions: sessions.map(session => timesOf(session, config)) })
+}
+
+/** The times at which the session began and at which it ends at the latest if its browser does not come back. */
+function timesOf({ loggedInAt, writtenBy }: ListedSession, { session }: Config) {
+  const { maxAgeSeconds, absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = session
+  const end = Math.min(writtenBy + maxAgeSeconds * 1000, loggedInAt + absoluteMaxAgeSeconds * 1000)
+  return { since: new Date(loggedInAt).toISOString(), endsBy: new Date(end).toISOString() }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
