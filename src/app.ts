@@ -3,7 +3,7 @@ import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
 import { health } from './http/edge/health.js'
-import { ignoreLongPreferences, originForm, rejectInvalidRequests } from './http/edge/limits.js'
+import { normalizeRequest, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { accessLog, brokenResponses, measure, trace } from './http/edge/observe.js'
 import { requestOrigin } from './http/edge/request-origin.js'
@@ -34,8 +34,7 @@ export function assemble(services: Services): Koa {
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   gates.set(app, gate(app, services))
 
-  app.use(originForm)
-  app.use(ignoreLongPreferences)
+  app.use(normalizeRequest)
   if (tracing) app.use(trace(tracing))
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (config.log.requests) app.use(accessLog(log))

@@ -3,7 +3,7 @@
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
-import { createOriginCheck } from '../http/edge/request-origin.js'
+import { checkOrigin } from '../http/edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
 import { requireTokens } from '../http/routes/require-tokens.js'
 import { session } from '../http/routes/session.js'
@@ -21,7 +21,6 @@ export function proxy(services: Services): Middleware {
   const { config, site, shutdown, tracing } = services
   const { routes, maxBodyBytes, csrfHeader } = config.proxy
   const findRoute = createRoutes(routes, site.origin)
-  const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
   const ownUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     connectionsPerHost: TURN_LIMITS.ofOneHost
@@ -42,7 +41,7 @@ export function proxy(services: Services): Middleware {
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
     ctx.state.proxyRule = route.rule.number
-    checkOrigin(ctx)
+    checkOrigin(ctx, 'proxy', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)
     return openSession(ctx, () => refreshSession(ctx, () => forward(ctx, route)))

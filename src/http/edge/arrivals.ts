@@ -81,17 +81,16 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
  */
 export function countRequests(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
   let count = 0
-  let onAllEnded = () => {}
-  const handlerEnded = () => {
-    count -= 1
-    if (count === 0) onAllEnded()
-  }
+  let onAllEnded: (() => void) | undefined
 
   return {
-    /** Runs the handler of a request and counts it until the handler has ended. */
-    run(request: IncomingMessage, response: ServerResponse) {
+    /** Runs the handler of a request and counts it until the handler has ended. Never rejects. */
+    async run(request: IncomingMessage, response: ServerResponse): Promise<void> {
       count += 1
-      void handle(request, response).then(handlerEnded, handlerEnded)
+      // Koa has responded to every error already.
+      await handle(request, response).catch(() => {})
+      count -= 1
+      if (count === 0) onAllEnded?.()
     },
     /** Returns the number of handlers that are running. */
     count: () => count,
@@ -148,26 +147,19 @@ export function limitBodyTimes(server: Server, limits: BodyLimits): void {
   const maxCreditMs = requestTimeout + connectionsCheckingInterval
   // A connection carries one request body at a time, so the map needs only one entry for each connection.
   const incoming = new Map<Socket, IncomingBody>()
-  const watched = new WeakSet<Socket>()
 
   server.on('request', watch)
   server.on('checkExpectation', watch)
 
   function watch(request: IncomingMessage, response: ServerResponse) {
     const { socket } = request
-    if (!hasBody(request)) {
-      incoming.delete(socket)
-      return
-    }
-    incoming.set(socket, { request, response, bytesRead: socket.bytesRead, creditMs: maxCreditMs })
-    if (watched.has(socket)) return
-    watched.add(socket)
-    socket.once('close', () => incoming.delete(socket))
+    if (!hasBody(request)) incoming.delete(socket)
+    else incoming.set(socket, { request, response, bytesRead: socket.bytesRead, creditMs: maxCreditMs })
   }
 
   function check() {
     for (const [socket, body] of incoming) {
-      if (body.request.complete) incoming.delete(socket)
+      if (body.request.complete || socket.destroyed) incoming.delete(socket)
       else {
         charge(body)
         if (body.creditMs > 0) continue

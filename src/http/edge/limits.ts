@@ -1,4 +1,4 @@
-/** Checks that every request passes first. Later middleware can rely on them. */
+/** Corrects or rejects unusual requests. All later middleware can rely on the result. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
@@ -9,11 +9,23 @@ import { hasBody } from './arrivals.js'
 const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
+// A path whose first segment is not empty. `url.parse()` would read the characters after two slashes, or after a slash
+// and a backslash, as a host.
+const PLAIN_PATH = /^\/(?![/\\])/
+
+// Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2).
+const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
+
 /**
- * Removes `Accept` and the related headers if they have more than 1,024 characters. A server may disregard these
- * headers (RFC 9110 section 12.5).
+ * Reduces the request target to its path and query. A client may send an absolute URL, but this server does not need the
+ * host in it. Koa would parse the host with `url.parse()` on every access to `ctx.path`, and this function throws for a
+ * malformed host.
+ *
+ * Removes `Accept` and the related headers if they have more than 1,024 characters. A server may disregard these headers
+ * (RFC 9110 section 12.5).
  */
-export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(ctx, next) {
+export const normalizeRequest: Middleware = function normalizeRequest(ctx, next) {
+  if (!PLAIN_PATH.test(ctx.url)) ctx.url = pathAndQuery(ctx.url)
   const { headers } = ctx.req
   for (const name of PREFERENCES) {
     if (`${headers[name] ?? ''}`.length > MAX_PREFERENCE_LENGTH) delete headers[name]
@@ -21,70 +33,44 @@ export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(
   return next()
 }
 
+function pathAndQuery(target: string): string {
+  if (target === '*') return target
+  const rest = target.replace(AUTHORITY, '')
+  const path = rest.startsWith('/') ? rest : `/${rest}`
+  return path.replace(/^\/[/\\]/, '/%2F')
+}
+
 /**
  * Rejects an invalid request. Throws HttpError 400 if there are several Host headers, or none in HTTP/1.1. Throws 417
  * for an expectation other than `100-continue`, and 413 for a GET or HEAD with a body. Each of these responses closes
  * the connection.
  */
-export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(ctx, next) {
-  rejectHosts(ctx.req)
-  rejectExpectation(ctx.req)
-  rejectBody(ctx.req)
+export const rejectInvalidRequests: Middleware = function rejectInvalidRequests({ req }, next) {
+  const { method, headers, httpVersion } = req
+  const isHttp11 = httpVersion === '1.1'
+  const hosts = countHosts(req)
+  if (hosts > 1 || (hosts === 0 && isHttp11)) throw rejection(400, 'A request must have exactly one Host header.')
+  // RFC 9110 section 10.1.1. Node has already responded to `100-continue` before this function runs.
+  if (isHttp11 && headers.expect !== undefined && !/\b100-continue\b/i.test(headers.expect)) {
+    throw rejection(417, 'This server supports no expectation except 100-continue.')
+  }
+  // No route reads the body of a GET or HEAD, so the server does not wait for it.
+  if ((method === 'GET' || method === 'HEAD') && hasBody(req)) {
+    throw rejection(413, 'Requests to this server must not have a body.')
+  }
   return next()
 }
 
-// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another header.
-function rejectHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
+// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another one.
+function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    throw rejection(400, 'A request must have exactly one Host header.')
-  }
-}
-
-// RFC 9110 section 10.1.1. Node has already answered `100-continue` before this function runs.
-function rejectExpectation({ headers, httpVersion }: IncomingMessage): void {
-  const { expect } = headers
-  if (expect !== undefined && httpVersion === '1.1' && !/\b100-continue\b/i.test(expect)) {
-    throw rejection(417, 'This server supports no expectation except 100-continue.')
-  }
-}
-
-// No route reads the body of a GET or HEAD, so the server does not wait for it.
-function rejectBody(request: IncomingMessage): void {
-  if (hasBody(request) && (request.method === 'GET' || request.method === 'HEAD')) {
-    throw rejection(413, 'Requests to this server must not have a body.')
-  }
+  return hosts
 }
 
 function rejection(status: number, description: string): HttpError {
   return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
-}
-
-// Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2).
-const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
-
-/**
- * Reduces every request target to its path and query. A client may send an absolute address, but this server does not
- * need the host in it. Koa would parse the host with `url.parse()` on every access to `ctx.path`, and this function
- * throws for a malformed host.
- */
-export const originForm: Middleware = function originForm(ctx, next) {
-  if (!isPlainPath(ctx.url)) ctx.url = pathAndQuery(ctx.url)
-  return next()
-}
-
-function isPlainPath(target: string): boolean {
-  return target[0] === '/' && target[1] !== '/' && target[1] !== '\\'
-}
-
-function pathAndQuery(target: string): string {
-  if (target === '*') return target
-  const rest = target.replace(AUTHORITY, '')
-  const path = rest.startsWith('/') ? rest : `/${rest}`
-  // `url.parse()` would read the text after two slashes, or after a slash and a backslash, as a host.
-  return path.replace(/^\/[/\\]/, '/%2F')
 }

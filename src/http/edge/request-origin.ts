@@ -8,14 +8,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { accessDenied } from '../errors/http-error.js'
 
-/** The kinds of addresses, each with its own policy. */
+/** The kinds of routes, each with its own policy. */
 export type Audience = keyof typeof POLICIES
 
 /** The parts of a browser's request that the check uses. */
 export interface BrowserRequest {
   /** Usually one method. A gateway may name several, and the check must pass for each of them. */
   readonly methods: readonly string[]
-  /** If a header is repeated, Node joins its values, and the joined text equals none of the accepted values. */
+  /** If a header is repeated, Node joins its values, and the joined string equals none of the accepted values. */
   readonly headers: IncomingHttpHeaders
 }
 
@@ -66,7 +66,7 @@ const POLICIES = {
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
   /**
-   * A logout on all devices of a person. A link of another site must not cause it. Browsers that do not send `Sec-Fetch-Site`,
+   * A logout on all devices of a user. A link of another site must not cause it. Browsers that do not send `Sec-Fetch-Site`,
    * as on sites with plain http, name the page of the link in `Referer` (RFC 9110 section 10.1.3).
    */
   logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
@@ -101,23 +101,16 @@ const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
  * @example app.use(requestOrigin('program', { publicOrigin: site.origin }))
  */
 export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {
-  const check = createOriginCheck(audience, options)
-
   return function requestOrigin(ctx, next) {
-    check(ctx)
+    checkOrigin(ctx, audience, options)
     return next()
   }
 }
 
-/** Creates a function that throws HttpError 403 if the request may not use the session. */
-export function createOriginCheck(
-  audience: Audience,
-  options: OriginOptions
-): (ctx: Pick<Context, 'method' | 'req'>) => void {
-  return function checkOrigin({ method, req: { headers } }) {
-    const rejection = rejectionOf({ methods: [method], headers }, audience, options)
-    if (rejection !== undefined) throw accessDenied(DESCRIPTIONS[rejection])
-  }
+/** Throws HttpError 403 if the request may not use the session. */
+export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audience, options: OriginOptions): void {
+  const rejection = rejectionOf({ methods: [ctx.method], headers: ctx.req.headers }, audience, options)
+  if (rejection !== undefined) throw accessDenied(DESCRIPTIONS[rejection])
 }
 
 /**
@@ -132,9 +125,13 @@ export function rejectionOf(
   const policy: Policy = POLICIES[audience]
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'
-  if (asksForUpgrade(headers) && !policy.acceptsUpgrades) return 'upgrade'
-  if (isPrefetch(headers) && !(isSameOrigin && policy.prefetches === 'ownPages')) return 'prefetch'
-  // `none` means that a person entered the address.
+  // A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.
+  const isUpgrade = Boolean(headers.upgrade) || headers['sec-websocket-version'] !== undefined
+  if (isUpgrade && !policy.acceptsUpgrades) return 'upgrade'
+  // Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.
+  const purpose = `${headers['sec-purpose']} ${headers.purpose} ${headers['x-moz']}`
+  if (purpose.includes('prefetch') && !(isSameOrigin && policy.prefetches === 'ownPages')) return 'prefetch'
+  // `none` means that the user entered the URL.
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
   if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
   if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
@@ -143,7 +140,7 @@ export function rejectionOf(
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
   if (csrfHeader !== undefined) return headers[csrfHeader.toLowerCase()] === undefined ? 'no_csrf_header' : undefined
-  const needsProof = policy.provesOrigin && (asksForUpgrade(headers) || !methods.every(isSafe))
+  const needsProof = policy.provesOrigin && (isUpgrade || !methods.every(method => SAFE_METHODS.includes(method)))
   return needsProof && !isSameOrigin && headers.origin === undefined ? 'not_same_origin' : undefined
 }
 
@@ -166,18 +163,4 @@ function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders,
 function namesOrigin({ origin, referer = '' }: IncomingHttpHeaders, publicOrigin: string): boolean {
   const page = origin ?? referer
   return URL.canParse(page) && new URL(page).origin === publicOrigin
-}
-
-// A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.
-function asksForUpgrade({ upgrade, 'sec-websocket-version': version }: IncomingHttpHeaders): boolean {
-  return Boolean(upgrade) || version !== undefined
-}
-
-// Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.
-function isPrefetch(headers: IncomingHttpHeaders): boolean {
-  return ['sec-purpose', 'purpose', 'x-moz'].some(name => `${headers[name] ?? ''}`.includes('prefetch'))
-}
-
-function isSafe(method: string): boolean {
-  return SAFE_METHODS.includes(method)
 }

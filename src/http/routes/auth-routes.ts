@@ -1,17 +1,22 @@
-/** The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. */
+/**
+ * The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. The
+ * routes that change a session have a file of their own. Those that only return data are here.
+ */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/addresses.js'
+import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Services } from '../../services.js'
+import type { SessionRecord } from '../../session/record.js'
 import { type Audience, requestOrigin } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
+import { providerFailure } from '../errors/login-error.js'
 import { backChannelLogout } from './back-channel-logout.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
-import { profile } from './profile.js'
 import { requireTokens, tokensOf } from './require-tokens.js'
-import { session } from './session.js'
+import { session, sessionRecord } from './session.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(services: Services): Router {
@@ -44,6 +49,30 @@ export function authRoutes(services: Services): Middleware {
     if (ctx.method !== method) throw methodNotAllowed(method)
     return routes(ctx, next)
   }
+}
+
+/**
+ * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request uses
+ * the internal token, which is the access token for use on servers.
+ */
+function profile({ profiles }: Services): Middleware {
+  return async function profile(ctx) {
+    // This route runs after `requireTokens`, so there is always a session.
+    const record = sessionRecord(ctx) as SessionRecord
+    const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
+      throw profileFailure(error)
+    })
+    ctx.body = { name }
+  }
+}
+
+// A failed profile request never ends the session.
+function profileFailure(error: unknown): unknown {
+  if (error instanceof OAuthError) return providerFailure(error)
+  if (!(error instanceof ProviderError)) return error
+  if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
+  const description = 'The identity provider did not give the profile.'
+  return new HttpError({ status: 502, error: 'server_error', description, cause: error })
 }
 
 /**

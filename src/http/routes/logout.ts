@@ -2,21 +2,19 @@ import type { Context, Middleware } from 'koa'
 import type { LogOut } from '../../login/log-out.js'
 import type { Services } from '../../services.js'
 import { requestLog } from '../edge/request.js'
-import { createOriginCheck } from '../edge/request-origin.js'
+import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
 import { clearLoginCookie, currentSession, removeSession } from './session.js'
 
 /**
- * `GET /api/auth/logout` ends the session. It redirects to the page in the parameter `return_to`, which is the start
+ * `GET /api/auth/logout` terminates the session. It redirects to the page in the parameter `return_to`, which is the start
  * page by default. With `logout: idp`, it redirects to the provider's logout page instead. The provider accepts only
- * registered addresses to return to, so the parameter then has no effect.
- * With `everywhere=true`, the route ends all sessions of the person, and responds with 403 to links of other sites
+ * registered URLs to return to, so the parameter then has no effect.
+ * With `everywhere=true`, the route terminates all sessions of the user, and responds with 403 to links of other sites
  * and to requests that do not show where they come from.
  */
 export function logout({ logOut, logOutEverywhere, site, log }: Services): Middleware {
-  const checkOriginOfEverywhere = createOriginCheck('logoutEverywhere', { publicOrigin: site.origin })
-
   return async function logout(ctx) {
     const logOutAsked = isEverywhere(ctx.querystring) ? everywhere(ctx) : logOut
     const endSessionUrl = await logOutAsked(currentSession(ctx), requestLog(ctx, log))
@@ -26,7 +24,7 @@ export function logout({ logOut, logOutEverywhere, site, log }: Services): Middl
   }
 
   function everywhere(ctx: Context): LogOut {
-    checkOriginOfEverywhere(ctx)
+    checkOrigin(ctx, 'logoutEverywhere', { publicOrigin: site.origin })
     if (logOutEverywhere) return logOutEverywhere
     const description =
       'This server does not know the other sessions of a person. No session was ended. (setting platform.backChannelLogout)'

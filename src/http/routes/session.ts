@@ -59,32 +59,31 @@ export function useSession(ctx: Context, record: SessionRecord): void {
  * @throws {SessionTooLargeError} and changes nothing if the session does not fit into its cookies
  */
 export function writeSession(ctx: Context, record: SessionRecord, sealed?: readonly string[]): void {
-  const session = requestSession(ctx)
-  const { sessionCookie, site, metrics } = session.services
-  const { secure } = site.cookies
+  const { sessionCookie, metrics } = requestSession(ctx).services
   const chunks = sealed ?? sessionCookie.seal(record)
-  session.current = record
   metrics.sessionWritten(chunks.join('').length)
-  withholdCookies(ctx, sessionCookie.names)
-  const lifetimeSeconds = Math.ceil(sessionCookie.lifetimeMs(record) / 1000)
-  const sent = sessionCookie.sentNames(ctx.get('Cookie'))
-  for (const [index, name] of sessionCookie.names.entries()) {
-    const chunk = chunks[index]
-    if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
-    else if (sent.includes(name)) clearCookie(ctx, name, secure)
-  }
+  replaceSession(ctx, record, chunks)
 }
 
 /** Clears the session's cookies in the browser, even if they cannot be opened. */
 export function removeSession(ctx: Context): void {
+  replaceSession(ctx, undefined, [])
+}
+
+function replaceSession(ctx: Context, record: SessionRecord | undefined, chunks: readonly string[]): void {
   const session = requestSession(ctx)
   const { sessionCookie, site } = session.services
   const { secure } = site.cookies
-  session.current = undefined
+  session.current = record
   withholdCookies(ctx, sessionCookie.names)
+  const lifetimeSeconds = record ? Math.ceil(sessionCookie.lifetimeMs(record) / 1000) : 0
   const sent = sessionCookie.sentNames(ctx.get('Cookie'))
   for (const [index, name] of sessionCookie.names.entries()) {
-    if (index === 0 || sent.includes(name)) clearCookie(ctx, name, secure)
+    const chunk = chunks[index]
+    if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
+    // No session can be opened without its first chunk. It is cleared even if the browser did not send it, because
+    // another tab may have logged in since the browser sent this request.
+    else if (index === 0 || sent.includes(name)) clearCookie(ctx, name, secure)
   }
 }
 

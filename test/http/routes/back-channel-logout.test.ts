@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
+import { systemClock } from '#src/support/clock.js'
 import type { Browser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { defaultCallbackUrl, discovered, publicOrigin, type TestSettings } from '../../helpers/config.js'
@@ -26,7 +27,9 @@ function settingsOf(idp: Pick<HostileIdp, 'issuer'>): TestSettings {
 async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-  return startTestServer(t, { mode, idp, clock, overrides: settingsOf(idp) })
+  // The time between two requests for keys passes only when the test moves the clock, also on a slow machine.
+  const parts = { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } }
+  return startTestServer(t, { mode, idp, clock, overrides: settingsOf(idp), parts })
 }
 
 const withSid = (sid: string) => (claims: Record<string, unknown>) => ({ ...claims, sid })
