@@ -10,18 +10,15 @@ import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/failure.js'
-import { acquireLease, type LeaseParts, patience, REQUEST_MS } from '../refresh/lease.js'
+import { acquireLease, type LeaseDependencies, patience, type UsableLease } from '../refresh/lease.js'
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
-import { ignoreUnavailable } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
-import type { Outcome } from '../store/rules.js'
-import type { GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { wait, withinOrUndefined } from '../support/clock.js'
 import type { LoginTransaction } from './transaction.js'
 
-interface CodeExchangeParts extends LeaseParts {
+interface CodeExchangeDependencies extends LeaseDependencies {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   /** The time after which a request stops waiting for the identity provider. */
@@ -76,9 +73,9 @@ const MAX_BUSY_WAIT_SECONDS = 10
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
-/** @example const exchange = await createCodeExchanges(parts).exchange(transaction, code) */
-export function createCodeExchanges(parts: CodeExchangeParts) {
-  const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = parts
+/** @example const exchange = await createCodeExchanges(dependencies).exchange(transaction, code) */
+export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
+  const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = dependencies
   const running = new Map<string, Promise<CodeExchange>>()
 
   function keyOf({ sessionKey }: LoginTransaction): Pick<SessionKey, 'key'> {
@@ -95,16 +92,16 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
     const end = store.begin(session.id)
     try {
       const request = { session, rev: 0, queue: 'code exchange', isUrgent: true, mayWait: patience(clock) } as const
-      const answer = await acquireLease(parts, request)
-      switch (answer.kind) {
+      const acquired = await acquireLease(dependencies, request)
+      switch (acquired.kind) {
         case 'granted':
-          return await exchangeUnderLease(session, answer, transaction, code)
+          return await exchangeUnderLease(session, acquired.lease, transaction, code)
         case 'newer':
-          return { kind: 'repeated', record: answer.record as SessionRecord }
+          return { kind: 'repeated', record: acquired.record as SessionRecord }
         case 'over':
-          return endedLogin(answer.why)
+          return endedLogin(acquired.why)
         case 'paused':
-          throw pausedError(answer.ms)
+          throw pausedError(acquired.ms)
         case 'busy':
           return { kind: 'pending' }
       }
@@ -113,34 +110,23 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
     }
   }
 
-  /** Stores the outcome of a login. If that is not possible now, the store repeats it. */
-  function commit(session: SessionKey, lease: GrantedLease, outcome: Outcome<SessionRecord>) {
-    return store.commit(session, lease, 0, outcome).catch(ignoreUnavailable)
-  }
-
   async function exchangeUnderLease(
     session: SessionKey,
-    { lease, leave }: { readonly lease: GrantedLease; readonly leave: () => void },
+    lease: UsableLease,
     { codeVerifier, nonce }: LoginTransaction,
     code: string
   ): Promise<CodeExchange> {
-    const { id } = session
     let exchanged: ExchangedCode
     try {
-      store.sending(id, 0)
-      const timeoutMs = Math.round(REQUEST_MS - lease.elapsedMs())
-      exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs })
+      exchanged = await lease.send(timeoutMs => mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs }))
     } catch (error) {
       pauseIfBusy(store, error)
       // After a rejected code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
       const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
       const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
-      await commit(session, lease, isRejected ? { kind: 'over', why: REJECTED } : failure)
+      await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
       if (isRejected) return { kind: 'rejected' }
       throw busyErrorOf(error) ?? error
-    } finally {
-      store.received(id)
-      leave()
     }
     let { state } = exchanged
     let record: SessionRecord
@@ -150,7 +136,7 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
       const denial = await access?.decide(exchanged.claims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        await commit(session, lease, { kind: 'over', why: endReasonOf(denial) })
+        await lease.commit({ kind: 'over', why: endReasonOf(denial) })
         return { kind: 'denied', denial }
       }
       const now = store.now()
@@ -160,10 +146,10 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
     } catch (error) {
       // A login that finally fails must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
-      await commit(session, lease, { kind: 'over', why: FAILED })
+      await lease.commit({ kind: 'over', why: FAILED })
       throw interruptionOf(error)
     }
-    const committed = await commit(session, lease, { kind: 'tokens', record, pauseMs: 0 })
+    const committed = await lease.commit({ kind: 'tokens', record, pauseMs: 0 })
     if (committed?.kind === 'newer') return { kind: 'repeated', record: committed.record as SessionRecord }
     if (committed?.kind === 'over') {
       revokeInBackground(idp, record.fields.refresh_token)
@@ -182,7 +168,7 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
    * Sends the second token request of a login in dual mode. If the provider is busy and asks to wait for at most 10 seconds
    * (`Retry-After`, RFC 9110 section 10.2.3), sends it once more.
    */
-  async function requestPublicToken(lease: GrantedLease, state: TokenState): Promise<TokenState> {
+  async function requestPublicToken(lease: UsableLease, state: TokenState): Promise<TokenState> {
     try {
       return await send()
     } catch (error) {
@@ -197,7 +183,7 @@ export function createCodeExchanges(parts: CodeExchangeParts) {
       try {
         const pausedMs = store.pausedMs(true)
         if (pausedMs > 0) throw pausedError(pausedMs)
-        return (await mode.nextRequest(state, Math.max(1000, Math.round(REQUEST_MS - lease.elapsedMs())))).state
+        return (await mode.nextRequest(state, Math.max(1000, lease.leftMs()))).state
       } catch (error) {
         pauseIfBusy(store, error)
         throw error

@@ -8,11 +8,11 @@ import { requireStorable } from '../session/session-cookie.js'
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
 import { startStopwatch, withinOrUndefined } from '../support/clock.js'
 import { acquireLease, patience } from './lease.js'
-import { createRefresh, problemOf, type Refreshed, type RefreshParts, type RefreshRun } from './refresh.js'
+import { createRefresh, problemOf, type RefreshDependencies, type Refreshed, type RefreshRun } from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
 
-interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
+interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
   readonly marginSeconds: number
   readonly spreadSeconds: number
   /** The time after which a request stops waiting for the identity provider. */
@@ -25,12 +25,12 @@ export type LazyLog = () => Log
 
 export type Refreshes = ReturnType<typeof createRefreshes>
 
-/** @example const refreshed = await createRefreshes(parts).current(session, () => log) */
-export function createRefreshes(parts: RefreshesParts) {
-  const { mode, store, clock, timeoutSeconds, metrics = noMetrics } = parts
-  const schedule = createRefreshSchedule({ ...parts, now: store.now })
+/** @example const refreshed = await createRefreshes(dependencies).current(session, () => log) */
+export function createRefreshes(dependencies: RefreshesDependencies) {
+  const { mode, store, clock, timeoutSeconds, metrics = noMetrics } = dependencies
+  const schedule = createRefreshSchedule({ ...dependencies, now: store.now })
   const report = createRefreshReport({ mode: mode.name, metrics, now: store.now })
-  const refresh = createRefresh({ ...parts, schedule })
+  const refresh = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
   /** Refreshes a session, and reports the outcome, even if no request waits for it any longer. */
@@ -124,16 +124,14 @@ export function createRefreshes(parts: RefreshesParts) {
       const end = store.begin(id, true)
       try {
         for (const mayWait = patience(clock); mayWait(); ) {
-          const answer = await acquireLease(parts, { session: record, isChange: true, mayWait })
-          if (answer.kind === 'over') return undefined
-          if (answer.kind !== 'granted') continue
-          const session = store.newest(id)
-          if (session?.rev !== answer.lease.rev) {
-            store.giveUp(id)
-            continue
-          }
+          const acquired = await acquireLease(dependencies, { session: record, isChange: true, mayWait })
+          if (acquired.kind === 'over') return undefined
+          if (acquired.kind !== 'granted') continue
+          const { lease } = acquired
+          const session = lease.record as SessionRecord
           const next = { ...session, rev: session.rev + 1, fields: withOwnFields(session.fields, stored) }
-          const committed = await store.commit(record, answer.lease, session.rev, { kind: 'change', record: next })
+          const committed = await lease.commit({ kind: 'change', record: next })
+          if (!committed) throw new StoreUnavailableError('redis')
           if (committed.kind === 'stored') return next
           if (committed.kind === 'over') return undefined
         }

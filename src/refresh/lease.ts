@@ -1,9 +1,14 @@
-/** Acquires the lease of a session. A refresh, a login and a change by a program use this function. */
+/**
+ * Acquires the lease of a session, sends a token request under it, and stores the outcome. A refresh, a login and a change by a
+ * program share this code.
+ */
 import type { IdentityProvider } from '../provider/client.js'
+import type { SessionRecord } from '../session/record.js'
 import { ignoreUnavailable } from '../store/cells.js'
 import type { Places } from '../store/places.js'
 import type { SessionKey } from '../store/redis-cells.js'
-import type { Acquisition, GrantedLease, SessionStore } from '../store/store.js'
+import type { Outcome } from '../store/rules.js'
+import type { Acquisition, Commit, GrantedLease, SessionStore } from '../store/store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 
 /** The longest time that a request waits for a lease, in milliseconds. */
@@ -14,7 +19,7 @@ const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
 const ASK_FOR_DEATH_MS = 1000
 
-export interface LeaseParts {
+export interface LeaseDependencies {
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue'>
   readonly store: SessionStore
   readonly places: Pick<Places, 'isDead'>
@@ -23,7 +28,7 @@ export interface LeaseParts {
 
 interface LeaseRequest {
   readonly session: SessionKey
-  /** The revision that the caller has, 0 for a login. If this process has learned of a newer one, the answer is `newer`. */
+  /** The revision that the caller has, 0 for a login. If this process has learned of a newer one, the result is `newer`. */
   readonly rev?: number | undefined
   /** The queue for the token request. Undefined if the caller sends none. */
   readonly queue?: 'refresh' | 'code exchange' | undefined
@@ -37,66 +42,109 @@ interface LeaseRequest {
   readonly mayWait: () => boolean
 }
 
+/** A lease that may be used now. Every use ends with `commit`. */
+export interface UsableLease extends Pick<GrantedLease, 'suspectMs'> {
+  /** The newest session, to which the lease belongs. Undefined for a login. */
+  readonly record: SessionRecord | undefined
+  /** The milliseconds that a token request under this lease may still take. */
+  readonly leftMs: () => number
+  /**
+   * Sends the token request, and gives back the slot in the queue after its response. Call it in the same turn of the event
+   * loop in which the lease was acquired, because an older lease is not certain.
+   */
+  send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
+  /** Stores the outcome. Returns undefined if that is not possible now. Tokens are then remembered, and stored later. */
+  commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
+}
+
 /**
- * - `granted`: send the request in the same turn of the event loop, and call `leave` after its response
+ * - `granted`: use the lease immediately
  * - `paused`: nothing was sent. `isApplication` is true if the provider asked all processes for a pause.
  * - `busy`: the lease was not granted in time
  */
-type LeaseAnswer =
+type LeaseResult =
   | Extract<Acquisition, { readonly kind: 'newer' | 'over' }>
-  | { readonly kind: 'granted'; readonly lease: GrantedLease; readonly leave: () => void }
+  | { readonly kind: 'granted'; readonly lease: UsableLease }
   | { readonly kind: 'paused'; readonly ms: number; readonly isApplication: boolean }
   | { readonly kind: 'busy' }
 
 /**
- * Waits for a place in the queue and then asks for the lease, again and again while another process has it.
+ * Waits for a slot in the queue and then asks for the lease. Repeats both while another process has the lease.
  * @throws StoreUnavailableError; ProviderError if the queue is full
  */
-export async function acquireLease(parts: LeaseParts, request: LeaseRequest): Promise<LeaseAnswer> {
-  const { idp, store, places, clock } = parts
+export async function acquireLease(dependencies: LeaseDependencies, request: LeaseRequest): Promise<LeaseResult> {
+  const { idp, store, places, clock } = dependencies
   const { session, rev, queue, isUrgent = false, isChange, mayWait } = request
-  const requester = { session: session.id, person: request.user ?? session.id }
-  const sinceAskedMs = startStopwatch(clock)
+  const { id } = session
+  const requester = { session: id, person: request.user ?? id }
+  const sinceStartMs = startStopwatch(clock)
   let askAgainAt = 0
   let dead: string | undefined
 
   for (let delayMs = MIN_DELAY_MS; ; ) {
     const leave = queue ? await idp.enterTokenQueue(queue, { isUrgent, requester }) : () => {}
-    let keepsPlace = false
+    let keepsSlot = false
     try {
       // A pause that began while this request was in the queue stops it.
       const pausedMs = queue ? store.pausedMs(isUrgent) : 0
       if (pausedMs > 0) return { kind: 'paused', ms: pausedMs, isApplication: true }
-      const newest = store.newest(session.id)
+      const newest = store.newest(id)
       if (newest && rev !== undefined && newest.rev > rev) return { kind: 'newer', rev: newest.rev, record: newest }
-      const answer = await store.acquire(session, { dead, isChange })
+      const acquired = await store.acquire(session, { dead, isChange })
       dead = undefined
-      switch (answer.kind) {
-        case 'granted':
-          keepsPlace = answer.lease.isFresh()
-          if (keepsPlace) return { kind: 'granted', lease: answer.lease, leave }
+      switch (acquired.kind) {
+        case 'granted': {
+          const record = store.newest(id)
+          // A request may have named a newer revision meanwhile.
+          keepsSlot = acquired.lease.isFresh() && (record?.rev ?? 0) === acquired.lease.rev
+          if (keepsSlot) return { kind: 'granted', lease: usableLease(store, session, record, acquired.lease, leave) }
           if (mayWait()) continue
-          store.giveUp(session.id)
           return { kind: 'busy' }
+        }
         case 'busy':
-          if (sinceAskedMs() < askAgainAt) break
-          askAgainAt = sinceAskedMs() + ASK_FOR_DEATH_MS
-          if (!(await places.isDead(answer.lease).catch(ignoreUnavailable))) break
-          dead = answer.lease.owner
+          if (sinceStartMs() < askAgainAt) break
+          askAgainAt = sinceStartMs() + ASK_FOR_DEATH_MS
+          if (!(await places.isDead(acquired.lease).catch(ignoreUnavailable))) break
+          dead = acquired.lease.owner
           continue
         case 'lost':
           break
         case 'paused':
-          return { ...answer, isApplication: false }
+          return { ...acquired, isApplication: false }
         default:
-          return answer
+          return acquired
       }
     } finally {
-      if (!keepsPlace) leave()
+      if (!keepsSlot) leave()
     }
     if (!mayWait()) return { kind: 'busy' }
     await wait(clock, delayMs)
     delayMs = Math.min(1.5 * delayMs, MAX_DELAY_MS)
+  }
+}
+
+function usableLease(
+  store: SessionStore,
+  session: SessionKey,
+  record: SessionRecord | undefined,
+  lease: GrantedLease,
+  leave: () => void
+): UsableLease {
+  const leftMs = () => Math.round(REQUEST_MS - lease.elapsedMs())
+  return {
+    record,
+    suspectMs: lease.suspectMs,
+    leftMs,
+    async send(request) {
+      store.sending(session.id, lease.rev)
+      try {
+        return await request(leftMs())
+      } finally {
+        store.received(session.id)
+        leave()
+      }
+    },
+    commit: outcome => store.commit(session, lease, outcome).catch(ignoreUnavailable)
   }
 }
 

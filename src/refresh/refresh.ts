@@ -11,14 +11,13 @@ import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFie
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
 import { LOGGED_OUT, type Outcome } from '../store/rules.js'
-import type { Commit, GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { judgeRejection, pauseIfBusy, pauseSecondsAfter, retrySecondsOf } from './failure.js'
-import { acquireLease, type LeaseParts, patience, REQUEST_MS } from './lease.js'
+import { acquireLease, type LeaseDependencies, patience, type UsableLease } from './lease.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
 
-export interface RefreshParts extends LeaseParts {
+export interface RefreshDependencies extends LeaseDependencies {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   readonly schedule: RefreshSchedule
@@ -44,29 +43,30 @@ export type Refreshed =
       readonly record: SessionRecord | undefined
     }
 
-export interface RefreshRun {
+interface Ended {
   readonly result: Refreshed
-  /** The number of token requests that were sent. */
-  readonly calls: number
   /** Why the session was not refreshed, even if its old tokens are still valid. */
   readonly problem?: RefreshProblem | undefined
 }
 
+export interface RefreshRun extends Ended {
+  /** The number of token requests that were sent. */
+  readonly calls: number
+}
+
 // A refresh of dual mode needs two requests, and four if a request was too slow for the lifetime of the internal token.
 const MAX_CALLS = 4
-
-export type Refresh = (session: SessionKey, log: Log) => Promise<RefreshRun>
 
 /**
  * Creates the function that refreshes a session. At most one call at a time may run for each session in a process. The
  * function does not stop when the browser's request has ended.
  * @example const { result } = await refresh(record, log)
  */
-export function createRefresh(parts: RefreshParts): Refresh {
-  const { mode, idp, store, schedule, clock, access, userSessions } = parts
+export function createRefresh(dependencies: RefreshDependencies) {
+  const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
   /** Ends without new tokens. While the tokens of the newest revision are valid, they are used. */
-  function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Omit<RefreshRun, 'calls'> {
+  function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
@@ -76,63 +76,53 @@ export function createRefresh(parts: RefreshParts): Refresh {
     return { kind: 'unavailable', why, retryAfterSeconds, record }
   }
 
-  function over(why: string): Omit<RefreshRun, 'calls'> {
+  function over(why: string): Ended {
     return { result: { kind: 'over', why } }
   }
 
-  return async function refresh(session, log) {
+  return async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
     const { id } = session
+    const sent = { calls: 0 }
     const end = store.begin(id)
-    let calls = 0
     try {
-      const run = await untilFresh(session, log, () => ++calls)
-      return { ...run, calls }
+      return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
+      // The queue of the provider is full. All other errors of the provider are outcomes of token requests.
+      if (error instanceof ProviderError) {
+        logFailure(error, false, log)
+        return { ...unavailable(id, 'provider', retrySecondsOf(error)), ...sent }
+      }
       if (!(error instanceof StoreUnavailableError)) throw error
-      return { ...unavailable(id, problemOf(error, log), error.retryAfterSeconds), calls }
+      return { ...unavailable(id, problemOf(error, log), error.retryAfterSeconds), ...sent }
     } finally {
       end()
     }
   }
 
   /** Acquires the lease and sends a token request, until the session is not due. Dual mode needs two requests. */
-  async function untilFresh(
-    session: SessionKey,
-    log: Log,
-    countCall: () => number
-  ): Promise<Omit<RefreshRun, 'calls'>> {
+  async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session
     let mayWait = patienceFor(store.newest(id))
-    for (let calls = 0; calls < MAX_CALLS; ) {
+    while (sent.calls < MAX_CALLS) {
       const known = store.newest(id)
       if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
       const isUrgent = known !== undefined && mode.isSecondRequest(known)
       // A request without a record sends no token. It only starts the recovery time.
       const queue = known ? 'refresh' : undefined
-      let answer: Awaited<ReturnType<typeof acquireLease>>
-      try {
-        answer = await acquireLease(parts, { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) })
-      } catch (error) {
-        if (!(error instanceof ProviderError)) throw error
-        logFailure(error, false, log)
-        return unavailable(id, 'provider', retrySecondsOf(error))
+      const request = { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) } as const
+      const acquired = await acquireLease(dependencies, request)
+      switch (acquired.kind) {
+        case 'newer':
+          continue
+        case 'over':
+          return over(acquired.why)
+        case 'busy':
+          return unavailable(id, 'pending')
+        case 'paused':
+          return unavailable(id, acquired.isApplication ? 'paused' : 'provider', Math.ceil(acquired.ms / 1000))
       }
-      if (answer.kind === 'newer') continue
-      if (answer.kind === 'over') return over(answer.why)
-      if (answer.kind === 'busy') return unavailable(id, 'pending')
-      if (answer.kind === 'paused') {
-        return unavailable(id, answer.isApplication ? 'paused' : 'provider', Math.max(1, Math.ceil(answer.ms / 1000)))
-      }
-      const newest = store.newest(id)
-      if (newest?.rev !== answer.lease.rev) {
-        // A request has named a newer revision meanwhile.
-        answer.leave()
-        store.giveUp(id)
-        if (mayWait()) continue
-        return unavailable(id, 'pending')
-      }
-      calls = countCall()
-      const stopped = await sendRequest(newest, answer, log)
+      sent.calls++
+      const stopped = await sendRequest(acquired.lease, log)
       if (stopped) return stopped
       mayWait = patienceFor(store.newest(id))
     }
@@ -145,48 +135,30 @@ export function createRefresh(parts: RefreshParts): Refresh {
   }
 
   /** Sends one token request under the lease, and stores its outcome. Returns undefined if there are new tokens. */
-  async function sendRequest(
-    session: SessionRecord,
-    { lease, leave }: { readonly lease: GrantedLease; readonly leave: () => void },
-    log: Log
-  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+  async function sendRequest(lease: UsableLease, log: Log): Promise<Ended | undefined> {
+    const session = lease.record as SessionRecord
     let step: Step
     let next: SessionRecord
     try {
-      store.sending(session.id, session.rev)
-      step = await mode.nextRequest(session, Math.round(REQUEST_MS - lease.elapsedMs()))
+      step = await lease.send(timeoutMs => mode.nextRequest(session, timeoutMs))
       next = nextRevision(session, step, store.now(), userSessions?.shouldJoin(session, store.now()))
     } catch (error) {
-      store.received(session.id)
-      leave()
       return storeFailure(session, lease, error, log)
     }
-    store.received(session.id)
-    leave()
     const { claims } = step
     if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
     if (access && claims && !access.allows(claims)) return storeAndCheckAccess(session, next, claims, lease, log)
-    return storeTokens(session, next, lease)
+    return storeTokens(next, lease)
   }
 
   /** Returns undefined if the tokens are stored. */
-  async function storeTokens(session: SessionRecord, next: SessionRecord, lease: GrantedLease, pauseSeconds = 0) {
-    const outcome = { kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 } as const
-    const committed = await commitOutcome(session, lease, outcome)
+  async function storeTokens(next: SessionRecord, lease: UsableLease, pauseSeconds = 0): Promise<Ended | undefined> {
+    const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
-    if (committed?.kind !== 'over') return unavailable(session.id, 'pending')
+    if (committed?.kind !== 'over') return unavailable(next.id, 'pending')
     // A logout always wins over a refresh.
     if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
     return over(committed.why)
-  }
-
-  /** Returns undefined if the outcome cannot be stored now. Tokens are then remembered, and stored later. */
-  function commitOutcome(
-    session: SessionRecord,
-    lease: GrantedLease,
-    outcome: Outcome<SessionRecord>
-  ): Promise<Commit | undefined> {
-    return store.commit(session, lease, session.rev, outcome).catch(ignoreUnavailable)
   }
 
   /**
@@ -197,13 +169,13 @@ export function createRefresh(parts: RefreshParts): Refresh {
     session: SessionRecord,
     next: SessionRecord,
     claims: CheckedClaims,
-    lease: GrantedLease,
+    lease: UsableLease,
     log: Log
-  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+  ): Promise<Ended | undefined> {
     const { refresh_token } = next.fields
     const withheld = { ...session, fields: { ...session.fields, refresh_token }, rev: next.rev }
     const stored = next.kind === 'complete' ? withheld : next
-    const stopped = await storeTokens(session, stored, lease)
+    const stopped = await storeTokens(stored, lease)
     if (stopped) return stopped
     const denial = await denialOf(next, claims, log)
     if (!denial && stored === next) return undefined
@@ -218,9 +190,8 @@ export function createRefresh(parts: RefreshParts): Refresh {
   }
 
   async function commitUnderNewLease(session: SessionRecord, outcome: Outcome<SessionRecord>) {
-    const answer = await acquireLease(parts, { session, mayWait: patience(clock) })
-    if (answer.kind !== 'granted') return answer
-    return store.commit(session, answer.lease, session.rev, outcome)
+    const acquired = await acquireLease(dependencies, { session, rev: session.rev, mayWait: patience(clock) })
+    return acquired.kind === 'granted' ? acquired.lease.commit(outcome) : acquired
   }
 
   /**
@@ -251,10 +222,10 @@ export function createRefresh(parts: RefreshParts): Refresh {
   /** Stores the failure of a token request. Returns undefined if another process has stored newer tokens. */
   async function storeFailure(
     session: SessionRecord,
-    lease: GrantedLease,
+    lease: UsableLease,
     error: unknown,
     log: Log
-  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+  ): Promise<Ended | undefined> {
     const { id } = session
     pauseIfBusy(store, error)
     const rejection = judgeRejection(error, lease.suspectMs)
@@ -262,7 +233,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
     if (isOther || rejection !== 'final') logFailure(error, rejection === 'ambiguous', log)
     if (isOther || rejection === 'final') {
       const why = isOther ? 'other_identity' : 'refused'
-      const ended = await commitOutcome(session, lease, { kind: 'over', why })
+      const ended = await lease.commit({ kind: 'over', why })
       if (ended?.kind === 'stored') return over(why)
       if (ended?.kind === 'over') return over(ended.why)
       // If the rejection could not be stored, another process may have used the refresh token with success.
@@ -273,10 +244,10 @@ export function createRefresh(parts: RefreshParts): Refresh {
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
-      return (await storeTokens(session, next, lease, pauseSeconds)) ?? unavailable(id, 'provider', pauseSeconds)
+      return (await storeTokens(next, lease, pauseSeconds)) ?? unavailable(id, 'provider', pauseSeconds)
     }
     const isAmbiguous = rejection === 'ambiguous'
-    const failed = await commitOutcome(session, lease, { kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
+    const failed = await lease.commit({ kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
     if (failed?.kind !== 'over') return unavailable(id, 'provider', pauseSeconds)
     // The logout may not have known the refresh token of the first response.

@@ -68,6 +68,8 @@ export function createSessionStore(parts: SessionStoreParts) {
   // A change by a program must not share the lease of a refresh in the same process.
   const changeOwner = `${owner}/change`
   const restoring = new Map<string, Promise<void>>()
+  /** The leases that were granted and not used yet, each as the session id and the owner name. */
+  const unusedLeases = new Set<string>()
   let pausedUntil = Number.NEGATIVE_INFINITY
   let isClosed = false
 
@@ -200,8 +202,18 @@ export function createSessionStore(parts: SessionStoreParts) {
       if (isUnreadable) throw new StoreUnavailableError('unreadable')
       return content
     },
-    /** Begins a refresh, a login or a change of a session in this process. Returns a function that ends it. */
-    begin: (id: string, isChange = false): (() => void) => memory.begin(id, isChange ? changeOwner : owner),
+    /**
+     * Begins a refresh, a login or a change of a session in this process. Returns a function that ends it, and that releases
+     * the lease if it was granted but not used.
+     */
+    begin(id: string, isChange = false): () => void {
+      const name = isChange ? changeOwner : owner
+      const end = memory.begin(id, name)
+      return () => {
+        end()
+        if (unusedLeases.delete(`${id} ${name}`)) repeatLater(id)
+      }
+    },
     /**
      * Asks for the lease of a session. Call it between `begin` and its end.
      * @param dead the owner of a lease that has died
@@ -227,12 +239,10 @@ export function createSessionStore(parts: SessionStoreParts) {
         const acquired = await run(session, rule, { mayFail: true }).then(answer => learn(session, answer))
         if (acquired.kind === 'current') return { kind: 'lost' }
         if (acquired.kind !== 'granted') return acquired
+        unusedLeases.add(`${id} ${asking.owner}`)
         if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-        if (connectedAt() !== connection && !isLogin) {
-          // The command waited for a new connection, whose Redis may have lost data.
-          repeatLater(id)
-          return { kind: 'lost' }
-        }
+        // The command waited for a new connection, whose Redis may have lost data.
+        if (connectedAt() !== connection && !isLogin) return { kind: 'lost' }
         const isFresh = () => elapsedMs() < FRESH_MS && work?.losses === losses
         const { suspectMs } = acquired
         return { kind: 'granted', lease: { owner: asking.owner, rev: known.rev, elapsedMs, isFresh, suspectMs } }
@@ -241,8 +251,6 @@ export function createSessionStore(parts: SessionStoreParts) {
         throw error
       }
     },
-    /** Releases a lease that was granted too late to be used. */
-    giveUp: (id: string): void => repeatLater(id),
     /** Notes that the refresh token of this revision is being sent. Call it in the same turn of the event loop. */
     sending(id: string, rev: number): void {
       const work = memory.workOf(id)
@@ -254,21 +262,20 @@ export function createSessionStore(parts: SessionStoreParts) {
       if (work) work.sent = undefined
     },
     /**
-     * Stores the outcome of a token request or of a change. Tokens that cannot be stored now are remembered and stored later.
-     * @param rev the revision that was sent or changed
+     * Stores the outcome of a token request or of a change, which ends the use of the lease. Tokens that cannot be stored now are
+     * remembered and stored later.
      */
     async commit(
       session: SessionKey,
-      lease: GrantedLease,
-      rev: number,
+      { owner, rev }: Pick<GrantedLease, 'owner' | 'rev'>,
       outcome: Outcome<SessionRecord>
     ): Promise<Commit> {
       const { id } = session
+      unusedLeases.delete(`${id} ${owner}`)
       if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
       if (outcome.kind === 'tokens') memory.addUnsaved(outcome.record)
-      const request = { rev, owner: lease.owner, outcome }
       try {
-        const committed = await run(session, (cell, now) => rules.commit(cell, now, request))
+        const committed = await run(session, (cell, now) => rules.commit(cell, now, { rev, owner, outcome }))
         if (outcome.kind === 'tokens') memory.markSaved(outcome.record)
         if (outcome.kind === 'change' && committed.kind === 'stored') {
           memory.remember(id, outcome.record.rev, outcome.record)

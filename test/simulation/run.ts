@@ -159,7 +159,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     const end = store.begin(id)
     const login = store.acquire(session).then(answer => {
       if (answer.kind !== 'granted') throw new Error(`the lease of a login is ${answer.kind}`)
-      return store.commit(session, answer.lease, 0, { kind: 'tokens', record, pauseMs: 0 })
+      return store.commit(session, answer.lease, { kind: 'tokens', record, pauseMs: 0 })
     })
     await world.run(200)
     const { kind } = await login

@@ -129,7 +129,7 @@ testWithRedis('a full Redis refuses leases, but stores results and logouts', asy
   const leases = await Promise.all(ids.map(id => leaseOf(one, id, 1)))
   await redis.admin.config('SET', 'maxmemory', '1')
   const store = (index: number, outcome: Parameters<typeof commit>[3]) =>
-    one.store.commit({ id: ids[index] as string }, leases[index] as never, 1, outcome)
+    one.store.commit({ id: ids[index] as string }, leases[index] as never, outcome)
 
   t.deepEqual(await store(0, { kind: 'tokens', record: recordOf('tokens', 2), pauseMs: 0 }), { kind: 'stored' })
   t.deepEqual(await store(1, { kind: 'failure', pauseMs: 50_000, isAmbiguous: true }), { kind: 'stored' })
@@ -197,7 +197,7 @@ testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed 
   })
   owner.store.received('id')
   const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  t.deepEqual(await owner.store.commit({ id: 'id' }, lease, 1, outcome), { kind: 'stored' })
+  t.deepEqual(await owner.store.commit({ id: 'id' }, lease, outcome), { kind: 'stored' })
   end()
   await eventually(async () => (await acquired(other, 'id')) === 'newer')
 })
@@ -211,7 +211,7 @@ testWithRedis('a result that could not be stored while Redis was down is stored 
   await connected(two)
   await redis.kill()
   const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  await t.throwsAsync(one.store.commit({ id: 'id' }, lease, 1, outcome), { message: /Redis cannot be used now/ })
+  await t.throwsAsync(one.store.commit({ id: 'id' }, lease, outcome), { message: /Redis cannot be used now/ })
   end()
   t.deepEqual(one.store.newest('id'), recordOf('id', 2))
   t.false(one.store.isSaved('id'))

@@ -82,7 +82,7 @@ export async function commit(
 ): Promise<Commit> {
   const end = replica.store.begin(id)
   try {
-    return await replica.store.commit({ id }, await leaseOf(replica, id, rev), rev, outcome)
+    return await replica.store.commit({ id }, await leaseOf(replica, id, rev), outcome)
   } finally {
     end()
   }
