@@ -36,7 +36,7 @@ function setUp() {
 async function storeLogin(store: SessionStore, record: SessionRecord): Promise<void> {
   const end = store.begin(record.id)
   const acquired = await store.acquire(record)
-  if (acquired.kind === 'granted') await store.commit(record, acquired.lease, 0, { kind: 'tokens', record, pauseMs: 0 })
+  if (acquired.kind === 'granted') await store.commit(record, acquired.lease, { kind: 'tokens', record, pauseMs: 0 })
   end()
 }
 
