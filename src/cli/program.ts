@@ -28,6 +28,7 @@ export function createProgram(
     // The help command of commander answers an unknown command by printing the full help as an error.
     .helpCommand(false)
   for (const option of options) program.addOption(toCommander(option))
+  rejectContradictions(program)
 
   const invoke = (entry: CommandEntry, own: Record<string, unknown>, action?: string) => {
     const { config, ...given } = givenOptions(program)
@@ -43,6 +44,7 @@ export function createProgram(
     const command = program.command(entry.name).allowExcessArguments()
     command.configureHelp({ formatHelp: () => helpOn(entry.name, terminal) })
     for (const option of entry.options ?? []) command.option(option.flags)
+    rejectContradictions(command)
     command.action(() => {
       const [action, ...others] = actionFirst(entry, command.args)
       rejectArguments(entry, others)
@@ -111,6 +113,29 @@ function missingFlag(path: string): UsageError {
 function toCommander({ short, flags, isRepeatable }: CommandLineOption): Option {
   const option = new Option(short === undefined ? flags : `${short}, ${flags}`)
   return isRepeatable ? option.argParser((value, earlier: readonly string[] = []) => [...earlier, value]) : option
+}
+
+/**
+ * Rejects a flag that is given twice with different values, such as one in a script of package.json and another one after
+ * `npm start --`. Commander would use the last value and ignore the other one.
+ */
+function rejectContradictions(command: Commander): void {
+  const given = new Map<string, { readonly flag: string; readonly value: unknown }>()
+  for (const option of command.options.filter(({ parseArg }) => !parseArg)) {
+    const { negate, long: flag = '' } = option
+    command.on(`option:${option.name()}`, (text: string | null) => {
+      const value = text ?? !negate
+      const earlier = given.get(option.attributeName())
+      given.set(option.attributeName(), { flag, value })
+      if (!earlier || earlier.value === value) return
+      // The values may be secret, so the message does not contain them.
+      throw new UsageError(
+        earlier.flag === flag
+          ? `${flag} is given twice with different values. Remove one of them.`
+          : `${earlier.flag} and ${flag} contradict each other. Remove one of them.`
+      )
+    })
+  }
 }
 
 /** Returns the options that were given, without the defaults that commander adds for `--no-` flags. */

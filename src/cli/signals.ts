@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../config/load.js'
+import { type Config, type SettingKey, settingKeys } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
 import { exitCodes, messageOf } from './errors.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
@@ -30,6 +32,7 @@ export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   return {
     onSignal(signal: Signal, listener: () => void) {
       listeners.set(signal, listener)
+      // The caller finishes its own start first, because the listener may use what it has not yet assigned.
       if (held.delete(signal)) setImmediate(listener)
       return () => listeners.delete(signal)
     },
@@ -40,25 +43,51 @@ export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   }
 }
 
+/** The settings that `replaceSecrets` replaces. All others need a restart. */
+const reloaded: readonly SettingKey[] = [
+  'session.secret',
+  'session.previousSecrets',
+  'platform.clientSecret',
+  'platform.clientKey',
+  'platform.clientKeyId',
+  'platform.clientKeyAlgorithm'
+]
+
 /**
  * On SIGHUP, reads the settings again and replaces the secrets. This rotates a secret without a restart and without
  * logging anyone out. If the new settings are invalid, nothing changes. Returns a function that removes the listener.
+ * @param started the settings with which the server was started
  */
 export function reloadSecretsOnHangup(
   terminal: Pick<Terminal, 'onSignal'>,
   server: Pick<RunningServer, 'replaceSecrets'>,
+  started: Config,
   load: () => Promise<LoadedConfig>,
-  log: Pick<Logger, 'info' | 'error'>
+  log: Pick<Logger, 'info' | 'warn' | 'error'>
 ): () => void {
   return terminal.onSignal('SIGHUP', async () => {
     try {
       const { config } = await load()
       server.replaceSecrets(config)
       log.info({ event: 'secrets_reloaded', previous: config.session.previousSecrets.length }, 'secrets read again')
+      const settings = settingKeys.filter(key => !reloaded.includes(key) && hasChanged(key, started, config))
+      if (settings.length > 0) {
+        const message =
+          'Other settings have changed, too. SIGHUP replaces only secrets, so restart the server to use them.'
+        log.warn({ event: 'restart_needed', settings }, message)
+      }
     } catch (error) {
       log.error({ event: 'reload_failed' }, `The secrets were not changed: ${messageOf(error)}`)
     }
   })
+}
+
+function hasChanged(key: SettingKey, before: Config, after: Config): boolean {
+  return !isDeepStrictEqual(settingIn(before, key), settingIn(after, key))
+}
+
+function settingIn(config: Config, key: SettingKey): unknown {
+  return key.split('.').reduce<unknown>((group, name) => (group as Readonly<Record<string, unknown>>)[name], config)
 }
 
 /**

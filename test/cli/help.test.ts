@@ -68,6 +68,7 @@ const ownHelp: readonly (readonly [command: string, options: readonly string[]])
   ['check', ['--json', '--config <file>', '--demo', '--demo-port <port>']],
   ['config', ['--json', '--config <file>']],
   ['init', ['--yes']],
+  ['sessions', ['--user <name>', '--json', '--config <file>']],
   ['secret', []],
   ['help', []]
 ]
@@ -102,8 +103,8 @@ test('every help fits the width of the terminal', async t => {
   }
 })
 
-test('-p is the short form of --port', async t => {
-  for (const args of [['-p', '9000'], ['-p9000']]) {
+test('-p is the short form of --port, and the same value may be given twice', async t => {
+  for (const args of [['-p', '9000'], ['-p9000'], ['--port', '9000', '-p', '9000']]) {
     const { settings } = JSON.parse((await run(t, ['config', '--json', ...args])).output)
     t.deepEqual(settings.port, { value: 9000, origin: 'flag --port' })
   }
@@ -167,6 +168,16 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--mode'], /^--mode needs a value: single or dual\.\n$/],
   [['--config'], /^--config needs a value: --config <file>\n$/],
   [['--client-secret-file'], /^--client-secret-file needs a value: --client-secret-file <file>\n$/],
+  [
+    ['--port', '80', '--mode', 'dual', '-p', '81'],
+    /^--port is given twice with different values\. Remove one of them\.\n$/
+  ],
+  [['config', '--mode=dual', '--mode', 'single'], /^--mode is given twice with different values\./],
+  [
+    ['--trust-proxy', '--no-trust-proxy'],
+    /^--trust-proxy and --no-trust-proxy contradict each other\. Remove one of them\.\n$/
+  ],
+  [['sessions', '--user', 'TopSecret', '--user', 'b'], /^--user is given twice with different values\./],
   [['-v'], /^There is no flag -v\. Did you mean -V, which prints the version\?\n$/],
   [['--demo-port', '5'], /--demo-port needs --demo/],
   [['--demo-token-lifetime', '5'], /--demo-token-lifetime needs --demo/],

@@ -13,7 +13,7 @@ const origin = 'http://localhost:8080'
 const first = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const second = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
 
-test('on SIGHUP the server reads new secrets without logging anyone out, and keeps the old ones if the settings are invalid', async t => {
+test('on SIGHUP the server reads new secrets without logging anyone out, keeps the old ones if the settings are invalid, and names settings that need a restart', async t => {
   const idp = await createHostileIdp(t, {
     clientSecret: 'gH5tR2wQ8zXc7VbN',
     callbackUrl: `${origin}/api/auth/callback`
@@ -61,6 +61,13 @@ test('on SIGHUP the server reads new secrets without logging anyone out, and kee
   await eventually(() => events('secrets_reloaded').length === 2)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   t.is((await fresh.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(events('restart_needed').length, 0)
+
+  // Settings that are not secrets are compared with those of the start.
+  await writeFile(join(terminal.cwd, '.env'), 'PLATFORM_AUTH_MODE=dual\nPLATFORM_SCOPES=data:read\n')
+  hangUp(signals)
+  await eventually(() => events('restart_needed').length === 1)
+  t.deepEqual(events('restart_needed')[0]?.settings, ['mode', 'platform.scopes'])
 
   signals.emit('SIGTERM')
   t.is(await ended, 0)

@@ -80,12 +80,12 @@ test('every block of code is of a kind that this file tests', t => {
 const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
   linesOf(text.replace(/ *\\\n/g, '')).map(line => ({ path, text: line.replace(/ *#.*$/, '') }))
 )
-const own = /^npx platform-auth-server\b/
+const own = /^npx platform-auth-server\b(?! sessions)/
 const npm = /^npm (run [\w:]+|test|ci)\b/
-// These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/real/rehearsal/ test the files that they
+// These commands need Docker, a cluster, systemd, Hydra or Redis. test/cli/sessions.test.ts runs `sessions`. test/deploy/ and test/real/rehearsal/ test the files that they
 // use. test/docs/ten-steps.test.ts runs the commands that create secrets.
 const elsewhere =
-  /^(docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
+  /^(npx platform-auth-server sessions|docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
 // The optional packages, which are development dependencies of this repository.
 const optional = /^npm install @opentelemetry\/sdk-node$/
 

@@ -15,6 +15,7 @@ const TIMEOUT_SECONDS = 2
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const { redisUrl } = config
   if (redisUrl === undefined) {
+    if (config.platform.backChannelLogout) return [forgetsLogouts]
     return [ok('redis', 'No Redis is configured. One process needs none, but several replicas need redisUrl.')]
   }
   const tested = await testRights(redisUrl, config, TIMEOUT_SECONDS * 1000)
@@ -36,6 +37,12 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
     ...redisFindings(conditions, config.session.store)
   ]
 }
+
+const forgetsLogouts = warning(
+  'redis',
+  'platform.backChannelLogout is on, but no Redis is configured. A restart of the server forgets logouts, so copies of old cookies work again, and it forgets which sessions a user has, so a logout token may end none of them.',
+  'Set redisUrl.'
+)
 
 /** Returns the TLS error that may be the reason why the connection was closed. */
 async function certificateProblem({ reason }: RedisProblem, config: Config): Promise<string | undefined> {

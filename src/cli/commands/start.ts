@@ -58,7 +58,7 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
     )
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
-    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
+    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, config, () => loadConfig(sources), log)
     const { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed } = terminal
     const parts = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
     const close = async (reason: string) => {

@@ -41,6 +41,9 @@ const credentials = 'Next: Compare user and password in redisUrl with those of R
 
 test('check reports that no Redis is configured', async t => {
   t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
+  const [finding] = await findingsOf({ redisUrl: undefined, platform: { backChannelLogout: true } })
+  t.like(finding, { status: 'warning', next: 'Set redisUrl.' })
+  t.regex(finding?.message ?? '', /A restart of the server forgets logouts/)
 })
 
 testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
