@@ -7,11 +7,10 @@ import type { Page } from 'playwright-core'
 import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
 import { freePort } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
-import { build, createApplication, demoFlags, installVite, startVite, type Teardown, version } from './vite.js'
+import { inScope, type Teardown } from '../../helpers/scope.js'
+import { build, createApplication, demoFlags, installVite, startVite, version } from './vite.js'
 
 const counts = { passed: 0, failed: 0 }
-const teardowns: (() => unknown)[] = []
-const t: Teardown = { teardown: fn => void teardowns.push(fn) }
 const lifetimeSeconds = 5
 
 function check(what: string, actual: unknown, expected: unknown): void {
@@ -21,18 +20,14 @@ function check(what: string, actual: unknown, expected: unknown): void {
   process.stdout.write(`${isExpected ? 'ok    ' : 'FAILED'}  ${what}${found}\n`)
 }
 
-try {
-  await run()
-} catch (error) {
+await inScope(run).catch((error: Error) => {
   counts.failed += 1
-  process.stdout.write(`FAILED  ${(error as Error).stack}\n`)
-} finally {
-  for (const teardown of teardowns.reverse()) await teardown()
-}
+  process.stdout.write(`FAILED  ${error.stack}\n`)
+})
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed\n`)
 if (counts.failed > 0) process.exitCode = 1
 
-async function run(): Promise<void> {
+async function run(t: Teardown): Promise<void> {
   const chromium = findChromium()
   if (chromium === undefined) throw new Error('Chromium was not found. Set CHROMIUM to its path.')
   const modules = await installVite()
@@ -51,13 +46,13 @@ async function run(): Promise<void> {
   await page.goto(`${site}/models?id=7`)
   await signIn(page)
   await greets(page, 'Hello, Ada Lovelace')
-  check('after the login, the person is back on the page of Vite', page.url(), `${site}/models?id=7`)
+  check('after the login, the user is back on the page of Vite', page.url(), `${site}/models?id=7`)
   await keepsItsSession(page)
   await reloads(page, folder)
   await refreshes(page)
   await rejectsOtherSites(site)
   await signsOut(page, site)
-  await servesTheBuild(page, folder)
+  await servesTheBuild(t, page, folder)
 }
 
 async function signIn(page: Page): Promise<void> {
@@ -126,7 +121,7 @@ async function signsOut(page: Page, site: string): Promise<void> {
 }
 
 /** The last block of the recipe: this server serves the pages that Vite has built. */
-async function servesTheBuild(page: Page, folder: string): Promise<void> {
+async function servesTheBuild(t: Teardown, page: Page, folder: string): Promise<void> {
   build(folder)
   const args = '--demo --mode dual --port 0 --wwwroot dist --fallback index.html --hashed-assets assets'.split(' ')
   const { url } = await startProgram(t, { args, cwd: folder })

@@ -1,18 +1,14 @@
 // Vite from the package registry, and an application with the recipe of docs/bundlers.md.
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eventually } from '../../helpers/eventually.js'
 import { fencedBlocks, fencedLines } from '../../helpers/markdown.js'
 import { isAnswering } from '../../helpers/ports.js'
 import { readText, repository } from '../../helpers/repository.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-
-export interface Teardown {
-  teardown(fn: () => unknown): void
-}
+import { startService } from '../programs.js'
 
 export interface Ports {
   readonly vite: number
@@ -81,16 +77,10 @@ export async function createApplication(t: Teardown, modules: string, ports: Por
   return folder
 }
 
-/** Starts the development server, and resolves when it answers. */
+/** Starts the development server, and resolves when it responds. */
 export async function startVite(t: Teardown, folder: string, ports: Ports): Promise<void> {
-  const child = spawn(process.execPath, ['node_modules/vite/bin/vite.js'], { cwd: folder, stdio: 'ignore' })
-  const ended = once(child, 'close')
-  t.teardown(async () => {
-    child.kill()
-    await ended
-  })
-  await eventually(() => child.exitCode !== null || isAnswering(`http://localhost:${ports.vite}/`))
-  if (child.exitCode !== null) throw new Error(`Vite ended with ${child.exitCode}`)
+  const command = { command: process.execPath, args: ['node_modules/vite/bin/vite.js'], cwd: folder }
+  await startService(t, command, () => isAnswering(`http://localhost:${ports.vite}/`))
 }
 
 /** Writes the pages for production into the folder `dist` of the application. */

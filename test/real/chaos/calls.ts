@@ -97,30 +97,50 @@ function withheld(fault: Fault): Behaviour {
   }
 }
 
-/** Keeps calls waiting before the token is spent. If the caller disconnects meanwhile, the token stays unspent. */
-export interface Hold {
+/** A gate at the provider, at which the responses to calls wait until it opens. */
+export interface Gate {
   readonly behaviour: Behaviour
-  /** The name of the process whose call arrived first. */
-  readonly caller: Promise<string>
-  release(): void
+  /** The names of the processes whose calls have arrived. */
+  readonly callers: readonly string[]
+  /** Resolves when this many calls wait. Rejects if they do not arrive within 10 s. */
+  arrived(count: number): Promise<void>
+  open(): void
 }
 
-export function createHold(): Hold {
-  let arrive = (_caller: string) => {}
-  let release = () => {}
-  const caller = new Promise<string>(resolve => {
-    arrive = resolve
-  })
-  const released = new Promise<void>(resolve => {
-    release = resolve
+const ARRIVE_MS = 10_000
+
+/**
+ * @param spendsFirst if true, each call spends its refresh token when it arrives. Otherwise it does so when the gate
+ *   opens, unless the caller has disconnected.
+ */
+export function createGate({ spendsFirst = true } = {}): Gate {
+  const callers: string[] = []
+  let notify = () => {}
+  let open = () => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
   })
   return {
-    caller,
-    release,
+    open,
+    callers,
     async behaviour(call) {
-      arrive(call.caller)
-      await released
-      if (!call.exchange.response.destroyed) await answers(call)
+      const made = spendsFirst ? call.work() : undefined
+      callers.push(call.caller)
+      notify()
+      await opened
+      if (made) call.answer(made)
+      else if (!call.exchange.response.destroyed) await answers(call)
+    },
+    arrived(count) {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`Only ${callers.length} of ${count} calls came.`)), ARRIVE_MS)
+        notify = () => {
+          if (callers.length < count) return
+          clearTimeout(timer)
+          resolve()
+        }
+        notify()
+      })
     }
   }
 }

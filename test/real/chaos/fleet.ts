@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { HostileIdp } from '../../helpers/hostile-idp/index.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { secretOf } from './provider.js'
-import type { Scope } from './scope.js'
 
 export interface FleetOptions {
   readonly size: number
@@ -66,7 +66,7 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-export async function startFleet(scope: Scope, options: FleetOptions): Promise<Fleet> {
+export async function startFleet(scope: Teardown, options: FleetOptions): Promise<Fleet> {
   const running = new Set<Replica>()
   const starts = new Map<number, number>()
   const killed = new Map<string, number>()

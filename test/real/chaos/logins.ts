@@ -2,9 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../../helpers/browser.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
-import type { Grant } from './book.js'
-import { eachOf } from './each-of.js'
 import { type Answer, ask } from './poller.js'
+import type { Grant } from './provider.js'
 import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
 
 export interface Login {
@@ -54,7 +53,7 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
 }
 
 /**
- * Retries a failed sign-in as a person would, because it can time out on a busy machine. Returns the code that was
+ * Retries a failed sign-in as a user would, because it can time out on a busy machine. Returns the code that was
  * exchanged.
  */
 export async function signIn(browser: Browser): Promise<string> {
@@ -99,4 +98,56 @@ async function askUntilClear(logins: Logins, browser: Browser, deadline: number)
     await pause(Math.min(Number(retryAfter ?? 0.2), 2) * 1000)
   }
   return 'unanswered'
+}
+
+/** Copies of session cookies that were made before a logout. No server may accept them afterwards. */
+export interface Copies {
+  /** Sends each copy to every process except the one that did the logout. */
+  tryAll(): Promise<void>
+  /** How often a copy was accepted. */
+  readonly letIn: number
+  readonly tries: number
+}
+
+/** Copies the cookies of these browsers, and then logs the browsers out at the process in slot 0. */
+export async function logOut(stage: Stage, logins: Logins, browsers: readonly Browser[]): Promise<Copies> {
+  const copies = browsers.map(browser => browser.clone())
+  await Promise.all(
+    browsers.map(async browser => {
+      direct(stage, browser, 0)
+      const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
+      if (statusCode !== 302) throw new Error(`The logout answered ${statusCode}.`)
+    })
+  )
+  const counts = { letIn: 0, tries: 0 }
+  return {
+    async tryAll() {
+      for (const { slot } of stage.fleet.replicas.filter(({ slot }) => slot !== 0)) {
+        const answers = await Promise.all(copies.map(copy => logins.ask(copy, slot)))
+        counts.tries += answers.length
+        counts.letIn += answers.filter(({ status }) => isLetIn(status)).length
+      }
+    },
+    get letIn() {
+      return counts.letIn
+    },
+    get tries() {
+      return counts.tries
+    }
+  }
+}
+
+// A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it.
+// The status 0 means that there was no response.
+function isLetIn(status: number): boolean {
+  return status !== 401 && status !== 503 && status !== 0
+}
+
+/** Limits how many actions run in parallel, because all of them would overload the machine. */
+export async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = [...items]
+  const workers = Array.from({ length: 20 }, async () => {
+    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await act(item)
+  })
+  await Promise.all(workers)
 }

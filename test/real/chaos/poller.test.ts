@@ -25,8 +25,7 @@ test('a page keeps polling after a connection ended without an answer, and recor
 })
 
 test('the load balancer keeps idle connections open for 75 seconds, longer than any pause in a scenario', async t => {
-  const scope = { teardown: t.teardown.bind(t), close: async () => {} }
-  const proxy = await startProxy(scope, { targets: () => [], random: () => 1 })
+  const proxy = await startProxy(t, { targets: () => [], random: () => 1 })
   const { headers } = await createBrowser(t, { origin: proxy.url }).get('/')
   t.is(headers['keep-alive'], 'timeout=75')
 })

@@ -2,10 +2,57 @@
 // tells it to, and it records the fate of every answer.
 import { createHostileIdp, type Exchange, type HostileIdp } from '../../helpers/hostile-idp/index.js'
 import { createRandom } from '../../helpers/random.js'
-import { type Book, createBook, type Rotation } from './book.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { type Behaviour, type Call, fine } from './calls.js'
-import type { Scope } from './scope.js'
-import type { Weather } from './weather.js'
+import type { Weather } from './storm.js'
+
+/**
+ * - `pending`: the token is spent and the answer is not sent yet
+ * - `answered`: the whole answer was handed to the connection
+ * - `withheld`: the provider did not send the answer, or sent only a part of it
+ * - `hung up`: the caller disconnected before the answer
+ */
+export type Fate = 'pending' | 'answered' | 'withheld' | 'hung up'
+
+/** One use of a single-use token. */
+export interface Rotation {
+  /** The code or refresh token that the process used. */
+  readonly spent: string
+  /** The new refresh token. */
+  readonly issued: string
+  readonly caller: string
+  /** Milliseconds of performance.now(), as all times in this suite. */
+  readonly askedAt: number
+  fate: Fate
+  /** The time when the fate became final. */
+  settledAt: number
+}
+
+/** The use of a token that had already been spent. The provider then ends the grant. */
+export interface Reuse {
+  readonly token: string
+  readonly caller: string
+  readonly at: number
+}
+
+export interface Grant {
+  readonly id: number
+  readonly rotations: Rotation[]
+  readonly reuses: Reuse[]
+}
+
+/**
+ * The provider's record of all grants, one for each login. It contains each code and refresh token that a process used,
+ * and the fate of the provider's answer. If a login is lost, the book shows if the loss was avoidable.
+ */
+export interface Book {
+  readonly grants: ReadonlyMap<number, Grant>
+  rotated(grant: number, rotation: Pick<Rotation, 'spent' | 'issued' | 'caller' | 'askedAt'>): Rotation
+  reused(reuse: Reuse): void
+  belongs(accessToken: string, grant: number): void
+  grantOfCode(code: string): Grant | undefined
+  grantOfAccessToken(accessToken: string): number | undefined
+}
 
 export interface Provider {
   readonly idp: HostileIdp
@@ -32,10 +79,10 @@ export function secretOf(process: string): string {
 
 /** Each login has its own name, so that a mix-up of sessions is noticed. */
 export function nameOf(grant: number | undefined): string {
-  return `Person ${grant}`
+  return `User ${grant}`
 }
 
-export async function startProvider(scope: Scope, options: ProviderOptions): Promise<Provider> {
+export async function startProvider(scope: Teardown, options: ProviderOptions): Promise<Provider> {
   const { seed, callbackUrl, timeLimitMs } = options
   const idp = await createHostileIdp(scope, {
     clientId: 'chaos',
@@ -115,4 +162,30 @@ function callerOf({ request }: Exchange): string {
   const basic = request.headers.authorization?.replace('Basic ', '') ?? ''
   const secret = Buffer.from(basic, 'base64').toString().split(':').slice(1).join(':')
   return secret.slice(SECRET.length + 1)
+}
+
+export function createBook(): Book {
+  const grants = new Map<number, Grant>()
+  // Maps each used code or refresh token to its grant.
+  const spenders = new Map<string, Grant>()
+  const accessTokens = new Map<string, number>()
+  return {
+    grants,
+    rotated(id, given) {
+      const grant = grants.get(id) ?? { id, rotations: [], reuses: [] }
+      const rotation: Rotation = { ...given, fate: 'pending', settledAt: Number.POSITIVE_INFINITY }
+      grants.set(id, grant)
+      spenders.set(given.spent, grant)
+      grant.rotations.push(rotation)
+      return rotation
+    },
+    reused(reuse) {
+      spenders.get(reuse.token)?.reuses.push(reuse)
+    },
+    belongs(accessToken, grant) {
+      accessTokens.set(accessToken, grant)
+    },
+    grantOfCode: code => spenders.get(code),
+    grantOfAccessToken: accessToken => accessTokens.get(accessToken)
+  }
 }

@@ -2,7 +2,7 @@
 // answer.
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen } from '../../helpers/ports.js'
-import type { Scope } from './scope.js'
+import type { Teardown } from '../../helpers/scope.js'
 
 export interface LoadBalancer {
   readonly url: string
@@ -30,7 +30,7 @@ const PAUSE_MS = 50
 // request is sent on it.
 const KEEP_ALIVE_MS = 75_000
 
-export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<LoadBalancer> {
+export async function startProxy(scope: Teardown, { targets, random }: ProxyOptions): Promise<LoadBalancer> {
   const agent = new http.Agent({ keepAlive: true })
   const counts = { gaveUp: 0, triedAgain: 0, lostAnswers: 0 }
   let turn = 0

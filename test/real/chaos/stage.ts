@@ -3,17 +3,31 @@ import { type Browser, createBrowser } from '../../helpers/browser.js'
 import { createCookieJar } from '../../helpers/cookie-jar.js'
 import { createRandom } from '../../helpers/random.js'
 import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { type Fleet, startFleet } from './fleet.js'
 import { type Provider, startProvider } from './provider.js'
 import { type LoadBalancer, startProxy } from './proxy.js'
-import type { Scope } from './scope.js'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
+import type { TroubleKind } from './trouble.js'
 
 export type Mode = 'single' | 'dual'
 
+/** The options of the command line, which decide on the variants of each scenario. */
+export interface Options {
+  readonly seeds: readonly number[]
+  readonly processes: readonly number[]
+  readonly modes: readonly Mode[]
+  /** The failures in storms with four processes. */
+  readonly troubles: readonly TroubleKind[]
+  /** The length of each storm. */
+  readonly seconds: number
+  readonly users: number
+  readonly full: boolean
+}
+
 export interface StageOptions {
-  readonly seed: number
+  readonly seed?: number
   readonly mode: Mode
   readonly processes: number
   readonly withRedis: boolean
@@ -42,8 +56,8 @@ export interface Stage {
 export const ORIGIN = 'http://localhost:8080'
 const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 
-export async function setStage(scope: Scope, options: StageOptions): Promise<Stage> {
-  const { seed, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
+export async function setStage(scope: Teardown, options: StageOptions): Promise<Stage> {
+  const { seed = 1, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
   const { timeLimitMs, environment = () => ({}), redisUrl = () => redis?.url } = options
   const redis = withRedis ? await startRedis(scope, [...redisArguments]) : undefined
   const redisProxies =

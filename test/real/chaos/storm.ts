@@ -1,25 +1,13 @@
-// A storm: many people use the application while the provider, Redis and the processes fail at random.
+// Storms: many users use the application while the provider, Redis and the processes fail at random.
+import { setTimeout as pause } from 'node:timers/promises'
 import { createRandom } from '../../helpers/random.js'
-import { fine } from './calls.js'
-import { eachOf } from './each-of.js'
-import type { Fleet, LogLine } from './fleet.js'
-import { createPerson } from './person.js'
-import type { Report } from './report.js'
-import { createScope, type Scope } from './scope.js'
-import { type Mode, setStage } from './stage.js'
-import { countEach, createTally, spread, type Tally } from './tally.js'
-import { startTrouble, type TroubleKind } from './trouble.js'
-import { judgeLoss, judgeReuse, type Verdict } from './verdict.js'
-import { createWeather } from './weather.js'
-
-export interface StormOptions {
-  readonly seed: number
-  readonly mode: Mode
-  readonly processes: number
-  readonly seconds: number
-  readonly people: number
-  readonly trouble: TroubleKind
-}
+import { type Behaviour, fine, late, unspent, withholding } from './calls.js'
+import { type CrowdOptions, signInCrowd } from './crowd.js'
+import { SESSION_SECRET } from './fleet.js'
+import type { Play, Report } from './runner.js'
+import { type Options, type Stage, setStage } from './stage.js'
+import { readStoredTokens } from './stored-tokens.js'
+import { combinedTrouble, startTrouble, type Trouble, type TroubleKind } from './trouble.js'
 
 const TROUBLES: Readonly<Record<TroubleKind, string>> = {
   none: '',
@@ -27,149 +15,169 @@ const TROUBLES: Readonly<Record<TroubleKind, string>> = {
   kill: 'processes killed, ',
   restart: 'processes restarted, '
 }
-const TIME_LIMIT_MS = 2000
-const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
-const MAX_STORIES = 10
-/** Longer than the lock of a killed process lasts (65 s), plus one retry. */
-export const ALL_BACK_WITHIN_MS = 75_000
 
-export async function storm(report: Report, options: StormOptions): Promise<void> {
-  const { seed, mode, processes, seconds, trouble: kind } = options
-  report.title(
-    `storm: ${plural(processes, 'process', 'es')}, ${mode} mode, ${TROUBLES[kind]}${seconds} s, seed ${seed}`
+/** @param isWanted selects the storms by their trouble */
+export function storms(options: Options, isWanted: (trouble: TroubleKind) => boolean): Play[] {
+  const { seeds, processes, modes, troubles } = options
+  const variants = seeds.flatMap(seed =>
+    processes.flatMap(count => modes.map(mode => ({ seed, processes: count, mode })))
   )
-  const scope = createScope()
-  try {
-    await play(scope, report, options)
-  } finally {
-    await scope.close()
+  return variants.flatMap(variant =>
+    (variant.processes > 1 ? troubles : (['none'] as const))
+      .filter(isWanted)
+      .map(kind => storm({ ...options, ...variant, kind }))
+  )
+}
+
+type StormOptions = Pick<Options, 'seconds' | 'users'> &
+  Pick<CrowdOptions, 'seed' | 'mode'> & { readonly processes: number; readonly kind: TroubleKind }
+
+function storm({ seed, mode, processes, seconds, users, kind }: StormOptions): Play {
+  return async (report, scope) => {
+    const what = `${processes} process${processes === 1 ? '' : 'es'}`
+    report.title(`storm: ${what}, ${mode} mode, ${TROUBLES[kind]}${seconds} s, seed ${seed}`)
+    const withRedis = processes > 1 || kind !== 'none'
+    const stage = await setStage(scope, { seed, mode, processes, withRedis, timeLimitMs: 2000 })
+    const { provider, fleet, proxy, redis } = stage
+    const crowd = { seed, mode, users, tokenLifetimeSeconds: 2, logoutsHold: kind !== 'redis', circumstances: fleet }
+    await live(report, stage, crowd, seconds, `storm, ${what}, ${mode}, ${TROUBLES[kind]}seed ${seed}`, () => {
+      provider.follow(createWeather(seed))
+      proxy.lose(LOST_ANSWERS)
+      return startTrouble(kind, { fleet, redis, random: createRandom(seed + 4_000_000) })
+    })
+    report.figures({
+      'requests tried again by the proxy': proxy.triedAgain,
+      'given up': proxy.gaveUp,
+      'answers lost on the way to browsers': proxy.lostAnswers
+    })
   }
 }
 
-async function play(scope: Scope, report: Report, options: StormOptions): Promise<void> {
-  const { seed, mode, processes, seconds, people: count, trouble: kind } = options
-  const withRedis = processes > 1 || kind !== 'none'
-  const stage = await setStage(scope, { seed, mode, processes, withRedis, timeLimitMs: TIME_LIMIT_MS })
-  const { provider, fleet, proxy, redis } = stage
-  provider.idp.settings.accessTokenLifetimeSeconds = TOKEN_LIFETIME_SECONDS
-  const tally = createTally()
-  const people = Array.from({ length: count }, (_, index) =>
-    createPerson({
-      seed: seed * 10_000 + index,
-      tabs: TABS,
-      mode,
-      browser: stage.newBrowser(),
-      provider,
-      tokenLifetimeMs: TOKEN_LIFETIME_SECONDS * 1000,
-      tally,
-      logoutsHold: kind !== 'redis',
-      judge: grant => judgeLoss(grant, fleet)
+const PROCESSES = 4
+const SLOW_ANSWERS = 0.2
+const SLOW_MS = 1500
+
+/**
+ * Processes are killed or stopped, and Redis is killed or stopped, in parallel. Redis writes every change to its
+ * append-only file, so it loses nothing when it is killed.
+ */
+export function combined({ seeds, modes, full }: Options): Play[] {
+  const [seconds, users] = full ? [120, 200] : [20, 30]
+  return seeds.flatMap(seed =>
+    modes.map(mode => async (report, scope) => {
+      report.title(`combined faults: ${PROCESSES} processes, ${mode} mode, ${users} users, ${seconds} s, seed ${seed}`)
+      // The file is never rewritten, so it has the whole history.
+      const rewriteNever = ['--auto-aof-rewrite-percentage', '0']
+      const redisArguments = ['--appendonly', 'yes', '--appendfsync', 'always', ...rewriteNever]
+      const options = { seed, mode, processes: PROCESSES, withRedis: true, redisArguments, timeLimitMs: 10_000 }
+      const stage = await setStage(scope, options)
+      const { provider, fleet, redis } = stage
+      if (!redis) throw new Error('This scenario needs Redis.')
+      const stored = readStoredTokens(redis.folder, SESSION_SECRET)
+      const circumstances = { killedAt: fleet.killedAt, wasStored: stored.has }
+      const draw = createRandom(seed + 1_000_000)
+      const slow: Behaviour = async call => {
+        const made = call.work()
+        if (draw() < SLOW_ANSWERS) await pause(draw() * SLOW_MS)
+        call.answer(made)
+      }
+      const crowd = { seed, mode, users, tokenLifetimeSeconds: 4, logoutsHold: false, circumstances }
+      const failure = `combined faults, ${mode}, ${users} users, ${seconds} s, seed ${seed}`
+      await live(report, stage, crowd, seconds, failure, () => {
+        provider.follow(slow)
+        return combinedTrouble({ fleet, redis, seed, seconds })
+      })
     })
   )
-  await eachOf(people, person => person.signIn())
-
-  provider.follow(createWeather(seed))
-  proxy.lose(LOST_ANSWERS)
-  const trouble = startTrouble(kind, { fleet, redis, random: createRandom(seed + 4_000_000) })
-  const end = performance.now() + seconds * 1000
-  await Promise.all(people.map(person => person.live(() => performance.now() > end)))
-  await trouble.end()
-  proxy.lose(0)
-  provider.follow(fine.answers)
-  const back = await Promise.all(people.map(person => person.isAnswered(ALL_BACK_WITHIN_MS)))
-
-  const reuses = [...provider.book.grants.values()].flatMap(grant =>
-    grant.reuses.map(reuse => judgeReuse(grant, reuse, fleet))
-  )
-  printOutcome(report, tally, fleet, reuses, provider.refreshCalls)
-  report.figures({
-    'requests tried again by the proxy': proxy.triedAgain,
-    'given up': proxy.gaveUp,
-    'answers lost on the way to browsers': proxy.lostAnswers,
-    ...trouble.figures()
-  })
-  report.row({
-    failure: `storm, ${plural(processes, 'process', 'es')}, ${mode}, ${TROUBLES[kind]}seed ${seed}`,
-    logins: tally.sessions,
-    lost: tally.gone.filter(({ kind }) => kind === 'lost').length,
-    inFlight: tally.gone.filter(({ kind }) => kind === 'in flight').length
-  })
-  report.check(
-    'after the storm every person gets an answer',
-    back.every(Boolean),
-    `${back.filter(is => !is).length} people did not`
-  )
 }
 
-/** Prints the figures of a storm, and checks that no session was lost. */
-export function printOutcome(
+/** Many users use the application during the failures that `begin` starts. Afterwards every user must get an answer. */
+async function live(
   report: Report,
-  tally: Tally,
-  fleet: Fleet,
-  reuses: readonly Verdict[],
-  providerCalls: number
-): void {
-  const lost = tally.gone.filter(({ kind }) => kind === 'lost')
-  const inFlight = tally.gone.filter(({ kind }) => kind === 'in flight')
-  const ended = tally.gone.filter(({ kind }) => kind === 'ended')
-  const needless = reuses.filter(({ kind }) => kind === 'lost')
-  const refreshes = fleet.lines.filter(({ event }) => event === 'refresh')
-  const { median, p99, longest } = spread(tally.durations)
-  report.figures({
-    sessions: tally.sessions,
-    requests: tally.requests,
-    refreshes: refreshes.filter(({ outcome }) => outcome === 'refreshed').length,
-    'provider calls': providerCalls,
-    'reuses seen by the provider': reuses.length,
-    'sessions lost': lost.length,
-    'in flight in a killed process': inFlight.length,
-    'ended by the provider': ended.length
-  })
-  report.figures({
-    answers: countEach([...tally.statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))),
-    'no answer': tally.unanswered,
-    logouts: tally.logouts,
-    'failed logins': tally.failedLogins,
-    'ms median': median,
-    p99,
-    longest
-  })
-  const warnings = fleet.lines.filter(({ level, event }) => level === 40 && event !== 'refresh_failed')
-  report.figures({ warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim())) })
-  report.figures({ 'outcomes of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
-  const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
-  report.figures({
-    'reasons for tokens in flight in a killed process': countEach(inFlight.map(({ why }) => why)),
-    ...(held.length > 0 && { 'longest time from answer to kill, ms': Math.round(Math.max(...held)) })
-  })
-  report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
-  for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
-  if (lost.length > 0)
-    for (const line of fleet.lines.filter(isAboutRedis).slice(0, MAX_STORIES)) report.note(lineOf(line))
-  report.check(
-    'no token was used twice, except those in flight in a killed process',
-    needless.length === 0,
-    countEach(needless.map(({ why }) => why))
-  )
-  report.check('every answer is one that the design allows', tally.faults.length === 0, countEach(tally.faults))
-  const errors = fleet.lines.filter(({ level }) => level >= 50)
-  report.check(
-    'no server logged an error',
-    errors.length === 0 && fleet.complaints.length === 0,
-    countEach([...errors.map(line => JSON.stringify(line)), ...fleet.complaints])
-  )
+  stage: Stage,
+  options: Omit<CrowdOptions, 'tabs'>,
+  seconds: number,
+  failure: string,
+  begin: () => Trouble
+): Promise<void> {
+  const crowd = await signInCrowd(stage, { tabs: TABS, ...options })
+  const trouble = begin()
+  const end = performance.now() + seconds * 1000
+  await crowd.live(() => performance.now() > end)
+  await trouble.end()
+  stage.proxy.lose(0)
+  stage.provider.follow(fine.answers)
+  await crowd.checkAllAnswered(report)
+  crowd.report(report, { failure, remark: `${crowd.tally.requests} requests` })
+  report.figures(trouble.figures())
 }
 
-function isAboutRedis({ event = '' }: LogLine): boolean {
-  return event.startsWith('redis_')
+// Random failures of the provider, generated from a seed. Spells of about a second follow each other, and each spell
+// has its own shares of failures.
+
+/** Shares of calls, from 0 to 1. The remaining calls are answered at once. */
+interface Spell {
+  /** Answers that arrive late but within the time limit. */
+  readonly slow: number
+  readonly unspent: number
+  /** Answers after the time limit. */
+  readonly late: number
+  readonly withheld: number
 }
 
-function lineOf({ at, process, event, reason, away_ms }: LogLine): string {
-  return `at ${Math.round(at)} ms process ${process} logged ${event} ${reason ?? away_ms ?? ''}`
+const spells: readonly Spell[] = [
+  { slow: 0.1, unspent: 0, late: 0, withheld: 0 },
+  { slow: 0.3, unspent: 0.1, late: 0, withheld: 0 },
+  { slow: 0.2, unspent: 0.2, late: 0.02, withheld: 0.01 },
+  { slow: 0, unspent: 0.5, late: 0, withheld: 0 },
+  { slow: 0.9, unspent: 0.05, late: 0, withheld: 0 },
+  { slow: 0.1, unspent: 0.1, late: 0.05, withheld: 0.02 },
+  { slow: 0, unspent: 1, late: 0, withheld: 0 }
+]
+// The behaviour `hangs` is excluded, because its calls would last longer than the storm.
+const { hangs, ...passing } = unspent
+const MIN_MS = 300
+const MAX_MS = 1300
+
+export interface Weather {
+  /** Returns the behaviour of a call that arrives this many milliseconds after the start. */
+  at(elapsedMs: number): Behaviour
 }
 
-function plural(count: number, word: string, ending: string): string {
-  return `${count} ${word}${count === 1 ? '' : ending}`
+export function createWeather(seed: number): Weather {
+  const order = createRandom(seed)
+  const draw = createRandom(seed + 1_000_000)
+  const plan: { readonly spell: Spell; readonly until: number }[] = []
+
+  function spellAt(elapsedMs: number): Spell {
+    for (;;) {
+      const now = plan.find(({ until }) => elapsedMs < until)
+      if (now) return now.spell
+      const until = (plan.at(-1)?.until ?? 0) + MIN_MS + order() * (MAX_MS - MIN_MS)
+      plan.push({ spell: pick(spells, order()), until })
+    }
+  }
+
+  return {
+    at(elapsedMs) {
+      const spell = spellAt(elapsedMs)
+      let lot = draw()
+      for (const [share, behaviours] of [
+        [spell.withheld, withholding],
+        [spell.late, late],
+        [spell.unspent, passing],
+        [spell.slow, fine]
+      ] as const) {
+        if (lot < share) return pick(Object.values<Behaviour>(behaviours), draw())
+        lot -= share
+      }
+      return fine.answers
+    }
+  }
+}
+
+function pick<T>(choices: readonly T[], lot: number): T {
+  return choices[Math.floor(lot * choices.length)] as T
 }

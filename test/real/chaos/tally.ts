@@ -1,5 +1,5 @@
-// Counts of the answers that all simulated people of a scenario received.
-import type { Person } from './person.js'
+// Counts of the answers that all simulated users of a scenario received.
+import type { User } from './user.js'
 import type { Verdict } from './verdict.js'
 
 export interface Tally {
@@ -10,11 +10,11 @@ export interface Tally {
   /** Requests without an answer, because the tab was closed or the connection broke. */
   unanswered: number
   readonly statuses: Map<number, number>
-  /** The people who got a 503, and the longest time until each was served again, in milliseconds. */
-  readonly refused: Map<Person, number>
+  /** The users who got a 503, and the longest time until each was served again, in milliseconds. */
+  readonly refused: Map<User, number>
   /** Milliseconds from each request to its answer. */
   readonly durations: number[]
-  /** Logins that ended although the person had not logged out. */
+  /** Logins that ended although the user had not logged out. */
   readonly gone: Verdict[]
   /** Descriptions of answers that must never occur. */
   readonly faults: string[]

@@ -7,7 +7,7 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
 /** Starts a server that answers each chunk with its name and the chunk, and a proxy in front of it. */
 async function setUp(t: ExecutionContext) {
   const server = await startEcho(t, 'first')
-  const proxy = await startTcpProxy({ teardown: t.teardown.bind(t), close: async () => {} }, server)
+  const proxy = await startTcpProxy(t, server)
   return { proxy, client: () => open(t, proxy) }
 }
 

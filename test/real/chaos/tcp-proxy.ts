@@ -1,7 +1,7 @@
 // A TCP proxy on loopback. A scenario puts it between two programs to disturb their connections.
 import { connect, createServer, type Socket } from 'node:net'
 import { listen } from '../../helpers/ports.js'
-import type { Scope } from './scope.js'
+import type { Teardown } from '../../helpers/scope.js'
 
 export interface TcpProxy {
   readonly port: number
@@ -30,7 +30,7 @@ interface Connection {
   isSpoilt: boolean
 }
 
-export async function startTcpProxy(scope: Scope, targetPort: number): Promise<TcpProxy> {
+export async function startTcpProxy(scope: Teardown, targetPort: number): Promise<TcpProxy> {
   const connections = new Set<Connection>()
   let port = targetPort
   let state: State = 'open'

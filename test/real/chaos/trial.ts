@@ -1,10 +1,10 @@
-// A trial signs some people in, causes one failure and then checks that every login still exists. The scenarios of this
+// A trial signs some users in, causes one failure and then checks that every login still exists. The scenarios of this
 // kind differ only in the failure.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Teardown } from '../../helpers/scope.js'
 import { fine } from './calls.js'
 import { type Logins, settle, signInAll } from './logins.js'
-import type { Report, Row } from './report.js'
-import { createScope, type Scope } from './scope.js'
+import type { Play, Report, Row } from './runner.js'
 import { type Mode, type Stage, type StageOptions, setStage } from './stage.js'
 import { countEach } from './tally.js'
 import { judgeLoss, type Verdict } from './verdict.js'
@@ -21,53 +21,48 @@ export interface TrialOptions extends Partial<Omit<StageOptions, 'mode'>> {
 }
 
 export interface Trial {
-  readonly scope: Scope
+  readonly report: Report
+  readonly scope: Teardown
   readonly stage: Stage
   readonly logins: Logins
+  /** Adds values to the row of the table. */
+  addToRow(values: Pick<Row, 'letIn' | 'remark'>): void
 }
 
-/** Longer than the lock of a dead process lasts (65 s), plus the time for which requests wait. */
+/** Longer than the lease of a dead process lasts (65 s), plus the time for which requests wait. */
 const ALL_SETTLED_WITHIN_MS = 80_000
 const TIME_LIMIT_MS = 10_000
 const MAX_STORIES = 3
 // The statuses that the design allows. Single mode requests the profile, which answers 502 or 504 if the provider's
 // userinfo endpoint fails.
-const NAMED: Readonly<Record<Mode, readonly string[]>> = {
+const ALLOWED: Readonly<Record<Mode, readonly string[]>> = {
   single: ['0', '200', '401', '502', '503', '504'],
   dual: ['0', '200', '401', '503']
 }
 
-/**
- * @param play causes the failure and ends it. It may return further values for the table.
- */
-export async function trial(
-  report: Report,
-  options: TrialOptions,
-  play: (trial: Trial) => Promise<Pick<Row, 'letIn' | 'remark'> | undefined>
-): Promise<void> {
+/** @param cause causes the failure and ends it */
+export function trial(options: TrialOptions, cause: (trial: Trial) => Promise<void>): Play {
   const { failure, mode, logins: count, tokenLifetimeSeconds = 2, waitMs } = options
-  report.title(`${failure}: ${count} logins, ${mode} mode`)
-  const scope = createScope()
-  try {
-    const stage = await setStage(scope, {
-      seed: 1,
-      processes: 2,
-      withRedis: true,
-      timeLimitMs: TIME_LIMIT_MS,
-      ...options
-    })
+  return async function play(report, scope) {
+    report.title(`${failure}: ${count} logins, ${mode} mode`)
+    const stage = await setStage(scope, { processes: 2, withRedis: true, timeLimitMs: TIME_LIMIT_MS, ...options })
     const { provider, fleet } = stage
-    provider.idp.settings.accessTokenLifetimeSeconds = tokenLifetimeSeconds
+    const { settings } = provider.idp
+    settings.accessTokenLifetimeSeconds = tokenLifetimeSeconds
     const logins = await signInAll(stage, mode, count)
     await pause(waitMs ?? tokenLifetimeSeconds * 1000 + 100)
-    const more = await play({ scope, stage, logins })
+    let more: Pick<Row, 'letIn' | 'remark'> = {}
+    const addToRow = (values: typeof more) => {
+      more = values
+    }
+    await cause({ report, scope, stage, logins, addToRow })
 
     provider.follow(fine.answers)
-    provider.idp.settings.accessTokenLifetimeSeconds = 2
+    settings.accessTokenLifetimeSeconds = 2
     const endedAt = performance.now()
     const deadline = endedAt + ALL_SETTLED_WITHIN_MS
     const states = await Promise.all(
-      logins.all.map(login => settle(logins, login, provider.idp.settings.accessTokenLifetimeSeconds * 1000, deadline))
+      logins.all.map(login => settle(logins, login, settings.accessTokenLifetimeSeconds * 1000, deadline))
     )
     const verdicts = logins.all.flatMap(({ grant }, index): Verdict[] => {
       const isGone = states[index] === 'gone' || (grant?.reuses.length ?? 0) > 0
@@ -78,8 +73,6 @@ export async function trial(
     const unanswered = states.filter(state => state === 'unanswered').length
     report.figures({ 'ms until the last was served again': Math.round(performance.now() - endedAt) })
     report.check('after the failure every login gets an answer', unanswered === 0, `${unanswered} did not`)
-  } finally {
-    await scope.close()
   }
 }
 
@@ -106,8 +99,7 @@ function printOutcome(
     'every 503 has a Retry-After',
     refused.every(({ retryAfter }) => Number(retryAfter) >= 1)
   )
-  const named = NAMED[mode]
-  const others = statuses.filter(status => !named.includes(status))
+  const others = statuses.filter(status => !ALLOWED[mode].includes(status))
   report.check('every answer is one that the design allows', others.length === 0, countEach(others))
   return { lost: lost.length, inFlight }
 }

@@ -1,5 +1,6 @@
-// Further failures during a storm, generated from a seed: Redis or server processes are killed.
+// Failures during a storm, generated from a seed: Redis or server processes are killed or stopped.
 import { setTimeout as pause } from 'node:timers/promises'
+import { createRandom } from '../../helpers/random.js'
 import type { RedisServer } from '../../helpers/redis-server.js'
 import type { Fleet } from './fleet.js'
 
@@ -13,14 +14,14 @@ export interface Trouble {
   figures(): Readonly<Record<string, string | number>>
 }
 
-interface TroubleParts {
+interface TroubleOptions {
   readonly fleet: Fleet
   readonly redis: RedisServer | undefined
   readonly random: () => number
 }
 
-export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
-  const { fleet, redis, random } = parts
+export function startTrouble(kind: TroubleKind, options: TroubleOptions): Trouble {
+  const { fleet, redis, random } = options
   const counts = { redisKilled: 0, killed: 0, stopped: 0, exitCodes: [] as (number | null)[] }
   let hasEnded = false
 
@@ -74,5 +75,78 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
           return { 'processes restarted': counts.stopped, 'exit codes': [...new Set(counts.exitCodes)].join(', ') }
       }
     }
+  }
+}
+
+/** The longest fault lasts for this share of the whole run: 20 s of two minutes. */
+const MAX_FAULT = 1 / 6
+/** The longest time between two faults of a process, as a multiple of the longest fault. */
+const CALM = 2.5
+/** The share of faults in which a process is killed. */
+const KILLED = 0.3
+
+interface CombinedOptions {
+  readonly fleet: Fleet
+  readonly redis: RedisServer
+  readonly seed: number
+  readonly seconds: number
+}
+
+/** Each process, and Redis, has its own sequence of faults, so that faults overlap. */
+export function combinedTrouble({ fleet, redis, seed, seconds }: CombinedOptions): Trouble {
+  const longestMs = seconds * 1000 * MAX_FAULT
+  const counts = { 'processes killed': 0, 'processes stopped': 0, 'Redis killed': 0, 'Redis stopped': 0 }
+  const slots = fleet.replicas.map(({ slot }) => slot)
+  const ending = new AbortController()
+  const ended = new Promise<void>(resolve => ending.signal.addEventListener('abort', () => resolve()))
+
+  async function repeat(sequence: number, fault: (random: () => number) => Promise<void>): Promise<void> {
+    const random = createRandom(seed + sequence * 1_000_003)
+    while (!ending.signal.aborted) {
+      await Promise.race([pause(random() * CALM * longestMs), ended])
+      if (!ending.signal.aborted) await fault(random)
+    }
+  }
+
+  async function disturbProcess(slot: number, random: () => number): Promise<void> {
+    const replica = fleet.replicas.find(replica => replica.slot === slot)
+    if (!replica) throw new Error(`No process runs in slot ${slot}.`)
+    if (random() < KILLED) {
+      counts['processes killed']++
+      await fleet.kill(replica.name)
+      await pause((random() * longestMs) / 4)
+      await fleet.start(slot)
+    } else {
+      counts['processes stopped']++
+      replica.pause()
+      await pause(random() * longestMs)
+      replica.resume()
+    }
+  }
+
+  async function disturbRedis(random: () => number): Promise<void> {
+    if (random() < 0.5) {
+      counts['Redis killed']++
+      await redis.kill()
+      await pause((random() * longestMs) / 4)
+      await redis.restart()
+    } else {
+      counts['Redis stopped']++
+      redis.pause()
+      await pause((random() * longestMs) / 2)
+      redis.resume()
+    }
+  }
+
+  const running = Promise.all([
+    repeat(slots.length, disturbRedis),
+    ...slots.map(slot => repeat(slot, random => disturbProcess(slot, random)))
+  ])
+  return {
+    async end() {
+      ending.abort()
+      await running
+    },
+    figures: () => counts
   }
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createBook, type Fate, type Grant } from './book.js'
+import { createBook, type Fate, type Grant } from './provider.js'
 import { judgeLoss } from './verdict.js'
 
 interface History {

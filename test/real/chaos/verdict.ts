@@ -1,5 +1,5 @@
-// Decides why a login ended, from the provider's record of all tokens (book.ts) and the list of killed processes.
-import type { Grant, Reuse, Rotation } from './book.js'
+// Decides why a login ended, from the provider's record of all tokens (provider.ts) and the list of killed processes.
+import type { Grant, Reuse, Rotation } from './provider.js'
 
 /**
  * - `lost`: the servers should have kept the login
@@ -27,7 +27,7 @@ export interface Circumstances {
 // machine is busy.
 const READ_MS = 250
 
-/** Returns why a login ended although the person did not log out. */
+/** Returns why a login ended although the user did not log out. */
 export function judgeLoss(grant: Grant | undefined, circumstances: Circumstances): Verdict {
   if (!grant) return lost('the provider does not know this login')
   const [first] = grant.reuses

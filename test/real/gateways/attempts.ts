@@ -6,15 +6,25 @@
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import type { RawAnswer } from '../../helpers/raw.js'
+import { inScope } from '../../helpers/scope.js'
 import { sessionCookies, sessionHeader } from '../../http/support.js'
-import { authorizationsIn, type Received } from '../rehearsal/back-end.js'
-import type { RawRequest, Site, SiteOptions } from './site.js'
+import { authorizationsIn, type Received } from './back-end.js'
+import type { Gateway } from './gateways.js'
+import { type RawRequest, type Site, type SiteOptions, startSite } from './site.js'
 
 export interface Attempt {
   readonly tried: string
   readonly expected: string
   readonly site?: SiteOptions
   run(site: Site): Promise<string>
+}
+
+/** Makes the attempt at a separate site. */
+export async function resultOf(gateway: Gateway, { tried, expected, site, run }: Attempt) {
+  const result = await inScope(async t => run(await startSite(t, gateway, site))).catch(
+    (error: Error) => `an error: ${error.message}`
+  )
+  return { result, expected: gateway.exceptions[tried] ?? expected }
 }
 
 const CLIENT = 'Bearer of-the-client'
@@ -46,6 +56,9 @@ export const attempts: readonly Attempt[] = [
   ...authorization('_Authorization', [`_Authorization: ${CLIENT}`]),
   ...authorization('Authorization_', [`Authorization_: ${CLIENT}`]),
   ...authorization('Proxy-Authorization', [`Proxy-Authorization: ${CLIENT}`]),
+  ...authorization('X-Forwarded-Authorization', [`X-Forwarded-Authorization: ${CLIENT}`], {
+    expected: `${TOKEN_ALONE}, X-Forwarded-Authorization`
+  }),
   ...authorization('Authorization with a space before the colon', [`Authorization : ${CLIENT}`], { expected: '400' }),
   ...authorization('Authorization on a folded line', ['X-A: b', ` Authorization: ${CLIENT}`]),
   ...authorization('Connection: Authorization', ['Connection: Authorization', `Authorization: ${CLIENT}`]),
@@ -56,7 +69,7 @@ export const attempts: readonly Attempt[] = [
   ...authorization('Authorization as an announced trailer', [], { trailer: 'Trailer: Authorization\r\n' }),
   ...authorization('Authorization as a trailer that is not announced', [], { trailer: '' }),
   {
-    tried: 'Authorization of somebody who is not signed in',
+    tried: 'Authorization of a user who is not signed in',
     expected: '401, the back end is not asked',
     run: site => refusal(site, { cookie: '', headers: [`Authorization: ${CLIENT}`] })
   },
@@ -140,7 +153,7 @@ export const attempts: readonly Attempt[] = [
     }
   },
   {
-    tried: 'somebody who is not signed in opens a page',
+    tried: 'a user who is not signed in opens a page',
     expected: '302 to the login',
     async run({ send }) {
       const answer = await send({ target: '/app?a=1&b=2', cookie: '', headers: navigation('none') })
@@ -151,7 +164,7 @@ export const attempts: readonly Attempt[] = [
     }
   },
   {
-    tried: 'a script of somebody who is not signed in',
+    tried: 'a script of a user who is not signed in',
     expected: '401, the back end is not asked',
     run: site => refusal(site, { cookie: '', headers: ['Sec-Fetch-Mode: cors', 'Sec-Fetch-Site: same-origin'] })
   },
@@ -190,7 +203,8 @@ function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies
       }
     }
     const calls = idp.tokenRequests.length - before
-    if ((await browser.fetch('/api/auth/profile')).statusCode !== 200) lost += 1
+    const { statusCode, setCookies } = await browser.fetch('/api/auth/profile')
+    if (statusCode !== 200 || setCookies.length === 0) lost += 1
     return `session cookies: ${count}, calls to the provider: ${calls}, ${set} Set-Cookie, ${lost} lost, ${idp.reuses.length} reuses`
   }
   const tried = `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end answers 200, 204, 301, 404, 500`

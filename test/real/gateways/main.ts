@@ -1,11 +1,7 @@
 // Runs the shipped forward-auth configurations with real gateways and prints the result of each attempt. `--help` lists
 // the options.
-import { type Attempt, attempts } from './attempts.js'
-import { caddy } from './caddy.js'
-import type { Gateway, Teardown } from './gateway.js'
-import { nginx } from './nginx.js'
-import { startSite } from './site.js'
-import { traefik } from './traefik.js'
+import { attempts, resultOf } from './attempts.js'
+import { caddy, type Gateway, nginx, traefik } from './gateways.js'
 
 const gateways: Readonly<Record<string, Gateway>> = { nginx, caddy, traefik }
 
@@ -47,24 +43,10 @@ async function tryGateway(gateway: Gateway, counts: { passed: number; failed: nu
   const version = await gateway.prepare()
   print(`\n| tried | ${name} ${version} |\n|---|---|`)
   for (const attempt of attempts) {
-    const expected = gateway.exceptions[attempt.tried] ?? attempt.expected
-    const result = await resultOf(gateway, attempt)
+    const { result, expected } = await resultOf(gateway, attempt)
     const isExpected = result === expected
     counts[isExpected ? 'passed' : 'failed'] += 1
     print(`| ${attempt.tried} | ${isExpected ? result : `**${result}**`} |`)
-  }
-}
-
-/** Each attempt runs with its own site. */
-async function resultOf(gateway: Gateway, attempt: Attempt): Promise<string> {
-  const teardowns: (() => unknown)[] = []
-  const t: Teardown = { teardown: fn => void teardowns.push(fn) }
-  try {
-    return await attempt.run(await startSite(t, gateway, attempt.site))
-  } catch (error) {
-    return `an error: ${(error as Error).message}`
-  } finally {
-    for (const teardown of teardowns.reverse()) await teardown()
   }
 }
 

@@ -2,12 +2,13 @@
 import { type Browser, createBrowser } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { type RawAnswer, sendRaw } from '../../helpers/raw.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { signIn, startTestServer, type TestServer } from '../../helpers/server.js'
 import { openedFields, sessionHeader } from '../../http/support.js'
-import { pathsAsked, startBackEnd } from '../rehearsal/back-end.js'
-import type { Gateway, Teardown } from './gateway.js'
+import { pathsAsked, startBackEnd } from './back-end.js'
+import type { Gateway } from './gateways.js'
 
-export interface Site extends Pick<TestServer, 'server' | 'idp' | 'clock'> {
+export interface Site extends Pick<TestServer, 'server' | 'idp' | 'clock' | 'logs'> {
   readonly browser: Browser
   /** The internal token (the token with the wide scope that browsers never see) in the browser's session. */
   token(): string
@@ -36,11 +37,11 @@ export interface SiteOptions {
 
 export async function startSite(
   t: Teardown,
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'start'>,
   { mode = 'single', accessTokenLength = 300 }: SiteOptions = {}
 ): Promise<Site> {
   const started = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } } })
-  const { server, idp, clock } = started
+  const { server, idp, clock, logs } = started
   idp.settings.accessTokenLength = accessTokenLength
   const backEnd = await startBackEnd(t)
   const port = await gateway.start(t, {
@@ -55,6 +56,7 @@ export async function startSite(
     server,
     idp,
     clock,
+    logs,
     browser,
     token() {
       const { token, internal_token } = openedFields(browser, started)

@@ -1,10 +1,11 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createBrowser } from '../../helpers/browser.js'
-import { buildGoProgram } from './cache.js'
+import { freePort } from '../../helpers/ports.js'
+import { inScope } from '../../helpers/scope.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { buildGoProgram, hasStatus, startService } from '../programs.js'
 import { signInOnPages, signOutOnPages } from './pages.js'
-import { client, freePort, keyIds, type ProviderKind, pause, startProcess } from './provider.js'
+import { client, keyIds, type ProviderKind } from './provider.js'
 
 // The bcrypt hash (cost 10) of the password in provider.ts.
 const PASSWORD_HASH = '$2a$10$uQOdSS4/ajBAuF4RLMVgoOkppr0HDn9FDxpCdL3/i5WV.klFRMIhq'
@@ -32,18 +33,14 @@ export const dex: ProviderKind = {
   async prepare() {
     await buildGoProgram(program)
   },
-  async start() {
+  async start(t) {
     const executable = await buildGoProgram(program)
     const port = await freePort()
     const issuer = `http://127.0.0.1:${port}/dex`
-    const folder = await mkdtemp(join(tmpdir(), 'dex-'))
-    const config = join(folder, 'config.json')
-    await writeFile(config, JSON.stringify(configuration(issuer, port)))
-    const { stop } = await startProcess(
-      { command: executable, args: ['serve', config] },
-      `${issuer}/.well-known/openid-configuration`
+    const folder = await tempFolder(t, { 'config.json': JSON.stringify(configuration(issuer, port)) })
+    await startService(t, { command: executable, args: ['serve', `${folder}/config.json`] }, () =>
+      hasStatus(`${issuer}/.well-known/openid-configuration`, 200)
     )
-    const signIn: typeof signInOnPages = (browser, url) => signInOnPages(browser, url)
     return {
       settings: {
         single: { PLATFORM_ISSUER: issuer, PLATFORM_SCOPES: 'openid profile email offline_access' },
@@ -53,13 +50,11 @@ export const dex: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'openid profile'
         }
       },
-      signIn,
+      signIn: signInOnPages,
       signOut: signOutOnPages,
       // Dex has no administration interface over HTTP. It keeps one refresh token for each person and client, so a
       // second login ends the first one.
       async endLogins() {
-        const teardowns: (() => unknown)[] = []
-        const browser = createBrowser({ teardown: fn => void teardowns.push(fn) }, { origin: client.homeUrl })
         const { authorization_endpoint, token_endpoint } = await discover(issuer)
         const query = {
           client_id: client.id,
@@ -68,7 +63,12 @@ export const dex: ProviderKind = {
           scope: 'openid offline_access',
           state: 'elsewhere'
         }
-        const back = await signIn(browser, `${authorization_endpoint}?${new URLSearchParams(query)}`)
+        const back = await inScope(t =>
+          signInOnPages(
+            createBrowser(t, { origin: client.homeUrl }),
+            `${authorization_endpoint}?${new URLSearchParams(query)}`
+          )
+        )
         const form = {
           grant_type: 'authorization_code',
           code: new URL(back).searchParams.get('code') ?? '',
@@ -76,9 +76,8 @@ export const dex: ProviderKind = {
           client_id: client.id,
           client_secret: client.secret
         }
-        const answer = await fetch(token_endpoint, { method: 'POST', body: new URLSearchParams(form) })
-        for (const teardown of teardowns) teardown()
-        if (!answer.ok) throw new Error(`The second login was answered with ${answer.status} ${await answer.text()}`)
+        const response = await fetch(token_endpoint, { method: 'POST', body: new URLSearchParams(form) })
+        if (!response.ok) throw new Error(`The second login: ${response.status} ${await response.text()}`)
       },
       // Keys expire after a minute, and Dex replaces expired keys twice a minute.
       async rotateKeys() {
@@ -88,8 +87,7 @@ export const dex: ProviderKind = {
           if (Date.now() > deadline) throw new Error('Dex did not rotate its keys')
           await pause(1000)
         }
-      },
-      stop
+      }
     }
   }
 }

@@ -1,10 +1,11 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../helpers/ports.js'
 import { repository } from '../../helpers/repository.js'
-import { cacheFolder, exists } from './cache.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { cacheFolder, hasStatus, run, startService } from '../programs.js'
 import { signInOnPages, signOutOnPages } from './pages.js'
-import { administer, client, freePort, type ProviderKind, person, run, startProcess } from './provider.js'
+import { administer, client, type ProviderKind, person } from './provider.js'
 
 const version = '3.0.1'
 const packages = [`django-oauth-toolkit==${version}`, 'Django==5.2.8']
@@ -27,20 +28,21 @@ export const django: ProviderKind = {
     'new signing keys, dual': '401 at the refresh'
   },
   async prepare() {
-    if (await exists(mark)) return
+    if (existsSync(mark)) return
     await run({ command: 'python3', args: ['-m', 'venv', '--clear', environment] })
     await run({ command: python, args: ['-m', 'pip', 'install', '--quiet', ...packages] })
     await run({ command: 'touch', args: [mark] })
   },
-  async start() {
+  async start(t) {
     const port = await freePort()
     const base = `http://127.0.0.1:${port}`
     const issuer = `${base}/o`
-    const folder = await mkdtemp(join(tmpdir(), 'django-'))
-    const { stop } = await startProcess(
+    const folder = await tempFolder(t)
+    await startService(
+      t,
       {
         command: python,
-        args: [join(repository, 'test', 'providers', 'django-project.py')],
+        args: [join(repository, 'test', 'real', 'providers', 'django-project.py')],
         env: {
           TEST_PORT: String(port),
           TEST_DATABASE: join(folder, 'database.sqlite3'),
@@ -48,7 +50,7 @@ export const django: ProviderKind = {
           TEST_PERSON: JSON.stringify(person)
         }
       },
-      `${issuer}/.well-known/openid-configuration`
+      () => hasStatus(`${issuer}/.well-known/openid-configuration`, 200)
     )
     return {
       settings: {
@@ -71,8 +73,7 @@ export const django: ProviderKind = {
       },
       async rotateKeys() {
         await administer('POST', `${base}/test/rotate-keys`)
-      },
-      stop
+      }
     }
   }
 }

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { buildGoProgram } from './cache.js'
+import { freePort, listen } from '../../helpers/ports.js'
+import { buildGoProgram, hasStatus, startService } from '../programs.js'
 import { signInOnPages, signOutOnPages } from './pages.js'
-import { administer, client, freePort, type ProviderKind, startProcess } from './provider.js'
+import { administer, client, type ProviderKind } from './provider.js'
 
 const program = {
   name: 'hydra-2.3.0',
@@ -23,16 +24,17 @@ export const hydra: ProviderKind = {
   async prepare() {
     await buildGoProgram(program)
   },
-  async start() {
+  async start(t) {
     const executable = await buildGoProgram(program)
-    const [port, adminPort, pagesPort] = [await freePort(), await freePort(), await freePort()]
+    const [port, adminPort] = [await freePort(), await freePort()]
     const issuer = `http://127.0.0.1:${port}`
     const admin = `http://127.0.0.1:${adminPort}/admin`
     const pages = createServer((request, response) => {
       acceptAll(admin, request, response).catch(error => response.writeHead(500).end(String(error)))
     })
-    await new Promise<void>(resolve => pages.listen(pagesPort, '127.0.0.1', resolve))
-    const { stop } = await startProcess(
+    const pagesPort = await listen(t, pages)
+    await startService(
+      t,
       {
         command: executable,
         args: ['serve', 'all', '--dev', '--sqa-opt-out'],
@@ -50,7 +52,7 @@ export const hydra: ProviderKind = {
           LOG_LEVEL: 'error'
         }
       },
-      `${issuer}/.well-known/openid-configuration`
+      () => hasStatus(`${issuer}/.well-known/openid-configuration`, 200)
     )
     const registered = {
       client_id: client.id,
@@ -84,10 +86,6 @@ export const hydra: ProviderKind = {
       async rotateKeys() {
         const json = { alg: 'RS256', use: 'sig', kid: `key-${Date.now()}` }
         await administer('POST', `${admin}/keys/hydra.openid.id-token`, { json })
-      },
-      async stop() {
-        await stop()
-        await new Promise(resolve => pages.close(resolve))
       }
     }
   }

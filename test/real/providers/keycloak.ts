@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { unpackArchive } from './cache.js'
+import { freePort } from '../../helpers/ports.js'
+import { hasStatus, startService, unpackArchive } from '../programs.js'
 import { signInOnPages, signOutOnPages } from './pages.js'
-import { administer, client, freePort, type ProviderKind, person, startProcess } from './provider.js'
+import { administer, client, type ProviderKind, person } from './provider.js'
 
 const version = '26.5.6'
 const archive = [
@@ -21,12 +22,13 @@ export const keycloak: ProviderKind = {
   async prepare() {
     await unpackArchive(...archive)
   },
-  async start() {
+  async start(t) {
     const folder = await unpackArchive(...archive)
     const port = await freePort()
     const base = `http://127.0.0.1:${port}`
     const issuer = `${base}/realms/test`
-    const { stop } = await startProcess(
+    await startService(
+      t,
       {
         command: join(folder, 'bin', 'kc.sh'),
         args: ['start-dev', '--http-host=127.0.0.1', `--http-port=${port}`, '--cache=local', '--db=dev-mem'],
@@ -36,7 +38,7 @@ export const keycloak: ProviderKind = {
           JAVA_OPTS_KC_HEAP: '-Xms256m -Xmx768m'
         }
       },
-      `${base}/realms/master`
+      () => hasStatus(`${base}/realms/master`, 200)
     )
     const admin = await administration(base)
     await createRealm(admin)
@@ -77,8 +79,7 @@ export const keycloak: ProviderKind = {
           parentId: realm.id,
           config: { priority: [String(Date.now() % 1_000_000_000)], enabled: ['true'], active: ['true'] }
         })
-      },
-      stop
+      }
     }
   }
 }

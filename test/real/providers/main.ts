@@ -1,11 +1,11 @@
 // Runs the server with real identity providers and prints a table of what works with each. `--help` lists the options.
-
+import { inScope, type Teardown } from '../../helpers/scope.js'
+import { run } from '../programs.js'
 import { dex } from './dex.js'
 import { django } from './django.js'
 import { hydra } from './hydra.js'
 import { keycloak } from './keycloak.js'
 import type { ProviderKind } from './provider.js'
-import { run } from './provider.js'
 import { type Mode, scenarios } from './scenarios.js'
 
 const kinds: Readonly<Record<string, ProviderKind>> = { keycloak, dex, hydra, django }
@@ -37,14 +37,14 @@ else if (unknown.length > 0) {
 } else {
   for (const name of names.length > 0 ? names : Object.keys(kinds)) {
     const kind = kinds[name] as ProviderKind
-    await tryProvider(kind).catch((error: Error) => {
+    await inScope(t => tryProvider(t, kind)).catch((error: Error) => {
       process.exitCode = 1
       print(`\n${kind.name} ${kind.version}: ${error.stack}`)
     })
   }
 }
 
-async function tryProvider(kind: ProviderKind): Promise<void> {
+async function tryProvider(t: Teardown, kind: ProviderKind): Promise<void> {
   const title = `${kind.name} ${kind.version}`
   if (!(await isInstalled(kind.needs))) {
     print(`\n${title}: SKIPPED, because ${kind.needs} is not installed.`)
@@ -52,26 +52,22 @@ async function tryProvider(kind: ProviderKind): Promise<void> {
   }
   print(`\n${title}`)
   await kind.prepare()
-  const provider = await kind.start()
-  try {
-    const rows: Row[] = []
-    for (const [scenario, play] of Object.entries(scenarios)) {
-      const results = { single: '', dual: '' }
-      for (const mode of modes) {
-        const { result, details } = await play(provider, mode)
-        const expected = expectedOf(kind, scenario, mode)
-        const isExpected = expected instanceof RegExp ? expected.test(result) : expected === result
-        results[mode] = isExpected ? result : `**${result}**`
-        if (!isExpected) process.exitCode = 1
-        if (isVerbose) for (const line of details) print(`  ${scenario}, ${mode}: ${line}`)
-      }
-      rows.push({ scenario, results })
+  const provider = await kind.start(t)
+  const rows: Row[] = []
+  for (const [scenario, play] of Object.entries(scenarios)) {
+    const results = { single: '', dual: '' }
+    for (const mode of modes) {
+      const { result, details } = await play(provider, mode)
+      const expected = expectedOf(kind, scenario, mode)
+      const isExpected = expected instanceof RegExp ? expected.test(result) : expected === result
+      results[mode] = isExpected ? result : `**${result}**`
+      if (!isExpected) process.exitCode = 1
+      if (isVerbose) for (const line of details) print(`  ${scenario}, ${mode}: ${line}`)
     }
-    print(`\n| ${title} | single | dual |\n|---|---|---|`)
-    for (const { scenario, results } of rows) print(`| ${scenario} | ${results.single} | ${results.dual} |`)
-  } finally {
-    await provider.stop()
+    rows.push({ scenario, results })
   }
+  print(`\n| ${title} | single | dual |\n|---|---|---|`)
+  for (const { scenario, results } of rows) print(`| ${scenario} | ${results.single} | ${results.dual} |`)
 }
 
 function expectedOf({ exceptions }: ProviderKind, scenario: string, mode: Mode): string | RegExp {

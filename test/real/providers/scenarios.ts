@@ -1,12 +1,14 @@
 // The scenarios that are run with each provider, and their results. The server runs in this process with a clock that
 // the scenarios move.
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { findings } from '#src/cli/check/index.js'
 import { loadConfig } from '#src/config/load.js'
 import { serve } from '#src/server.js'
 import { type Browser, createBrowser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { collectLogs } from '../../helpers/logs.js'
+import { inScope, type Teardown } from '../../helpers/scope.js'
 import { client, type RunningProvider } from './provider.js'
 
 export type Mode = 'single' | 'dual'
@@ -162,37 +164,31 @@ class Ended extends Error {}
 
 function scenario(play: (stage: Stage) => Promise<string>, more: Readonly<Record<string, string>> = {}): Scenario {
   return async (provider, mode) => {
-    const teardowns: (() => unknown)[] = []
     const logs = await collectLogs('info')
     try {
-      const stage = await setStage(provider, mode, more, logs, teardowns)
-      const result = await play(stage)
+      const result = await inScope(async t => play(await setStage(t, provider, mode, more, logs)))
       return { result, details: result.startsWith('works') ? [] : troubles(logs.entries) }
     } catch (error) {
       if (!(error instanceof Ended)) throw error
       return { result: error.message, details: troubles(logs.entries) }
-    } finally {
-      for (const teardown of teardowns.toReversed()) await teardown()
     }
   }
 }
 
 async function setStage(
+  t: Teardown,
   provider: RunningProvider,
   mode: Mode,
   more: Readonly<Record<string, string>>,
-  logs: Stage['logs'],
-  teardowns: (() => unknown)[]
+  logs: Stage['logs']
 ): Promise<Stage> {
   const clock = createClock()
   const { config } = await load(provider, mode, more)
   const server = await serve(config, { now: clock.now, log: logs.log })
-  teardowns.push(() => server.close())
+  t.teardown(() => server.close())
   const { origin } = new URL(client.callbackUrl)
-  const browser = createBrowser(
-    { teardown: close => void teardowns.push(close) },
-    { origin, now: clock.now, connectTo: { [origin]: `http://127.0.0.1:${server.port}` } }
-  )
+  const connectTo = { [origin]: `http://127.0.0.1:${server.port}` }
+  const browser = createBrowser(t, { origin, now: clock.now, connectTo })
   const advance = (seconds: number) => clock.advanceSeconds(seconds)
   return {
     provider,
@@ -220,7 +216,7 @@ async function setStage(
     },
     async settled(condition) {
       const deadline = Date.now() + 20_000
-      while (!condition() && Date.now() < deadline) await new Promise(resolve => setTimeout(resolve, 50))
+      while (!condition() && Date.now() < deadline) await pause(50)
     }
   }
 }

@@ -1,7 +1,7 @@
 // What happens to a Redis Cluster.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../../helpers/redis-server.js'
-import type { Report } from '../chaos/report.js'
+import type { Play } from '../chaos/runner.js'
 import { type ClusterRedis, startClusterRedis } from './cluster.js'
 import { type Load, underLoad, type Variant } from './under-load.js'
 
@@ -11,8 +11,8 @@ const AFTER_MS = 3000
 const MOVED_SLOTS = 100
 const HALF_MOVED_MS = 10_000
 
-export function killedMaster(report: Report, variant: Variant): Promise<void> {
-  return withCluster(report, variant, `Cluster: ${ROUNDS} × kill -9 of a master`, async (load, redis) => {
+export function killedMaster(variant: Variant): Play {
+  return withCluster(variant, `Cluster: ${ROUNDS} × kill -9 of a master`, async (load, redis) => {
     for (let round = 0; round < ROUNDS; round++) {
       const master = await anyMaster(load, redis)
       const replica = await redis.replicaOf(master)
@@ -27,8 +27,8 @@ export function killedMaster(report: Report, variant: Variant): Promise<void> {
   })
 }
 
-export function clusterFailover(report: Report, variant: Variant): Promise<void> {
-  return withCluster(report, variant, `Cluster: ${ROUNDS} × CLUSTER FAILOVER of each master`, async (load, redis) => {
+export function clusterFailover(variant: Variant): Play {
+  return withCluster(variant, `Cluster: ${ROUNDS} × CLUSTER FAILOVER of each master`, async (load, redis) => {
     for (let round = 0; round < ROUNDS; round++) {
       for (const master of await redis.masters()) {
         const replica = await redis.replicaOf(master)
@@ -44,8 +44,8 @@ export function clusterFailover(report: Report, variant: Variant): Promise<void>
 }
 
 /** Slots move while their sessions are used. This concerns these sessions only. */
-export function resharding(report: Report, variant: Variant): Promise<void> {
-  return withCluster(report, variant, `Cluster: ${MOVED_SLOTS} slots move`, async (load, redis) => {
+export function resharding(variant: Variant): Play {
+  return withCluster(variant, `Cluster: ${MOVED_SLOTS} slots move`, async (load, redis) => {
     const { from, to, slots, keys } = await chooseSlots(load, redis)
     for (const slot of slots) {
       await redis.beginMove(slot, from, to)
@@ -58,8 +58,8 @@ export function resharding(report: Report, variant: Variant): Promise<void> {
 }
 
 /** Each slot keeps half of its keys in the old place for a while. */
-export function halfMovedSlots(report: Report, variant: Variant): Promise<void> {
-  return withCluster(report, variant, `Cluster: ${MOVED_SLOTS} slots stay half-moved`, async (load, redis) => {
+export function halfMovedSlots(variant: Variant): Play {
+  return withCluster(variant, `Cluster: ${MOVED_SLOTS} slots stay half-moved`, async (load, redis) => {
     const { from, to, slots, keys } = await chooseSlots(load, redis)
     for (const slot of slots) {
       await redis.beginMove(slot, from, to)
@@ -72,11 +72,11 @@ export function halfMovedSlots(report: Report, variant: Variant): Promise<void> 
   })
 }
 
-/** People whose sessions are in other slots must not notice anything. Each session has at least one key. */
+/** Users whose sessions are in other slots must not notice anything. Each session has at least one key. */
 function judgeRefusals({ report, tally }: Load, keys: number): void {
-  report.figures({ 'keys in the slots that move': keys, 'people who got a 503 meanwhile': tally.refused.size })
-  const what = 'only people with sessions in the slots that move get a 503'
-  report.check(what, tally.refused.size <= keys, `${tally.refused.size} people, ${keys} keys`)
+  report.figures({ 'keys in the slots that move': keys, 'users who got a 503 meanwhile': tally.refused.size })
+  const what = 'only users with sessions in the slots that move get a 503'
+  report.check(what, tally.refused.size <= keys, `${tally.refused.size} users, ${keys} keys`)
 }
 
 /** Chooses neighbouring slots of a master, among them some that have keys. */
@@ -99,12 +99,11 @@ async function anyMaster({ random }: Load, redis: ClusterRedis): Promise<RedisSe
 }
 
 function withCluster(
-  report: Report,
   variant: Variant,
   failure: string,
   fault: (load: Load, redis: ClusterRedis) => Promise<void>
-): Promise<void> {
-  return underLoad(report, { ...variant, failure }, startClusterRedis, async (load, redis) => {
+): Play {
+  return underLoad({ ...variant, failure }, startClusterRedis, async (load, redis) => {
     await fault(load, redis)
     await pause(AFTER_MS)
   })

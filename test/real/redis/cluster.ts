@@ -3,7 +3,7 @@
 import { eventually } from '../../helpers/eventually.js'
 import { freePort } from '../../helpers/ports.js'
 import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
-import type { Scope } from '../chaos/scope.js'
+import type { Teardown } from '../../helpers/scope.js'
 
 export interface ClusterRedis {
   readonly url: string
@@ -29,7 +29,7 @@ const SLOTS = 16_384
 const NODE_TIMEOUT_MS = 1500
 const MOVE_MS = 5000
 
-export async function startClusterRedis(scope: Scope): Promise<ClusterRedis> {
+export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> {
   const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(scope)))
   const [first] = nodes as [RedisServer]
   for (const [index, { admin }] of nodes.entries()) {
@@ -127,7 +127,7 @@ export async function startClusterRedis(scope: Scope): Promise<ClusterRedis> {
   }
 }
 
-function startNode(scope: Scope): Promise<RedisServer> {
+function startNode(scope: Teardown): Promise<RedisServer> {
   return startRedis(scope, async () => [
     ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
     ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--repl-diskless-sync-delay', '0']

@@ -4,7 +4,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { listen } from '../../helpers/ports.js'
-import type { Scope } from '../chaos/scope.js'
+import type { Teardown } from '../../helpers/scope.js'
 
 export interface Network {
   /** Opens the port under which all other hosts reach this host. `leadTo` sets the port of its server. */
@@ -29,7 +29,7 @@ interface Connection {
   readonly sockets: readonly [Socket, Socket]
 }
 
-export function createNetwork(scope: Scope): Network {
+export function createNetwork(scope: Teardown): Network {
   const connections = new Set<Connection>()
   let separated: ReadonlySet<string> = new Set()
 

@@ -1,6 +1,6 @@
 // What happens to a Redis with sentinels.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Report } from '../chaos/report.js'
+import type { Play } from '../chaos/runner.js'
 import { createNetwork, environmentAt } from './network.js'
 import { type Node, type SentinelRedis, startSentinelRedis } from './sentinel.js'
 import { type Load, type LoadOptions, underLoad, type Variant } from './under-load.js'
@@ -41,8 +41,8 @@ const changes = {
 export type ChangeName = keyof typeof changes
 export const changeNames = Object.keys(changes) as ChangeName[]
 
-export function masterChanges(report: Report, variant: SentinelVariant, name: ChangeName): Promise<void> {
-  return withSentinel(report, variant, `Sentinel: ${ROUNDS} × ${name}`, async (load, redis) => {
+export function masterChanges(variant: SentinelVariant, name: ChangeName): Play {
+  return withSentinel(variant, `Sentinel: ${ROUNDS} × ${name}`, async (load, redis) => {
     const durations: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await pause(load.random() * 2000)
@@ -51,53 +51,48 @@ export function masterChanges(report: Report, variant: SentinelVariant, name: Ch
       durations.push(Math.round(performance.now() - start))
       await pause(BETWEEN_MS)
     }
-    report.figures({ 'each change of the master, ms': durations.join(', ') })
+    load.report.figures({ 'each change of the master, ms': durations.join(', ') })
   })
 }
 
 /** A process is killed up to 1.5 s before or after the promotion, and starts again up to 3 s later. */
-export function restartDuringFailover(report: Report, variant: SentinelVariant): Promise<void> {
-  return withSentinel(
-    report,
-    variant,
-    `Sentinel: ${ROUNDS} × a process restarts during a failover`,
-    async (load, redis) => {
-      const { stage, random } = load
-      const remarks: string[] = []
-      for (let round = 0; round < ROUNDS; round++) {
-        const slot = 1 + (round % 2)
-        const [aheadMs, absentMs] = [(random() - 0.5) * 3000, random() * 3000]
-        const killed = async () => {
-          const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
-          if (replica) await stage.fleet.kill(replica.name)
-          await pause(absentMs)
-          await stage.fleet.start(slot)
-        }
-        await load.outage(async () => {
-          if (aheadMs < 0) {
-            const restarted = killed()
-            await pause(-aheadMs)
-            await redis.failOver()
-            await restarted
-          } else {
-            await redis.failOver()
-            await pause(aheadMs)
-            await killed()
-          }
-        })
-        remarks.push(`killed ${Math.round(aheadMs)} ms after the promotion, absent for ${Math.round(absentMs)} ms`)
-        await pause(BETWEEN_MS)
+export function restartDuringFailover(variant: SentinelVariant): Play {
+  return withSentinel(variant, `Sentinel: ${ROUNDS} × a process restarts during a failover`, async (load, redis) => {
+    const { stage, random } = load
+    const remarks: string[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const slot = 1 + (round % 2)
+      const [aheadMs, absentMs] = [(random() - 0.5) * 3000, random() * 3000]
+      const killed = async () => {
+        const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
+        if (replica) await stage.fleet.kill(replica.name)
+        await pause(absentMs)
+        await stage.fleet.start(slot)
       }
-      for (const remark of remarks) report.note(remark)
+      await load.outage(async () => {
+        if (aheadMs < 0) {
+          const restarted = killed()
+          await pause(-aheadMs)
+          await redis.failOver()
+          await restarted
+        } else {
+          await redis.failOver()
+          await pause(aheadMs)
+          await killed()
+        }
+      })
+      remarks.push(`killed ${Math.round(aheadMs)} ms after the promotion, absent for ${Math.round(absentMs)} ms`)
+      await pause(BETWEEN_MS)
     }
-  )
+    for (const remark of remarks) load.report.note(remark)
+  })
 }
 
 /**
  * The network separates the old master and one process from everything else. The other side gets a new master. A process
  * on that side restarts meanwhile.
  */
-export function twoMasters(report: Report, variant: SentinelVariant, seconds: number): Promise<void> {
+export function twoMasters(variant: SentinelVariant, seconds: number): Play {
   const host = (slot: number) => `127.0.1.${slot + 1}`
   const options: LoadOptions = {
     ...variant,
@@ -106,7 +101,6 @@ export function twoMasters(report: Report, variant: SentinelVariant, seconds: nu
     environment: slot => environmentAt(host(slot))
   }
   return underLoad(
-    report,
     options,
     async scope => {
       const network = createNetwork(scope)
@@ -131,14 +125,13 @@ export function twoMasters(report: Report, variant: SentinelVariant, seconds: nu
 }
 
 function withSentinel(
-  report: Report,
   variant: SentinelVariant,
   failure: string,
   fault: (load: Load, redis: SentinelRedis) => Promise<void>
-): Promise<void> {
+): Play {
   const options = { ...variant, failure: failure + named(variant), isRequired: variant.needsReplica }
   const open = (scope: Parameters<typeof startSentinelRedis>[0]) => startSentinelRedis(scope, variant)
-  return underLoad(report, options, open, async (load, redis) => {
+  return underLoad(options, open, async (load, redis) => {
     await fault(load, redis)
     await pause(AFTER_MS)
   })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../../helpers/eventually.js'
 import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import type { Scope } from '../chaos/scope.js'
 import type { Network } from './network.js'
 
 export interface Node extends RedisServer {
@@ -38,7 +38,7 @@ const SERVERS = 3
 const DOWN_AFTER_MS = 1500
 const MAX_LAG_SECONDS = 2
 
-export async function startSentinelRedis(scope: Scope, options: SentinelOptions): Promise<SentinelRedis> {
+export async function startSentinelRedis(scope: Teardown, options: SentinelOptions): Promise<SentinelRedis> {
   const { needsReplica, network } = options
   const wantsReplica = needsReplica ? 1 : 0
   const common = [
@@ -115,7 +115,7 @@ export async function startSentinelRedis(scope: Scope, options: SentinelOptions)
 }
 
 async function startNode(
-  scope: Scope,
+  scope: Teardown,
   host: string,
   network: Network | undefined,
   options: readonly string[]
@@ -137,7 +137,7 @@ async function startNode(
 }
 
 async function startSentinel(
-  scope: Scope,
+  scope: Teardown,
   host: string,
   network: Network | undefined,
   settings: readonly string[]

@@ -1,17 +1,14 @@
-// Simulated people use several processes of the server while a scenario breaks a real Redis. Copies of cookies of sessions
+// Simulated users use several processes of the server while a scenario breaks a real Redis. Copies of cookies of sessions
 // that were logged out before are tried all the time.
 import { setTimeout as pause } from 'node:timers/promises'
 import { createRandom } from '../../helpers/random.js'
-import { type Copies, logOut } from '../chaos/copies.js'
-import { eachOf } from '../chaos/each-of.js'
-import { type Logins, signInAll } from '../chaos/logins.js'
-import { createPerson } from '../chaos/person.js'
-import type { Report } from '../chaos/report.js'
-import { createScope, type Scope } from '../chaos/scope.js'
+import type { Teardown } from '../../helpers/scope.js'
+import { ALL_BACK_WITHIN_MS, signInCrowd } from '../chaos/crowd.js'
+import { type Copies, type Logins, logOut, signInAll } from '../chaos/logins.js'
+import type { Play, Report } from '../chaos/runner.js'
 import { type Mode, type Stage, setStage } from '../chaos/stage.js'
-import { ALL_BACK_WITHIN_MS, printOutcome } from '../chaos/storm.js'
-import { createTally, type Tally } from '../chaos/tally.js'
-import { type Circumstances, judgeLoss, judgeReuse } from '../chaos/verdict.js'
+import type { Tally } from '../chaos/tally.js'
+import type { Circumstances } from '../chaos/verdict.js'
 
 export type SessionStore = 'cookie' | 'redis'
 
@@ -21,7 +18,7 @@ export interface Variant {
   readonly mode: Mode
   /** The setting `session.store`. */
   readonly store: SessionStore
-  readonly people: number
+  readonly users: number
 }
 
 export interface LoadOptions extends Variant {
@@ -58,18 +55,16 @@ const COPIES_EVERY_MS = 300
 const AFTER_OUTAGE_MS = 2000
 
 /** @param openRedis starts Redis @param fault breaks Redis, and resolves when it runs again */
-export async function underLoad<T extends { readonly url: string }>(
-  given: Report,
+export function underLoad<T extends { readonly url: string }>(
   options: LoadOptions,
-  openRedis: (scope: Scope) => Promise<T>,
+  openRedis: (scope: Teardown) => Promise<T>,
   fault: (load: Load, redis: T) => Promise<void>
-): Promise<void> {
-  const { failure, seed, mode, store, people: count, isRequired = true } = options
+): Play {
+  const { failure, seed, mode, store, users: count, isRequired = true } = options
   const title = `${failure}, session.store: ${store}, ${mode} mode, seed ${seed}`
-  given.title(title)
-  const report = isRequired ? given : withoutChecks(given)
-  const scope = createScope()
-  try {
+  return async (given, scope) => {
+    given.title(title)
+    const report = isRequired ? given : withoutChecks(given)
     const redis = await openRedis(scope)
     const stage = await setStage(scope, {
       seed,
@@ -96,28 +91,22 @@ export async function underLoad<T extends { readonly url: string }>(
         return !outages.some(({ from, until }) => rotation.settledAt >= from && killed <= until)
       }
     }
-    const tally = createTally()
-    provider.idp.settings.accessTokenLifetimeSeconds = LIFETIME_SECONDS
-    const people = Array.from({ length: count }, (_, index) =>
-      createPerson({
-        seed: seed * 10_000 + index,
-        tabs: TABS,
-        mode,
-        browser: stage.newBrowser(),
-        provider,
-        tokenLifetimeMs: LIFETIME_SECONDS * 1000,
-        tally,
-        logoutsHold: false,
-        judge: grant => judgeLoss(grant, circumstances)
-      })
-    )
-    await eachOf(people, person => person.signIn())
+    const crowd = await signInCrowd(stage, {
+      seed,
+      mode,
+      users: count,
+      tabs: TABS,
+      tokenLifetimeSeconds: LIFETIME_SECONDS,
+      logoutsHold: false,
+      circumstances
+    })
+    const { users, tally } = crowd
     const copies = await leave(stage, mode)
     provider.idp.settings.accessTokenLifetimeSeconds = LIFETIME_SECONDS
 
     let hasEnded = false
     const trying = tryUntil(copies, () => hasEnded)
-    const living = Promise.all(people.map(person => person.live(() => hasEnded)))
+    const living = crowd.live(() => hasEnded)
     await pause(CALM_MS)
     tally.refused.clear()
     const load: Load = {
@@ -139,41 +128,29 @@ export async function underLoad<T extends { readonly url: string }>(
     })
     const endedAt = performance.now()
     const back = await Promise.all(
-      people.map(async person => {
-        const isServed = await person.isAnswered(ALL_BACK_WITHIN_MS)
+      users.map(async user => {
+        const isServed = await user.isAnswered(ALL_BACK_WITHIN_MS)
         const servedAt = performance.now()
         // The session also survives the next refresh.
         await pause(LIFETIME_SECONDS * 1000 + 100)
-        return isServed && (await person.isAnswered(ALL_BACK_WITHIN_MS)) ? servedAt - endedAt : undefined
+        return isServed && (await user.isAnswered(ALL_BACK_WITHIN_MS)) ? servedAt - endedAt : undefined
       })
     )
     await tryOnce(copies)
 
-    const reuses = [...provider.book.grants.values()].flatMap(grant =>
-      grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
-    )
-    printOutcome(report, tally, fleet, reuses, provider.refreshCalls)
+    const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
+    crowd.report(report, { failure: title, letIn: copies.letIn, remark })
     const waits = back.filter(ms => ms !== undefined)
     report.figures({
-      people: count,
-      'people who got a 503': tally.refused.size,
+      users: count,
+      'users who got a 503': tally.refused.size,
       'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
       'ms until the last was served again after the scenario': Math.round(Math.max(0, ...waits)),
       'requests with a logged-out cookie': copies.tries,
       accepted: copies.letIn
     })
     report.check('no logged-out cookie is accepted', copies.letIn === 0, String(copies.letIn))
-    report.check('at the end everybody is served', waits.length === count, `${count - waits.length} were not`)
-    given.row({
-      failure: title,
-      logins: tally.sessions,
-      lost: tally.gone.filter(({ kind }) => kind === 'lost').length,
-      inFlight: tally.gone.filter(({ kind }) => kind === 'in flight').length,
-      letIn: copies.letIn,
-      remark: `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
-    })
-  } finally {
-    await scope.close()
+    report.check('at the end every user is served', waits.length === count, `${count - waits.length} were not`)
   }
 }
 

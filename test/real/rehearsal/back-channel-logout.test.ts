@@ -1,18 +1,17 @@
-// A logout token ends a thousand sessions of one person at four replicas, which are processes of their own and share a Redis.
-
+// A logout token ends a thousand sessions of one user at four replicas, which are separate processes and share a Redis.
 import { createBrowser } from '../../helpers/browser.js'
 import { defaultCallbackUrl, discovered, publicOrigin, testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { serialTestWithRedis, startRedis } from '../../helpers/redis.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
+import { eachOf } from '../chaos/logins.js'
 
 const SESSIONS = 1000
 const REPLICAS = 4
-const AT_ONCE = 20
 
 serialTestWithRedis(
-  'a logout token ends a thousand sessions of one person at four replicas, and the time is reported',
+  'a logout token ends a thousand sessions of one user at four replicas, and the time is reported',
   async t => {
     const { url: redisUrl, admin } = await startRedis(t)
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
@@ -24,7 +23,7 @@ serialTestWithRedis(
     const newBrowser = (index: number) =>
       createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: addressOf(index) } })
     const browsers = Array.from({ length: SESSIONS }, (_, index) => newBrowser(index))
-    await inTurn(browsers, async browser => {
+    await eachOf(browsers, async browser => {
       await openCallback(browser, await startLogin(browser))
     })
     const before = await admin.info('memory')
@@ -37,7 +36,7 @@ serialTestWithRedis(
     t.is(response.statusCode, 200)
 
     const statuses = new Map<number, number>()
-    await inTurn(browsers, async browser => {
+    await eachOf(browsers, async browser => {
       for (let index = 0; index < REPLICAS; index++) {
         browser.connectTo(publicOrigin, addressOf(index))
         const { statusCode } = await browser.fetch('/api/auth/profile')
@@ -50,11 +49,3 @@ serialTestWithRedis(
     t.true(ms < 5000, `${ms} ms`)
   }
 )
-
-async function inTurn<T>(items: readonly T[], action: (item: T) => Promise<void>): Promise<void> {
-  const left = [...items]
-  const work = async () => {
-    for (let item = left.pop(); item; item = left.pop()) await action(item)
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
-}

@@ -8,7 +8,7 @@ import { freePort } from '../../helpers/ports.js'
 import { environmentFor, type Program, startProgram } from '../../helpers/program.js'
 import { startRedis } from '../../helpers/redis.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { startNginx } from './nginx.js'
+import { type Nginx, startNginx } from '../gateways/gateways.js'
 
 export interface DeploymentOptions extends HostileIdpOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -42,7 +42,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
     return program
   }
   const replicas = await Promise.all(ports.map(start))
-  const proxy = await startNginx(t, ports, options.nginx)
+  const proxy = await startNginxFor(t, ports, options.nginx)
   return {
     idp,
     replicas,
@@ -51,4 +51,14 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
       replicas[index] = await start(ports[index] ?? 0)
     }
   }
+}
+
+/** Starts the shipped nginx configuration in front of these replicas. */
+export function startNginxFor(
+  t: ExecutionContext,
+  ports: readonly number[],
+  change?: (configuration: string) => string
+): Promise<Nginx> {
+  const addresses = ports.map((port, index) => [`server-${index + 1}:8080`, port] as const)
+  return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), change)
 }

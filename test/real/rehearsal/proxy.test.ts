@@ -5,9 +5,9 @@ import { hasRedis } from '../../helpers/redis-server.js'
 import { testWhere } from '../../helpers/requirement.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import { sessionCookies } from '../../http/support.js'
+import { hasNginx } from '../gateways/gateways.js'
 import { letIn } from './crowd.js'
-import { deploy } from './deployment.js'
-import { hasNginx, startNginx } from './nginx.js'
+import { deploy, startNginxFor } from './deployment.js'
 
 const canRun = hasNginx && hasRedis
 const missing = 'nginx or redis-server is not installed'
@@ -110,8 +110,8 @@ testWhere(
     const ask = (url: string, path: string) =>
       fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
 
-    const up = await startNginx(t, [server.port, server.port])
-    const down = await startNginx(t, [await freePort(), await freePort()])
+    const up = await startNginxFor(t, [server.port, server.port])
+    const down = await startNginxFor(t, [await freePort(), await freePort()])
     t.is((await ask(up.url, '/api/auth/callback')).status, 400)
     t.is((await ask(down.url, '/api/auth/callback')).status, 502)
     // A request to another path shows that errors are logged.
@@ -136,8 +136,8 @@ testWhere(
   'the shipped nginx configuration sends HSTS and hides its version',
   async t => {
     const { server } = await startTestServer(t)
-    const up = await startNginx(t, [server.port, server.port])
-    const down = await startNginx(t, [await freePort(), await freePort()])
+    const up = await startNginxFor(t, [server.port, server.port])
+    const down = await startNginxFor(t, [await freePort(), await freePort()])
     for (const { url } of [up, down]) {
       for (const path of ['/', '/api/auth/callback', '/api/auth/profile', '/nothing-there']) {
         const { headers } = await fetch(url + path, { redirect: 'manual' })

@@ -5,9 +5,9 @@ import type { ExecutionContext } from 'ava'
 import { hasRedis } from '../../helpers/redis-server.js'
 import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { hasNginx } from '../gateways/gateways.js'
 import { type Crowd, letIn } from './crowd.js'
 import { type Deployment, deploy } from './deployment.js'
-import { hasNginx } from './nginx.js'
 
 // Follows the steps for new secrets in docs/secrets.md while people use the application.
 

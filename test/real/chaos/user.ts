@@ -1,17 +1,17 @@
-// A simulated person with one browser and several tabs. Pages request the profile and the token, tabs are closed during
-// a request, and the person logs out and in again. Every answer is checked.
+// A simulated user with one browser and several tabs. Pages request the profile and the token, tabs are closed during
+// a request, and the user logs out and in again. Every answer is checked.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { createRandom } from '../../helpers/random.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
-import type { Grant } from './book.js'
+import type { Grant } from './provider.js'
 import { nameOf, type Provider } from './provider.js'
 import { PROXY_HEADER } from './proxy.js'
 import { type Mode, ORIGIN, tokenPath } from './stage.js'
 import type { Tally } from './tally.js'
 import type { Verdict } from './verdict.js'
 
-export interface PersonOptions {
+export interface UserOptions {
   readonly seed: number
   readonly tabs: number
   readonly mode: Mode
@@ -24,7 +24,7 @@ export interface PersonOptions {
   judge(grant: Grant | undefined): Verdict
 }
 
-export interface Person {
+export interface User {
   signIn(): Promise<void>
   /** Uses all tabs until hasEnded() returns true. */
   live(hasEnded: () => boolean): Promise<void>
@@ -47,13 +47,13 @@ const MAX_COPY_TRIES = 3
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
 
-export function createPerson(options: PersonOptions): Person {
+export function createUser(options: UserOptions): User {
   const { mode, tabs, browser, provider, tally, tokenLifetimeMs } = options
   const random = createRandom(options.seed)
-  let session: Promise<Session> = Promise.reject(new Error('Nobody signed in yet.'))
+  let session: Promise<Session> = Promise.reject(new Error('No user signed in yet.'))
   session.catch(() => {})
   let inFlight = 0
-  // The time of the first 503 after the person was last served.
+  // The time of the first 503 after the user was last served.
   let refusedSince: number | undefined
   const phaseMs = random() * tokenLifetimeMs
 
@@ -107,9 +107,9 @@ export function createPerson(options: PersonOptions): Person {
   function measureRefusal(statusCode: number): void {
     if (statusCode === 503) {
       refusedSince ??= performance.now()
-      tally.refused.set(person, tally.refused.get(person) ?? 0)
+      tally.refused.set(user, tally.refused.get(user) ?? 0)
     } else if (statusCode === 200 && refusedSince !== undefined) {
-      tally.refused.set(person, Math.max(tally.refused.get(person) ?? 0, performance.now() - refusedSince))
+      tally.refused.set(user, Math.max(tally.refused.get(user) ?? 0, performance.now() - refusedSince))
       refusedSince = undefined
     }
   }
@@ -168,7 +168,7 @@ export function createPerson(options: PersonOptions): Person {
   async function tryCopy(copy: Browser): Promise<void> {
     let response = await copy.fetch('/api/auth/profile')
     // The request may have joined a refresh that began before the logout and waited in vain for the lock of a killed process.
-    // Such a response has no data of the person.
+    // Such a response has no data of the user.
     for (let tries = 1; response.statusCode === 503 && tries < MAX_COPY_TRIES; tries++) {
       await pause(Number(response.headers['retry-after'] ?? 1) * 1000)
       response = await copy.fetch('/api/auth/profile')
@@ -204,7 +204,7 @@ export function createPerson(options: PersonOptions): Person {
     await Promise.all(asked)
   }
 
-  const person: Person = {
+  const user: User = {
     async signIn() {
       session = logIn()
       await session
@@ -223,5 +223,5 @@ export function createPerson(options: PersonOptions): Person {
       return current.state !== 'live'
     }
   }
-  return person
+  return user
 }

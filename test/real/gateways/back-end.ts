@@ -1,10 +1,9 @@
 // A back end in Python. Each answer contains the request as the back end received it, and the last part of the path
 // sets the status.
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import type { ExecutionContext } from 'ava'
-import { eventually } from '../../helpers/eventually.js'
+import { spawnSync } from 'node:child_process'
 import { freePort, isAnswering } from '../../helpers/ports.js'
+import type { Teardown } from '../../helpers/scope.js'
+import { startService } from '../programs.js'
 
 export const hasPython = spawnSync('python3', ['--version']).status === 0
 
@@ -74,18 +73,10 @@ export async function pathsAsked(port: number): Promise<string[]> {
   return (await (await fetch(`http://127.0.0.1:${port}/asked-so-far`)).json()) as string[]
 }
 
-/** Resolves with the port when the back end answers. */
-export async function startBackEnd(t: Pick<ExecutionContext, 'teardown'>): Promise<number> {
+/** Resolves with the port when the back end responds. */
+export async function startBackEnd(t: Teardown): Promise<number> {
   const port = await freePort()
-  const child = spawn('python3', ['-c', PROGRAM, String(port)], { stdio: 'ignore' })
-  const ended = once(child, 'close')
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  await eventually(() => {
-    if (child.exitCode !== null) throw new Error('the back end ended')
-    return isAnswering(`http://127.0.0.1:${port}/asked-so-far`)
-  })
+  const command = { command: 'python3', args: ['-c', PROGRAM, String(port)] }
+  await startService(t, command, () => isAnswering(`http://127.0.0.1:${port}/asked-so-far`))
   return port
 }

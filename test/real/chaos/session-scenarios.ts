@@ -1,0 +1,222 @@
+// Sessions are used with outdated cookies, after a logout, across a change of the session secret, by a thousand requests
+// in parallel, and with `session.store: redis`.
+import { setTimeout as pause } from 'node:timers/promises'
+import { commandsRun } from '../../helpers/redis-commands.js'
+import { openCallback, startLogin } from '../../helpers/server.js'
+import { createGate, fine } from './calls.js'
+import { SESSION_SECRET } from './fleet.js'
+import { logOut, signIn, signInAll } from './logins.js'
+import { type Play, pairs } from './runner.js'
+import { type Options, type Stage, setStage, tokenPath } from './stage.js'
+import { countEach, spread } from './tally.js'
+import { trial } from './trial.js'
+
+const LIFETIME_SECONDS = 2
+const REFRESHES = 3
+const LEAVING = 4
+
+/**
+ * A browser comes back with an outdated session cookie, for example from a backup or after a crash, while another
+ * browser has used the session for several refreshes. The provider would end the login if it got the old refresh token.
+ */
+export function outdatedCookie({ modes }: Options): Play[] {
+  return pairs(modes, [1, 2], (mode, processes) => {
+    const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
+    const failure = `An old cookie is used after ${REFRESHES} refreshes, ${where}`
+    const options = { failure, mode, logins: 8, processes, withRedis: processes > 1 }
+    return trial(options, async ({ report, stage, logins, addToRow }) => {
+      const { provider } = stage
+      const leaving = await signInAll(stage, mode, LEAVING)
+      const all = [...logins.all, ...leaving.all].map(({ browser }) => browser)
+      const copies = all.map(browser => browser.clone())
+      for (let n = 0; n < REFRESHES; n++) {
+        await pause(LIFETIME_SECONDS * 1000 + 100)
+        provider.idp.settings.accessTokenLifetimeSeconds = n === REFRESHES - 1 ? 60 : LIFETIME_SECONDS
+        await Promise.all(all.map(browser => logins.ask(browser)))
+      }
+      /** Checks that requests with all these browsers get this status. */
+      const checkEach = async (what: string, expected: number, browsers: typeof all, slot?: number) => {
+        const asked = await Promise.all(browsers.map(browser => logins.ask(browser, slot)))
+        const others = asked.map(({ status }) => status).filter(status => status !== expected)
+        report.check(what, others.length === 0, countEach(others.map(String)))
+      }
+
+      const calls = provider.refreshCalls
+      for (let slot = 0; slot < processes; slot++) {
+        await checkEach('every outdated cookie continues with the newest tokens', 200, copies, slot)
+      }
+      const sent = provider.refreshCalls - calls
+      report.check('the provider gets no old refresh token', sent === 0, `${sent} requests`)
+      await checkEach('the browsers with the newer cookies stay signed in', 200, all)
+
+      // The user signs in again in the browser with the old cookie.
+      const again = copies.slice(logins.all.length)
+      for (const copy of again) await openCallback(copy, await startLogin(copy))
+      const replaced = leaving.all.map(({ browser }) => browser)
+      await checkEach('a new login in the old browser ends the other copy', 401, replaced)
+      await checkEach('the new login is served', 200, again)
+      addToRow({ remark: `${processes * copies.length} tries with old cookies` })
+    })
+  })
+}
+
+const LOGINS = 8
+const ROUNDS = 4
+
+/** Redis goes down after some sessions were logged out. No replica may accept copies of their cookies. */
+export function logouts({ modes }: Options): Play[] {
+  const failure = 'Redis is down, cookies of logged-out sessions'
+  return modes.map(mode => async (report, scope) => {
+    report.title(`${failure}: ${LOGINS} logins, ${mode} mode`)
+    const stage = await setStage(scope, { mode, processes: 3, withRedis: true, timeLimitMs: 10_000 })
+    stage.provider.idp.settings.accessTokenLifetimeSeconds = 60
+    const logins = await signInAll(stage, mode, LOGINS)
+    const browsers = logins.all.map(({ browser }) => browser)
+    const copies = await logOut(stage, logins, browsers)
+    await pause(200)
+    for (const change of ['kill', 'restart'] as const) {
+      await stage.redis?.[change]()
+      for (let round = 0; round < ROUNDS; round++) {
+        await copies.tryAll()
+        await pause(1000)
+      }
+    }
+    const { letIn, tries } = copies
+    const statuses = logins.answers.map(({ status }) => String(status))
+    report.figures({ tries, 'let in': letIn, answers: countEach(statuses) })
+    report.check('no copy of a logged-out session is accepted', letIn === 0, String(letIn))
+    report.row({ failure: `${failure} (${mode})`, logins: LOGINS, lost: 0, letIn, remark: `${tries} tries` })
+  })
+}
+
+const NEXT = {
+  SERVER_SESSION_SECRET: 'Wk5rB8uZt2GmQ7xYn4Vd9JcHs3LpFe6A',
+  SERVER_SESSION_PREVIOUS_SECRETS: SESSION_SECRET
+}
+
+/**
+ * The session secret is changed on one replica first. Until the other replica has the new secret too, it cannot decrypt
+ * the refresh results of the first one.
+ */
+export function mixedSecrets({ modes }: Options): Play[] {
+  return modes.map(mode => {
+    const changed = new Set<number>()
+    const change = async ({ fleet }: Stage, slot: number) => {
+      const replica = fleet.replicas.find(replica => replica.slot === slot)
+      if (replica) await fleet.stop(replica)
+      changed.add(slot)
+      await fleet.start(slot)
+    }
+    const failure = 'The session secret is changed on one replica first'
+    const environment = (slot: number) => (changed.has(slot) ? NEXT : {})
+    return trial({ failure, mode, logins: 6, environment }, async ({ stage, logins }) => {
+      await change(stage, 0)
+      const oldTabs = logins.all.map(({ browser }) => browser.clone())
+      const gate = createGate()
+      stage.provider.follow(gate.behaviour)
+      const first = logins.askEach(0)
+      await gate.arrived(logins.all.length)
+      stage.provider.follow(fine.answers)
+      const second = Promise.all(oldTabs.map(tab => logins.ask(tab, 1)))
+      await pause(300)
+      gate.open()
+      await Promise.all([first, second])
+      await Promise.all(oldTabs.map(tab => logins.ask(tab, 1)))
+      await change(stage, 1)
+    })
+  })
+}
+
+const SILENT_SECONDS = 4
+const EVERY_MS = 500
+const LARGEST_COOKIE_HEADER = 300
+
+/**
+ * The sessions are in Redis. Redis does not respond for some seconds, and then every process is replaced, so that Redis
+ * has the only copy of each session.
+ */
+export function redisSessions({ modes }: Options): Play[] {
+  const failure = `Sessions in Redis: Redis is silent for ${SILENT_SECONDS} s, and all processes are replaced`
+  const environment = () => ({ PLATFORM_AUTH_SESSION_STORE: 'redis' })
+  return modes.map(mode =>
+    trial({ failure, mode, logins: 20, environment }, async ({ report, stage, logins, addToRow }) => {
+      const { redis, fleet } = stage
+      const pairs = logins.all.map(({ browser }) => browser.cookies.all().map(({ name, value }) => `${name}=${value}`))
+      const longest = Math.max(...pairs.map(cookies => `Cookie: ${cookies.join('; ')}`.length))
+      report.check('the Cookie header is short', longest < LARGEST_COOKIE_HEADER, `${longest} bytes`)
+
+      redis?.pause()
+      const answers: string[] = []
+      const end = performance.now() + SILENT_SECONDS * 1000
+      while (performance.now() < end) {
+        const asked = await logins.askEach()
+        answers.push(...asked.map(({ status }) => String(status)))
+        await pause(EVERY_MS)
+      }
+      redis?.resume()
+      const others = answers.filter(status => status !== '503')
+      report.check('while Redis is silent every answer is 503', others.length === 0, countEach(answers))
+
+      // Each process must not have a token request under way when it is killed.
+      await pause(2 * EVERY_MS)
+      for (const { name, slot } of [...fleet.replicas]) {
+        await fleet.kill(name)
+        await fleet.start(slot)
+      }
+      addToRow({ remark: `${answers.length} requests while Redis was silent, Cookie header of ${longest} bytes` })
+    })
+  )
+}
+
+const PROCESSES = 4
+const REQUESTS = 1000
+
+/** A thousand parallel requests of one session whose access token has just expired reach four processes. */
+export function parallelRequests({ modes }: Options): Play[] {
+  return modes.map(mode => async (report, scope) => {
+    const what = `${REQUESTS} parallel requests on one expired session`
+    report.title(`${what}: ${PROCESSES} processes with Redis, ${mode} mode`)
+    const stage = await setStage(scope, { mode, processes: PROCESSES, withRedis: true, timeLimitMs: 10_000 })
+    const { provider, fleet, redis } = stage
+    if (!redis) throw new Error('This scenario needs Redis.')
+    const { settings } = provider.idp
+    settings.accessTokenLifetimeSeconds = 1
+    const browser = stage.newBrowser()
+    await signIn(browser)
+    settings.accessTokenLifetimeSeconds = 3600
+    await pause(1100)
+
+    const callsBefore = provider.refreshCalls
+    const { scripts: scriptsBefore } = await commandsRun(redis)
+    const durations: number[] = []
+    const asked = Array.from({ length: REQUESTS }, async () => {
+      const started = performance.now()
+      const response = await browser.fetch(tokenPath(mode))
+      durations.push(performance.now() - started)
+      return response
+    })
+    const responses = await Promise.all(asked)
+    const calls = provider.refreshCalls - callsBefore
+    const scripts = (await commandsRun(redis)).scripts - scriptsBefore
+    const bodies = new Set(responses.map(response => response.text().replace(/"expires_in":\d+/, '')))
+    const askers = new Set(fleet.lines.filter(({ event }) => event === 'refresh').map(({ process }) => process))
+    const { median, longest } = spread(durations)
+    const others = responses.filter(({ statusCode }) => statusCode !== 200)
+    report.figures({
+      answers: countEach(responses.map(({ statusCode }) => String(statusCode))),
+      'provider calls': calls,
+      'Redis scripts': scripts,
+      'processes that took part': askers.size,
+      'ms median': median,
+      longest
+    })
+    report.check('all are answered with 200', others.length === 0)
+    report.check('all answers contain the same token', bodies.size === 1, `${bodies.size} different answers`)
+    const expected = mode === 'dual' ? 2 : 1
+    report.check(`the provider is called ${expected === 1 ? 'once' : 'twice'}`, calls === expected, String(calls))
+    report.check('every process took part', askers.size === PROCESSES, String(askers.size))
+    const lost = others.some(({ statusCode }) => statusCode === 401) ? 1 : 0
+    const remark = `${calls} provider calls, ${scripts} Redis scripts`
+    report.row({ failure: `${what} (${mode})`, logins: 1, lost, remark })
+  })
+}
