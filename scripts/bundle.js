@@ -9,7 +9,7 @@
 import { build, watch } from 'rolldown'
 
 const options = {
-  input: { main: 'src/cli/main.ts', index: 'src/index.ts' },
+  input: { main: 'src/cli/main.ts', index: 'src/index.ts', testing: 'src/testing/index.ts' },
   platform: 'node',
   external: /^[^./]/,
   // Imports name the compiled files.

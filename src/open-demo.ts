@@ -1,7 +1,7 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import { createServer, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { AUTH_ROUTES } from './config/addresses.js'
+import { AUTH_ROUTES, isLoopback } from './config/addresses.js'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
 import type { DemoProvider } from './services.js'
@@ -12,6 +12,11 @@ export interface DemoChoices {
   readonly port?: number | undefined
   /** The lifetime of its access tokens in seconds. The default is 3599, as on the platform. */
   readonly tokenLifetimeSeconds?: number | undefined
+  /**
+   * True if the API proxy also forwards requests to the APIs of the demo, such as `/api/hubs`. This is the default. Proxy rules
+   * come before custom routes, so a custom route with the same path needs false.
+   */
+  readonly hasApis?: boolean | undefined
 }
 
 interface OpenDemo extends DemoProvider {
@@ -33,7 +38,7 @@ interface OpenDemo extends DemoProvider {
  */
 export async function openDemo(
   config: Config,
-  { port: demoPort, tokenLifetimeSeconds }: DemoChoices,
+  { port: demoPort, tokenLifetimeSeconds, hasApis = true }: DemoChoices,
   log: Logger
 ): Promise<OpenDemo> {
   // Only the demo needs this module, so an ordinary start does not load it.
@@ -41,7 +46,7 @@ export async function openDemo(
   // The demo provider needs the callback URL with its port before the server listens.
   const reserved = config.port === 0 ? createServer() : undefined
   const port = reserved ? await listen(reserved, config) : config.port
-  const callbackUrl = withPort(config.platform.callbackUrl, port)
+  const callbackUrl = realCallbackUrl(config, port)
   const starting = startDemo({
     callbackUrl,
     log,
@@ -70,7 +75,8 @@ export async function openDemo(
     clientAuthentication: settings['platform.clientAuthentication'].default
   }
   // Rules that were given as flags come first, so that they can replace those of the demo.
-  const { rules: routes } = parseRules([...config.proxy.routes.map(({ text }) => text), ...proxyRules])
+  const rules = [...config.proxy.routes.map(({ text }) => text), ...(hasApis ? proxyRules : [])]
+  const { rules: routes } = parseRules(rules)
   const proxy: Config['proxy'] = { ...config.proxy, routes }
   return {
     url: issuer,
@@ -84,10 +90,15 @@ export async function openDemo(
   }
 }
 
-/** Replaces port 0 in an address with the port on which the server will listen. */
-function withPort(address: string, port: number): string {
-  const url = new URL(address)
-  if (url.port !== '0') return address
+/**
+ * Returns the callback URL with the port on which the server will listen. If the system has chosen this port, a callback URL
+ * on this machine cannot have named it, so its port is replaced, too. A callback URL on another host is that of a reverse
+ * proxy and stays.
+ */
+function realCallbackUrl({ port: configuredPort, platform: { callbackUrl } }: Config, port: number): string {
+  const url = new URL(callbackUrl)
+  const isOnThisMachine = url.protocol === 'http:' && isLoopback(callbackUrl)
+  if (url.port !== '0' && !(configuredPort === 0 && isOnThisMachine)) return callbackUrl
   url.port = String(port)
   return url.href
 }

@@ -49,6 +49,21 @@ test('a program starts a demo without any setting, signs in, and keeps its sessi
   t.is(again.statusCode, 302)
 })
 
+test('a program that replaces the port by 0 gets a callback URL with the real port, unless a reverse proxy has another host', async t => {
+  const cwd = await tempFolder(t)
+  const { config } = await loadConfig({ demo: true, env: {}, cwd })
+  const { log } = await collectLogs('trace')
+  const callbackUrlOf = async (platform = config.platform) => {
+    const server = await startServer({ ...config, platform, port: 0, host: '127.0.0.1' }, { log, demo: true })
+    t.teardown(() => server.close())
+    return server.callbackUrl.replace(`:${server.port}/`, ':PORT/')
+  }
+  t.is(config.platform.callbackUrl, 'http://localhost:8080/api/auth/callback')
+  t.is(await callbackUrlOf(), 'http://localhost:PORT/api/auth/callback')
+  for (const callbackUrl of ['https://app.example/api/auth/callback', 'https://localhost/api/auth/callback'])
+    t.is(await callbackUrlOf({ ...config.platform, callbackUrl }), callbackUrl)
+})
+
 test("a demo replaces the provider in a program's settings and stops with the server", async t => {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const { log } = await collectLogs('trace')

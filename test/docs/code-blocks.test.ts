@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { text as streamText } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
@@ -35,6 +36,7 @@ type Kind =
   | 'settings'
   | 'module'
   | 'program'
+  | 'test'
   | 'page'
   | 'redis'
   | 'findings'
@@ -59,6 +61,7 @@ function kindOf({ language, text }: { language: string; text: string }): Kind | 
   if (language === 'json' || /from 'vite'|rewrites\(\)/.test(text)) return 'bundler'
   if (language !== 'js') return undefined
   if (/^export default function/m.test(text)) return 'module'
+  if (text.includes("from 'platform-auth-server/testing'")) return 'test'
   return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
 }
 
@@ -254,6 +257,15 @@ for (const block of blocksOf('program')) {
     t.is(await status('/nothing-here'), 404)
     program.kill('SIGTERM')
     t.deepEqual(await ended, [0, null])
+  })
+}
+
+for (const block of blocksOf('test')) {
+  test(`the test of an application passes: ${title(block)}`, async t => {
+    const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
+    const cwd = await folderWithPackage(t, { ...modules, 'routes.test.mjs': block.text })
+    const tests = spawn(process.execPath, ['--test', '--test-reporter=tap', 'routes.test.mjs'], { cwd })
+    t.regex(await streamText(tests.stdout), /^# pass 1$/m)
   })
 }
 

@@ -5,7 +5,7 @@ export type Sources = Readonly<Record<string, string>>
 
 // Each row may import only from the rows below it. Two parts in the same row do not import each other.
 const rows: readonly (readonly string[])[] = [
-  ['cli', 'index.ts'],
+  ['cli', 'index.ts', 'testing'],
   ['start.ts'],
   ['server.ts', 'open-demo.ts'],
   ['app.ts'],

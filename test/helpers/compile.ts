@@ -8,11 +8,11 @@ export interface Compilation {
   readonly output: string
 }
 
-/** Type-checks one file of `folder` with `strict` and writes no output. */
-export function compile(folder: string, file: string): Compilation {
+/** Type-checks files of `folder` with `strict` and writes no output. */
+export function compile(folder: string, files: readonly string[], settings = ['--module', 'nodenext']): Compilation {
   const compiler = join(repository, 'node_modules/typescript/bin/tsc')
-  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
-  const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, file], {
+  const options = ['--noEmit', '--strict', '--target', 'es2023', '--types', 'node', ...settings]
+  const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, ...files], {
     cwd: folder,
     encoding: 'utf8'
   })
@@ -28,6 +28,7 @@ import Router from '@koa/router'
 import {
   createApp, loadConfig, requireTokens, startServer, ConfigError, type Config, type RunningServer, type TokenObject
 } from 'platform-auth-server'
+import { startTestServer, type TestBrowser } from 'platform-auth-server/testing'
 const { config } = await loadConfig({ env: {}, cwd: '.' })
 const router = new Router()
 router.get('/api/hubs', requireTokens, ctx => {
@@ -68,5 +69,21 @@ server.nothing()
 app.nothing()
 // @ts-expect-error
 config.nothing
-export { ConfigError }
+const testServer = await startTestServer({ settings: { mode: 'dual' } })
+const browser: TestBrowser = await testServer.signIn('Ada Lovelace')
+const response: Response = await browser.fetch('/api/hubs')
+// @ts-expect-error
+browser.nothing()
+export { ConfigError, response }
+`
+
+/** A CommonJS module that imports the package in the way that compiles with every setting of \`module\`. */
+export const commonJsProgram = `
+import type { Config } from 'platform-auth-server' with { 'resolution-mode': 'import' }
+async function start() {
+  const { loadConfig, startServer } = await import('platform-auth-server')
+  const { config }: { readonly config: Config } = await loadConfig()
+  return startServer(config)
+}
+void start()
 `

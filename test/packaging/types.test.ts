@@ -1,10 +1,10 @@
 import test from 'ava'
-import { compile, programThatUsesTypes } from '../helpers/compile.js'
+import { commonJsProgram, compile, programThatUsesTypes } from '../helpers/compile.js'
 import { folderWithPackage } from '../helpers/packed.js'
 
 test('a program with strict types compiles against the packed package, and each of its deliberate type errors is found', async t => {
   const folder = await folderWithPackage(t, { 'use.mts': programThatUsesTypes })
-  const { status, output } = compile(folder, 'use.mts')
+  const { status, output } = compile(folder, ['use.mts'])
   t.is(status, 0, output)
 })
 
@@ -14,5 +14,17 @@ test('the compilation fails if the program reads a field that the types do not h
     'ctx.state.tokens.pubic.expires_in'
   )
   const folder = await folderWithPackage(t, { 'use.mts': misspelt })
-  t.regex(compile(folder, 'use.mts').output, /^use\.mts\(\d+,\d+\): error .*'pubic'/)
+  t.regex(compile(folder, ['use.mts']).output, /^use\.mts\(\d+,\d+\): error .*'pubic'/)
+})
+
+// docs/testing.md has this table.
+test('the package can be imported with each setting of `module`, but not by a static import of CommonJS in node16 and node18', async t => {
+  const statically = "import { loadConfig } from 'platform-auth-server'\nvoid loadConfig()\n"
+  const files = { 'use.mts': programThatUsesTypes, 'dynamic.cts': commonJsProgram, 'static.cts': statically }
+  const folder = await folderWithPackage(t, files)
+  for (const module of ['node16', 'node18', 'node20', 'esnext']) {
+    const { output } = compile(folder, Object.keys(files), ['--module', module, '--skipLibCheck'])
+    if (/node1/.test(module)) t.regex(output, /^static\.cts\(1,\d+\): error TS1479: [^\n]+\s*$/, module)
+    else t.is(output, '', module)
+  }
 })

@@ -8,6 +8,7 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
+import { errorCode } from '../../support/error-code.js'
 import type { TokensState } from './require-tokens.js'
 
 /** Objects that an extension receives as arguments, so that it works in a folder in which no package is installed. */
@@ -36,6 +37,10 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
 export async function loadExtension(path: string): Promise<Extension> {
   const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch(
     async (error: unknown) => {
+      if (isTypeScriptUnsupported(error)) {
+        const way = 'Use Node 22.18 or later, or compile the module and give the compiled file'
+        throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
+      }
       const place = error instanceof SyntaxError ? (placeOf(error) ?? (await syntaxErrorPlace(path))) : undefined
       throw new ExtensionError(path, `cannot be run: ${summary(error, path, place)}`, { cause: error })
     }
@@ -51,6 +56,11 @@ export async function loadExtension(path: string): Promise<Extension> {
       throw new ExtensionError(path, `failed: ${summary(error, path)}`, { cause: error })
     }
   }
+}
+
+/** True if Node does not know the extension of a TypeScript file. The file may be one that the module imports. */
+function isTypeScriptUnsupported(error: unknown): boolean {
+  return errorCode(error) === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?ts"/.test(String(error))
 }
 
 /** The module in the setting `extend` cannot be used. The message tells the operator the reason. */

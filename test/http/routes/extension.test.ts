@@ -41,6 +41,30 @@ test('a module that adds a route does not change the responses of other paths', 
   t.is((missing.json() as { error: string }).error, 'not_found')
 })
 
+const runsTypeScript = 'typescript' in process.features && Boolean(process.features.typescript)
+
+test('a module in TypeScript runs if Node can strip its types, and otherwise the message says what to do', async t => {
+  const source = 'import { hub } from "./hub.ts"\nexport default (app: object): void => void { app, hub }\n'
+  const folder = await tempFolder(t, {
+    'routes.ts': source,
+    'routes.mjs': source.replace(': object', '').replace(': void', ''),
+    'hub.ts': 'export const hub: number = 1\n'
+  })
+  for (const name of ['routes.ts', 'routes.mjs']) {
+    const path = join(folder, name)
+    const starting = startTestServer(t, { overrides: { extend: path } })
+    if (runsTypeScript) await t.notThrowsAsync(starting)
+    else {
+      const error = await t.throwsAsync(starting, { name: 'ExtensionError' })
+      t.true(
+        error?.message.startsWith(
+          `${path} (setting extend) needs TypeScript, which Node ${process.versions.node} cannot run. Use Node 22.18`
+        )
+      )
+    }
+  }
+})
+
 const broken: readonly (readonly [text: string, says: RegExp])[] = [
   ['export const routes = 1', /has no function as its default export: export default function/],
   ['export default { routes: 1 }', /has no function as its default export/],

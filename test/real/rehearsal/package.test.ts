@@ -138,7 +138,7 @@ test('the package, installed in an empty folder, runs with npx and can be import
   t.deepEqual(await program.ended, { code: 0, signal: null })
 
   await writeFile(join(folder, 'use.mts'), programThatUsesTypes)
-  const compiled = compile(folder, 'use.mts')
+  const compiled = compile(folder, ['use.mts'])
   t.is(compiled.status, 0, compiled.output)
 
   const imported = run([process.execPath, '--input-type=module', '--eval', printing], folder)

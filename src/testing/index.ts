@@ -1,0 +1,78 @@
+/**
+ * `platform-auth-server/testing`: helpers for the tests of an application. They start the server with the demo identity
+ * provider, and sign users in without a browser.
+ */
+import { loadConfig } from '../config/load.js'
+import type { Overrides } from '../config/settings.js'
+import { type RunningServer, type StartOptions, startServer } from '../start.js'
+import { createTestBrowser, type TestBrowser } from './browser.js'
+
+export type { TestBrowser } from './browser.js'
+
+export interface TestServerOptions extends StartOptions {
+  /** Settings that take precedence over those of the settings file. */
+  readonly settings?: Overrides
+}
+
+export interface TestServer extends RunningServer {
+  /** Returns a browser in which nobody is signed in. Browsers share no cookies. */
+  newBrowser(): TestBrowser
+  /**
+   * Returns a new browser in which a user is signed in. Every name works.
+   * @throws Error if the server does not complete the login. The message contains the response.
+   */
+  signIn(userName?: string): Promise<TestBrowser>
+}
+
+// Tests run in parallel, on machines where the server may be running already. They must not change the data in its Redis.
+const TEST_SETTINGS = {
+  port: 0,
+  host: '127.0.0.1',
+  redisUrl: null,
+  metrics: { port: null },
+  forwardAuth: { port: null },
+  log: { level: 'warn' }
+} as const satisfies Overrides
+
+/**
+ * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working directory, as
+ * the command line does, but not the environment.
+ * @example const server = await startTestServer({ settings: { mode: 'dual' }, extend: addRoutes })
+ * const browser = await server.signIn('Ada Lovelace')
+ * const response = await browser.fetch('/api/hubs')
+ */
+export async function startTestServer({ settings = {}, ...options }: TestServerOptions = {}): Promise<TestServer> {
+  // Only flags override the proxy rules of a demo.
+  const rules = settings.proxy?.routes
+  const flags = rules ? { 'proxy.routes': [rules].flat() } : {}
+  const { config } = await loadConfig({ demo: true, env: {}, flags, overrides: merge(TEST_SETTINGS, settings) })
+  const demo = { hasApis: false, ...(typeof options.demo === 'object' && options.demo) }
+  const server = await startServer(config, { ...options, demo })
+  const newBrowser = () => createTestBrowser(server.url)
+  return {
+    ...server,
+    newBrowser,
+    async signIn(userName = 'Ada Lovelace') {
+      const browser = newBrowser()
+      const page = await browser.open('/api/auth/login')
+      const form = new URLSearchParams({ user: userName })
+      const end = await browser.open(page.url, { method: 'POST', body: form, headers: { accept: 'application/json' } })
+      const { origin, pathname } = new URL(end.url)
+      if (origin === server.url && !pathname.startsWith('/api/auth/')) return browser
+      throw new Error(`signing in as ${userName} ended at ${end.url} with status ${end.status}: ${await end.text()}`)
+    }
+  }
+}
+
+function merge(defaults: Overrides, settings: Overrides): Overrides {
+  const merged: Record<string, unknown> = { ...defaults }
+  for (const [key, value] of Object.entries(settings)) {
+    const group = merged[key]
+    merged[key] = isGroup(group) && isGroup(value) ? { ...group, ...value } : value
+  }
+  return merged
+}
+
+function isGroup(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,132 @@
+// The helpers that `platform-auth-server/testing` offers to applications.
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
+import test, { type ExecutionContext } from 'ava'
+import { createTestBrowser } from '#src/testing/browser.js'
+import { startTestServer, type TestServerOptions } from '#src/testing/index.js'
+import { listen } from '../helpers/ports.js'
+import { startUpstream } from '../helpers/upstream.js'
+
+async function start(t: ExecutionContext, options?: TestServerOptions) {
+  const server = await startTestServer(options)
+  t.teardown(() => server.close())
+  return server
+}
+
+test('a test signs users in without a browser, each with a session of their own', async t => {
+  const server = await start(t, { settings: { mode: 'dual' } })
+  const [ada, grace] = await Promise.all([server.signIn(), server.signIn('Grace Hopper')])
+  t.deepEqual(await (await ada.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+  t.deepEqual(await (await grace.fetch('/api/auth/profile')).json(), { name: 'Grace Hopper' })
+  const { access_token } = (await (await ada.fetch('/api/auth/token')).json()) as { access_token: unknown }
+  t.is(typeof access_token, 'string')
+  t.is((await server.newBrowser().fetch('/api/auth/profile')).status, 401)
+
+  const page = await ada.open('/api/auth/logout')
+  t.is(page.url, `${server.url}/`)
+  t.is((await ada.fetch('/api/auth/profile')).status, 401)
+  t.is((await grace.fetch('/api/auth/profile')).status, 200)
+})
+
+test('another HTTP client can use the session with the Cookie header of the browser', async t => {
+  const server = await start(t)
+  const ada = await server.signIn()
+  const headers = { cookie: ada.cookieHeader('/api/auth/profile') }
+  t.is((await fetch(`${server.url}/api/auth/profile`, { headers })).status, 200)
+  t.is((await fetch(`${server.url}/api/auth/login`, { headers })).status, 403, 'the login rejects the fetch of Node')
+})
+
+test('an expired access token is refreshed, and the browser keeps the new session', async t => {
+  const server = await start(t, { settings: { mode: 'dual' } })
+  const ada = await server.signIn()
+  const before = ada.cookieHeader()
+  t.is((await ada.fetch('/demo/expire', { method: 'POST' })).status, 204)
+  t.is((await ada.fetch('/api/auth/token')).status, 200)
+  t.not(ada.cookieHeader(), before)
+  t.is((await ada.fetch('/api/auth/token')).status, 200)
+})
+
+test('a custom route gets the body and the method of a request, and its errors are JSON', async t => {
+  const server = await start(t, {
+    settings: { log: { level: 'fatal' } },
+    extend(app, { requireTokens, Router }) {
+      const router = new Router()
+      router.post('/api/echo', requireTokens, async ctx => {
+        ctx.body = { text: await text(ctx.req), type: ctx.get('Content-Type'), origin: ctx.get('Origin') }
+      })
+      router.get('/api/fails', () => {
+        throw new Error('a detail that clients must not see')
+      })
+      router.get('/api/refuses', ctx => ctx.throw(409, 'The hub is locked.'))
+      app.use(router.routes())
+    }
+  })
+  const ada = await server.signIn()
+  const headers = { 'content-type': 'application/json' }
+  const echo = await ada.fetch('/api/echo', { method: 'POST', body: '{"a":1}', headers })
+  t.deepEqual(await echo.json(), { text: '{"a":1}', type: 'application/json', origin: server.url })
+
+  const failed = await ada.fetch('/api/fails')
+  t.is(failed.status, 500)
+  t.like(await failed.json(), { error: 'server_error', error_description: 'Something went wrong on this server.' })
+  const refused = await ada.fetch('/api/refuses')
+  t.is(refused.status, 409)
+  t.like(await refused.json(), { error: 'invalid_request', error_description: 'The hub is locked.' })
+  t.regex(String((await ada.open('/api/fails')).headers.get('content-type')), /^text\/html/)
+})
+
+test('proxy rules of the settings are used, and those of the demo only if a test asks for them', async t => {
+  const upstream = await startUpstream(t)
+  const routes = [`GET /api/files/** ${upstream.origin}/**`]
+  const server = await start(t, { settings: { proxy: { routes } } })
+  const ada = await server.signIn()
+  t.is((await ada.fetch('/api/files/one')).status, 200)
+  t.is((await ada.fetch('/api/hubs')).status, 404)
+  const withApis = await start(t, { demo: { hasApis: true } })
+  t.is((await (await withApis.signIn()).fetch('/api/hubs')).status, 200)
+})
+
+test('a login that the server does not complete fails with the response', async t => {
+  const server = await start(t, { settings: { access: { allow: ['@elsewhere.example'] }, log: { level: 'fatal' } } })
+  await t.throwsAsync(server.signIn(), {
+    message: /^signing in as Ada Lovelace ended at .* 403: .*account_not_allowed/
+  })
+})
+
+test('a browser follows redirects as browsers do, and keeps the cookies of each host and path', async t => {
+  const seen: (readonly [request: string, cookie: string | undefined])[] = []
+  const server = http.createServer(async (request, response) => {
+    seen.push([`${request.method} ${request.url} ${await text(request)}`.trim(), request.headers.cookie])
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://127.0.0.1')
+    const status = Number(searchParams.get('status') ?? 200)
+    const location = pathname === '/loop' ? request.url : '/end'
+    if (pathname === '/set')
+      response.setHeader('Set-Cookie', ['a=1; Path=/', 'b=2', 'c=3; Path=/deep; HttpOnly', 'd=; Path=/; Max-Age=0'])
+    if (pathname === '/clear') response.setHeader('Set-Cookie', 'a=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT')
+    response.writeHead(status, status === 200 ? {} : { Location: location }).end('the body')
+  })
+  const port = await listen(t, server)
+  const browser = createTestBrowser(`http://127.0.0.1:${port}`)
+
+  await browser.fetch('/set')
+  t.is(browser.cookieHeader('/other'), 'a=1; b=2')
+  t.is(browser.cookieHeader('/deep/er'), 'a=1; b=2; c=3')
+  t.is(browser.cookieHeader('/deeper'), 'a=1; b=2')
+  await browser.fetch(`http://localhost:${port}/other-host`)
+  t.deepEqual(seen.at(-1), ['GET /other-host', undefined])
+  await browser.fetch('/clear')
+  const requests = [
+    ['POST', 302, 'GET /end'],
+    ['POST', 307, 'POST /end text'],
+    ['HEAD', 301, 'HEAD /end']
+  ] as const
+  for (const [method, status, last] of requests) {
+    const end = await browser.fetch(`/go?status=${status}`, { method, ...(method === 'POST' && { body: 'text' }) })
+    t.is(end.url, `http://127.0.0.1:${port}/end`)
+    t.is(await end.text(), method === 'HEAD' ? '' : 'the body')
+    t.deepEqual(seen.at(-1), [last, 'b=2'])
+  }
+  const redirect = await browser.open('/go?status=303', { redirect: 'manual' })
+  t.is(redirect.headers.get('location'), '/end')
+  await t.throwsAsync(browser.fetch('/loop?status=302'), { message: /more than 20 redirects/ })
+})
