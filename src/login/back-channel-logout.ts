@@ -7,7 +7,7 @@ import type { Log } from '../refresh/report.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import type { EndSessions } from './log-out.js'
 
-export interface BackChannelLogoutParts extends LogoutTokenParts {
+export interface BackChannelLogoutDependencies extends LogoutTokenParts {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
 }
@@ -20,9 +20,9 @@ export interface BackChannelLogoutParts extends LogoutTokenParts {
  */
 export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
 
-export function createBackChannelLogout(parts: BackChannelLogoutParts): BackChannelLogout {
-  const { userSessions, endSessions } = parts
-  const check = createLogoutTokenCheck(parts)
+export function createBackChannelLogout(dependencies: BackChannelLogoutDependencies): BackChannelLogout {
+  const { userSessions, endSessions } = dependencies
+  const check = createLogoutTokenCheck(dependencies)
 
   function reject(reason: string, log: Log): false {
     const message = 'a logout token was rejected, so no session was ended'

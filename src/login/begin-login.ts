@@ -7,7 +7,7 @@ import type { Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { LoginTransactions } from './transaction.js'
 
-interface BeginLoginParts {
+interface BeginLoginDependencies {
   readonly mode: Pick<Mode, 'loginScope'>
   readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
   readonly transactions: Pick<LoginTransactions, 'begin'>
@@ -52,8 +52,8 @@ export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 // the cookies.
 const LOOP_WINDOW_MS = 60_000
 
-export function createBeginLogin(parts: BeginLoginParts): BeginLogin {
-  const { mode, idp, transactions, pkce, maxAgeSeconds, now } = parts
+export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLogin {
+  const { mode, idp, transactions, pkce, maxAgeSeconds, now } = dependencies
   const scope = mode.loginScope
   const wantsIdToken = scope.split(' ').includes('openid')
   // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie is no sign of a loop.

@@ -14,7 +14,7 @@ import type { SessionStore } from '../store/store.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
-interface CompleteLoginParts {
+interface CompleteLoginDependencies {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
@@ -90,8 +90,8 @@ export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin
 // A repeated callback sends the same code, and some providers accept a code for one minute only.
 const MAX_RETRY_SECONDS = 30
 
-export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
-  const { idp, transactions, codeExchanges, store, sessionCookie, now } = parts
+export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
+  const { idp, transactions, codeExchanges, store, sessionCookie, now } = dependencies
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {

@@ -13,7 +13,7 @@ import { within } from '../support/clock.js'
 import type { Background } from '../support/shutdown.js'
 import type { Profiles } from './profiles.js'
 
-interface LogOutParts {
+interface LogOutDependencies {
   /** The setting `logout`. */
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
@@ -55,8 +55,8 @@ const DISCOVERY_TIMEOUT_MS = 2000
 // Revocations of a user with many sessions. The queue of the endpoint has more places, so other logouts do not wait.
 const REVOKED_AT_ONCE = 16
 
-export function createLogOuts(parts: LogOutParts): LogOuts {
-  const { logout, idp, profiles, store, userSessions, background } = parts
+export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
+  const { logout, idp, profiles, store, userSessions, background } = dependencies
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in
   // the store and revokes the refresh token that it receives.

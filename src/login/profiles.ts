@@ -9,7 +9,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 
-interface ProfileParts {
+interface ProfileDependencies {
   readonly mode: Pick<Mode, 'displayName'>
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
   /** Milliseconds since the epoch. */
@@ -25,8 +25,8 @@ export type Profiles = ReturnType<typeof createProfiles>
 // The cache takes at most 20 MB, even if every name has 1,000 characters.
 const MAX_CACHED = 10_000
 
-/** @example const name = await createProfiles(parts).displayName(record, accessToken) */
-export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: ProfileParts) {
+/** @example const name = await createProfiles(dependencies).displayName(record, accessToken) */
+export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: ProfileDependencies) {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {

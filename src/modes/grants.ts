@@ -6,7 +6,7 @@ import type { Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
 import type { CodeGrant, TokenObject, TokenState } from './mode.js'
 
-export interface ModeParts {
+export interface ModeDependencies {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
@@ -44,8 +44,12 @@ const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone',
  * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
  * @throws OAuthError or ProviderError
  */
-export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
-  const { idp, pkce } = parts
+export async function exchangeCode(
+  dependencies: ModeDependencies,
+  grant: CodeGrant,
+  request: LoginRequest
+): Promise<FirstTokenSet> {
+  const { idp, pkce } = dependencies
   const { code, codeVerifier, nonce, timeoutMs } = grant
 
   async function exchange(request: Parameters<IdentityProvider['authorizationCodeGrant']>[0]) {
@@ -63,8 +67,8 @@ export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: 
   if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
   try {
     checkScope(tokenSet, request.scopes)
-    const claims = request.scopes.includes('openid') ? await claimsOf(parts, tokenSet, nonce) : undefined
-    const identity = claims && (await identityOf(parts, tokenSet, claims, request.displayName))
+    const claims = request.scopes.includes('openid') ? await claimsOf(dependencies, tokenSet, nonce) : undefined
+    const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
     return { ...tokenSet, refreshToken, identity, claims }
   } catch (error) {
     revokeInBackground(idp, refreshToken)
@@ -83,14 +87,14 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
  * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
  */
 export async function refreshGrant(
-  parts: ModeParts,
+  dependencies: ModeDependencies,
   { fields, identity }: TokenState,
   scope: string,
   timeoutMs: number
 ): Promise<RefreshedTokenSet> {
   const usedToken = fields.refresh_token
-  const tokenSet = await parts.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
-  const claims = checkRefreshedIdentity(parts, tokenSet, identity, usedToken)
+  const tokenSet = await dependencies.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
+  const claims = checkRefreshedIdentity(dependencies, tokenSet, identity, usedToken)
   return { ...tokenSet, claims, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
 }
 
@@ -100,7 +104,7 @@ export async function refreshGrant(
  * of the response, or the used one if the response contains no new one.
  */
 function checkRefreshedIdentity(
-  { idp, clientId }: ModeParts,
+  { idp, clientId }: ModeDependencies,
   { idToken, refreshToken }: TokenSet,
   identity: Identity | undefined,
   usedToken: string
@@ -130,7 +134,7 @@ function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
 }
 
 async function claimsOf(
-  { idp, clientId, now }: ModeParts,
+  { idp, clientId, now }: ModeDependencies,
   { idToken }: TokenSet,
   nonce: string
 ): Promise<IdTokenClaims> {
@@ -142,7 +146,7 @@ async function claimsOf(
 }
 
 async function identityOf(
-  { idp, keepsIdToken, keepsSid }: ModeParts,
+  { idp, keepsIdToken, keepsSid }: ModeDependencies,
   { idToken }: TokenSet,
   claims: IdTokenClaims,
   displayName: LoginRequest['displayName']

@@ -9,7 +9,7 @@ import {
   fallbackNames,
   firstName,
   fullName,
-  type ModeParts,
+  type ModeDependencies,
   refreshGrant,
   tokenObject
 } from './grants.js'
@@ -19,13 +19,13 @@ import type { Mode, Step, TokenState } from './mode.js'
 export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
   const { platform, logout } = config
   const { clientId, pkce, backChannelLogout: keepsSid } = platform
-  const parts: ModeParts = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp', keepsSid }
-  return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
+  const dependencies: ModeDependencies = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp', keepsSid }
+  return config.mode === 'dual' ? createDualMode(platform, dependencies) : createSingleMode(platform, dependencies)
 }
 
 /** Creates the mode with one access token per session, which stays on the server. */
-export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
-  const { now } = parts
+export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, dependencies: ModeDependencies): Mode {
+  const { now } = dependencies
   const scope = scopes.join(' ')
 
   function displayName(userInfo: UserInfo): string {
@@ -37,7 +37,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     loginScope: scope,
     offersPublicToken: false,
     async exchangeCode(grant) {
-      const { identity, claims, ...tokenSet } = await exchangeCode(parts, grant, { scopes, displayName })
+      const { identity, claims, ...tokenSet } = await exchangeCode(dependencies, grant, { scopes, displayName })
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: tokenSet.refreshToken,
@@ -47,7 +47,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     },
     isSecondRequest: () => false,
     async nextRequest(state, timeoutMs) {
-      const { claims, nextRefreshToken, ...tokenSet } = await refreshGrant(parts, state, scope, timeoutMs)
+      const { claims, nextRefreshToken, ...tokenSet } = await refreshGrant(dependencies, state, scope, timeoutMs)
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: nextRefreshToken,
@@ -71,8 +71,8 @@ type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
  * the internal token and a refresh token, and the second uses this refresh token to request the public token (RFC 6749
  * section 6 allows fewer scopes).
  */
-export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
-  const { now } = parts
+export function createDualMode({ internalScopes, publicScopes }: Scopes, dependencies: ModeDependencies): Mode {
+  const { now } = dependencies
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
@@ -81,14 +81,14 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   }
 
   async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<Step> {
-    const { claims, nextRefreshToken, ...internal } = await refreshGrant(parts, state, internalScope, timeoutMs)
+    const { claims, nextRefreshToken, ...internal } = await refreshGrant(dependencies, state, internalScope, timeoutMs)
     const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
     const internalExpiresAt = expiresAt(internal, now())
     return { state: { kind: 'half-refreshed', fields, identity: state.identity, internalExpiresAt }, claims }
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<Step> {
-    const { nextRefreshToken, ...publicTokenSet } = await refreshGrant(parts, state, publicScope, timeoutMs)
+    const { nextRefreshToken, ...publicTokenSet } = await refreshGrant(dependencies, state, publicScope, timeoutMs)
     checkPublicScopes(publicTokenSet)
     const { accessToken } = publicTokenSet
     const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
@@ -114,7 +114,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     loginScope: internalScope,
     offersPublicToken: true,
     async exchangeCode(grant) {
-      const { identity, claims, ...internal } = await exchangeCode(parts, grant, {
+      const { identity, claims, ...internal } = await exchangeCode(dependencies, grant, {
         scopes: internalScopes,
         displayName
       })

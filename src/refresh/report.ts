@@ -35,14 +35,14 @@ export interface RefreshResult {
   readonly expiresAt?: number | undefined
 }
 
-interface RefreshReportParts {
+interface RefreshReportOptions {
   readonly mode: string
   readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-export function createRefreshReport({ mode, metrics, now }: RefreshReportParts) {
+export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
   return {
     ended(log: Log, sessionId: string, { outcome, reason, durationMs, calls, expiresAt }: RefreshResult): void {
       metrics.refreshEnded(outcome)

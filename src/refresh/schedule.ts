@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
-interface RefreshScheduleParts {
+interface RefreshScheduleOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly marginSeconds: number
@@ -13,7 +13,7 @@ const CLOCK_LEEWAY_MS = 300_000
 export type RefreshSchedule = ReturnType<typeof createRefreshSchedule>
 
 /** Decides when the tokens of a session have to be refreshed. */
-export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleParts) {
+export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleOptions) {
   function earlyRefreshMs(record: SessionRecord): number {
     const { expires_at } = record.fields
     const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0

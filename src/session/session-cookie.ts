@@ -24,7 +24,7 @@ import {
   splitIntoChunks
 } from './request-cookies.js'
 
-interface SessionCookieParts {
+interface SessionCookieOptions {
   readonly sealer: Sealer
   /** The full cookie name, including the prefix. */
   readonly name: string
@@ -36,30 +36,7 @@ interface SessionCookieParts {
   readonly metrics?: Pick<Metrics, 'sessionRead'>
 }
 
-export interface SessionCookie {
-  /** The cookie names of all possible chunks, in the order of the chunks. */
-  readonly names: readonly string[]
-  /**
-   * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing,
-   * incomplete, unreadable or expired.
-   */
-  open(cookieHeader: string): CookieSession | undefined
-  /**
-   * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the
-   * end of its absolute lifetime. The cookie of a session with a key is a reference, which always fits.
-   * @throws SessionTooLargeError
-   */
-  seal(record: SessionRecord): string[]
-  /** Returns the lifetime that `seal` would give to the session now, or 0 if its absolute lifetime is over. */
-  lifetimeMs(record: SessionRecord): number
-  /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
-  sentNames(cookieHeader: string): string[]
-  /**
-   * Clears the cache of decrypted cookies. Call this when the secrets change, because the cache ignores removed
-   * secrets.
-   */
-  forgetOpened(): void
-}
+export type SessionCookie = ReturnType<typeof createSessionCookie>
 
 /**
  * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains the length of the
@@ -128,16 +105,10 @@ interface Opened {
 // because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
 const TAG_CHARACTERS = 12
 
-/** @example const record = createSessionCookie(parts).open(request.headers.cookie ?? '') */
-export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
-  const {
-    sealer,
-    name,
-    maxAgeSeconds,
-    absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY,
-    now,
-    metrics = noMetrics
-  } = parts
+/** @example const record = createSessionCookie(options).open(request.headers.cookie ?? '') */
+export function createSessionCookie(options: SessionCookieOptions) {
+  const { sealer, name, maxAgeSeconds, now, metrics = noMetrics } = options
+  const { absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = options
   const names = chunkNames(name)
   const cached = new Map<string, Opened>()
   const seenOnce = new Map<string, true>()
@@ -146,6 +117,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     return loggedInAt + absoluteMaxAgeSeconds * 1000
   }
 
+  /** Returns the lifetime that `seal` would give to the session now, or 0 if its absolute lifetime is over. */
   function lifetimeMs(record: SessionRecord): number {
     return Math.max(0, Math.min(maxAgeSeconds * 1000, absoluteEnd(record) - now()))
   }
@@ -188,8 +160,13 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   }
 
   return {
+    /** The cookie names of all possible chunks, in the order of the chunks. */
     names,
-    open(cookieHeader) {
+    /**
+     * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing,
+     * incomplete, unreadable or expired.
+     */
+    open(cookieHeader: string): CookieSession | undefined {
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openCached(sealed)
       // A cached session may have expired since it was cached.
@@ -201,7 +178,12 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       return undefined
     },
     lifetimeMs,
-    seal(record) {
+    /**
+     * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of
+     * its absolute lifetime. The cookie of a session with a key is a reference, which always fits.
+     * @throws SessionTooLargeError
+     */
+    seal(record: SessionRecord): string[] {
       const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, key } = record
       if (key !== undefined) {
         const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
@@ -227,10 +209,12 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       }
       return splitIntoChunks(sealed)
     },
-    sentNames(cookieHeader) {
+    /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
+    sentNames(cookieHeader: string): string[] {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
-    forgetOpened() {
+    /** Clears the cache of decrypted cookies. Call this when the secrets change, because the cache ignores removed secrets. */
+    forgetOpened(): void {
       cached.clear()
       seenOnce.clear()
     }

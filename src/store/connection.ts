@@ -1,6 +1,6 @@
 /**
  * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail immediately, so a
- * failing Redis does not slow down requests. The store learns from `events` when to store again what it remembers.
+ * failing Redis does not slow down requests. After each connection, `listen` tells the store to store again what it remembers.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../support/clock.js'
@@ -17,25 +17,18 @@ import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.j
  */
 type State = 'connecting' | 'up' | 'down' | 'closed'
 
-/** `connected`: Redis may have lost its last writes. `message`: another process has published this text. */
-type ConnectionEvent = { readonly kind: 'connected' } | { readonly kind: 'message'; readonly text: string }
-
-export interface Connection {
-  /**
-   * Sends a command and returns its reply.
-   * @throws StoreUnavailableError
-   */
-  send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
-  /** Returns the events in their order. Ends when the connection is closed. */
-  events(): AsyncIterable<ConnectionEvent>
-  /** Returns the time of the last connection on the monotonic clock, or undefined before the first one. */
-  connectedAt(): number | undefined
-  /** False if Redis cannot be used now, or rejects writes. */
-  isAvailable(): boolean
-  close(): Promise<void>
+interface ConnectionListener {
+  /** There is a new connection, so Redis may have lost its last writes. */
+  connected(): void
+  /** Another process has published this string. */
+  message(text: string): void
 }
 
-interface ConnectionParts {
+const NOBODY: ConnectionListener = { connected() {}, message() {} }
+
+export type Connection = ReturnType<typeof openConnection>
+
+interface ConnectionOptions {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   readonly channel: string
   /** Finds out if Redis accepts writes. */
@@ -60,10 +53,10 @@ const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
 /** Starts to open the connection and returns immediately. */
-export function openConnection(parts: ConnectionParts): Connection {
-  const { open, channel, probe, isCluster, log, clock } = parts
-  const { commandMs, startMs } = { ...CONNECTION_TIMING, ...parts.timing }
-  const events = createQueue<ConnectionEvent>()
+export function openConnection(options: ConnectionOptions) {
+  const { open, channel, probe, isCluster, log, clock } = options
+  const { commandMs, startMs } = { ...CONNECTION_TIMING, ...options.timing }
+  let listener: ConnectionListener = NOBODY
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
@@ -119,13 +112,13 @@ export function openConnection(parts: ConnectionParts): Connection {
     lastError = undefined
     rejection = undefined
     reportBack()
-    if (isNew) startRecovery()
     if (state !== 'up') changeState('up')
+    if (isNew) startRecovery()
   }
 
   function startRecovery(): void {
     connectedAt = clock.monotonic()
-    events.push({ kind: 'connected' })
+    listener.connected()
   }
 
   function handleRejection(error: unknown): void {
@@ -193,7 +186,7 @@ export function openConnection(parts: ConnectionParts): Connection {
       lastError = error
     },
     // Messages may have been lost.
-    onSubscribed: () => events.push({ kind: 'connected' }),
+    onSubscribed: () => listener.connected(),
     onSubscribeFailed(error) {
       log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, 'this process gets no messages of the others')
     },
@@ -201,7 +194,7 @@ export function openConnection(parts: ConnectionParts): Connection {
     onNodeChange() {
       if (state === 'up') startRecovery()
     },
-    onMessage: (_channel, text) => events.push({ kind: 'message', text })
+    onMessage: (_channel, text) => listener.message(text)
   }).then(
     opened => {
       client = opened
@@ -211,7 +204,11 @@ export function openConnection(parts: ConnectionParts): Connection {
   )
 
   return {
-    async send(command) {
+    /**
+     * Sends a command and returns its reply.
+     * @throws StoreUnavailableError
+     */
+    async send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T> {
       await untilConnected()
       if (state !== 'up' || !client) throw new StoreUnavailableError('redis')
       try {
@@ -222,42 +219,22 @@ export function openConnection(parts: ConnectionParts): Connection {
         throw new StoreUnavailableError('redis')
       }
     },
-    events: events.read,
+    /** Calls these functions from now on. */
+    listen(next: ConnectionListener): void {
+      listener = next
+    },
+    /** Returns the time of the last connection on the monotonic clock, or undefined before the first one. */
     connectedAt: () => connectedAt,
+    /** False if Redis cannot be used now, or rejects writes. */
     isAvailable: () => state !== 'down' && rejection === undefined,
-    async close() {
+    async close(): Promise<void> {
       if (state === 'closed') return
       changeState('closed')
       stopConnectTimer()
       stopProbeTimer()
-      events.end()
+      listener = NOBODY
       await opening
       await client?.close()
-    }
-  }
-}
-
-/** A queue with one reader. */
-function createQueue<T>() {
-  const items: T[] = []
-  let isEnded = false
-  let wake = () => {}
-
-  return {
-    push(item: T): void {
-      items.push(item)
-      wake()
-    },
-    end(): void {
-      isEnded = true
-      wake()
-    },
-    async *read(): AsyncGenerator<T, void> {
-      while (!isEnded) {
-        const item = items.shift()
-        if (item !== undefined) yield item
-        else await new Promise<void>(resolve => (wake = resolve))
-      }
     }
   }
 }

@@ -8,15 +8,21 @@ import type { RedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
 import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
-import type { Clock } from '../support/clock.js'
+import { type Clock, within } from '../support/clock.js'
 import { inSpan, type Tracing } from '../telemetry/tracing.js'
 import type { Message } from './cells.js'
-import { type Connection, type ConnectionTiming, openConnection } from './connection.js'
+import { type ConnectionTiming, openConnection } from './connection.js'
 import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
-import { createMessageSeal } from './messages.js'
 import { createPlaces } from './places.js'
-import { createRedisCells, createSwapScript, type SendCommand, sessionFormat, valueFormat } from './redis-cells.js'
-import { openRedisClient } from './redis-client.js'
+import {
+  createMessageSeal,
+  createRedisCells,
+  createSwapScript,
+  type SendCommand,
+  sessionFormat,
+  valueFormat
+} from './redis-cells.js'
+import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
 import { type Cell, LOGGED_OUT } from './rules.js'
 import { createSessionStore } from './store.js'
 import { createUserSessions, type UserList } from './user-sessions.js'
@@ -93,20 +99,17 @@ export function createStores(config: Config, options: StoreOptions) {
   const userSessions = config.platform.backChannelLogout
     ? createUserSessions({ ...times, ...cells, store, hasher: keyring.hasher('user sessions') })
     : undefined
-  const listening = redis && listen(redis)
-
-  async function listen({ connection, open }: NonNullable<typeof redis>): Promise<void> {
-    for await (const event of connection.events()) {
-      if (event.kind === 'connected') {
-        void places.announce()
-        void store.restoreAll()
-        continue
-      }
-      const message = open(event.text)
+  redis?.connection.listen({
+    connected() {
+      void places.announce()
+      void store.restoreAll()
+    },
+    message(text) {
+      const message = redis.openMessage(text)
       if (message) store.receive(message)
       if (message?.kind === 'lost') userSessions?.joinAgain(message.id)
     }
-  }
+  })
 
   return {
     store,
@@ -119,7 +122,6 @@ export function createStores(config: Config, options: StoreOptions) {
       userSessions?.close()
       places.close()
       await redis?.connection.close()
-      await listening
     }
   }
 }
@@ -136,10 +138,10 @@ function openRedis(config: Config, { keyring, clock, log, tracing, open = openRe
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
   const redisUrl = config.redisUrl as NonNullable<Config['redisUrl']>
-  const messages = createMessageSeal({ keyring, channel, now: clock.now })
+  const messages = createMessageSeal(keyring.sealer('message'), channel, clock.now)
   const script = createSwapScript(clock)
   const probeName = `${prefix}probe:${randomUUID()}`
-  const connection: Connection = openConnection({
+  const connection = openConnection({
     open: events => open(redisUrl, events, config.redisTls),
     channel,
     probe: commands => script.probe(commands, probeName),
@@ -161,7 +163,7 @@ function openRedis(config: Config, { keyring, clock, log, tracing, open = openRe
     send,
     script,
     sealMessage: messages.seal,
-    open: messages.open,
+    openMessage: messages.open,
     async publish(message: Message): Promise<void> {
       await connection.send(commands => commands.publish(channel, messages.seal(message))).catch(() => {})
     }
@@ -180,4 +182,45 @@ export function channelOf(prefix: string): string {
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
+}
+
+/** Redis does not let this server use the database of `redisUrl`. */
+export class RedisDatabaseError extends Error {
+  override readonly name = 'RedisDatabaseError'
+}
+
+const SELECT_TIMEOUT_MS = 2000
+
+/**
+ * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the
+ * database can be used, or if Redis cannot be reached now. The server then starts, and tries to connect again and again.
+ */
+export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redisUrl' | 'redisTls'>): Promise<void> {
+  if (!redisUrl || redisUrl.database === 0) return
+  let opening: Promise<RedisClient> | undefined
+  const firstError = new Promise<Error | undefined>(resolve => {
+    const events = { channels: [], onReady: () => resolve(undefined), onError: resolve, onLost() {}, onMessage() {} }
+    opening = openRedisClient(redisUrl, events, redisTls)
+    opening.catch(resolve)
+  })
+  try {
+    const error = await within(SELECT_TIMEOUT_MS, firstError).catch(() => undefined)
+    if (!isRefusedDatabase(error) || reasonOf(error) === 'NOAUTH') return
+    throw new RedisDatabaseError(
+      `Redis refuses to select database ${redisUrl.database} of redisUrl (${reasonOf(error)}). ${databaseAdvice(reasonOf(error))}`,
+      { cause: error }
+    )
+  } finally {
+    await opening?.then(
+      client => client.close(),
+      () => {}
+    )
+  }
+}
+
+/** @param reason the code of the error reply */
+export function databaseAdvice(reason: string): string {
+  return reason === 'NOPERM'
+    ? 'Give the user of redisUrl the right +select, or use database 0.'
+    : 'Choose a lower database number, or raise the setting databases of Redis. A cluster has only database 0.'
 }

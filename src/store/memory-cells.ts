@@ -3,7 +3,7 @@ import { createExpiringMap } from '../support/expiring-map.js'
 import { type Cells, type Snapshot, StoreUnavailableError } from './cells.js'
 import type { Cell } from './rules.js'
 
-interface MemoryCellsParts<Content> {
+interface MemoryCellsOptions<Content> {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly lifetimeMs: (content: Content) => number
@@ -14,7 +14,7 @@ const MAX_CELLS = 200_000
 
 /** @param limit the number of cells; at the limit, a change that may fail adds no cell */
 export function createMemoryCells<Content, Key extends string | { readonly id: string }>(
-  { now, lifetimeMs }: MemoryCellsParts<Content>,
+  { now, lifetimeMs }: MemoryCellsOptions<Content>,
   limit = MAX_CELLS
 ): Cells<Content, Key> {
   const contents = createExpiringMap<{ readonly content: Content }>(Number.POSITIVE_INFINITY, now)
@@ -46,11 +46,11 @@ const MAX_RECORDS = 10_000
  * stored first is dropped first. An outdated cookie of its session then cannot find the newest tokens.
  */
 export function createMemorySessionCells<Record>(
-  parts: MemoryCellsParts<Cell<Record>>,
+  { now, lifetimeMs }: MemoryCellsOptions<Cell<Record>>,
   limits: { readonly cells?: number; readonly records?: number } = {}
 ): Cells<Cell<Record>, { readonly id: string }> {
-  const cells = createMemoryCells<Cell<Record>, { readonly id: string }>(parts, limits.cells)
-  const records = createExpiringMap<Record>(limits.records ?? MAX_RECORDS, parts.now)
+  const cells = createMemoryCells<Cell<Record>, { readonly id: string }>({ now, lifetimeMs }, limits.cells)
+  const records = createExpiringMap<Record>(limits.records ?? MAX_RECORDS, now)
 
   function withRecord(id: string, snapshot: Snapshot<Cell<Record>>): Snapshot<Cell<Record>> {
     if (!snapshot.content?.entry.hasRecord) return snapshot
@@ -60,12 +60,12 @@ export function createMemorySessionCells<Record>(
   }
 
   return {
-    now: cells.now,
+    now,
     read: async key => withRecord(key.id, await cells.read(key, true)),
     async swap(key, expected, next, options) {
       const { isDone, snapshot } = await cells.swap(key, expected, { entry: next.entry }, options)
       if (isDone && !next.entry.hasRecord) records.delete(key.id)
-      else if (isDone && next.record !== undefined) records.set(key.id, next.record, parts.lifetimeMs(next))
+      else if (isDone && next.record !== undefined) records.set(key.id, next.record, lifetimeMs(next))
       return { isDone, snapshot: withRecord(key.id, snapshot) }
     }
   }

@@ -9,7 +9,7 @@ import { readFileSync, statSync } from 'node:fs'
 import net from 'node:net'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import type { Clock } from '../support/clock.js'
+import { type Clock, startStopwatch } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable } from './cells.js'
 import type { Lease, Owner } from './rules.js'
 
@@ -19,19 +19,11 @@ interface Place {
   readonly since: number
 }
 
-interface PlaceSocket {
-  /** Returns the place, or undefined while this process does not have the socket. */
-  current(): Place | undefined
-  close(): void
-}
-
 const RETRY_MS = 1000
 const WARN_AFTER_MS = 60_000
 
-type PlaceCells = Cells<number>
-
-interface PlacesParts {
-  readonly cells: PlaceCells
+interface PlacesOptions {
+  readonly cells: Cells<number>
   /** The random name of this process. */
   readonly owner: string
   readonly clock: Clock
@@ -40,35 +32,65 @@ interface PlacesParts {
 
 export type Places = ReturnType<typeof createPlaces>
 
-export function createPlaces({ cells, owner, clock, log }: PlacesParts) {
-  let socket: PlaceSocket | undefined
+export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
+  const server = net.createServer(socket => socket.destroy())
+  /** Undefined while this process does not have the socket. */
+  let place: Place | undefined
+  let isStarted = false
   let isCopy = false
+  let stopRetry = () => {}
 
   function current(): Place | undefined {
-    return isCopy ? undefined : socket?.current()
+    return isCopy ? undefined : place
   }
 
   /** Stores the time at which this process got its socket. Never rejects. */
   async function announce(): Promise<void> {
-    const place = current()
-    if (!place) return
-    const newest = apply(cells, hashOf(place.name), since => {
-      if (since !== undefined && since >= place.since) return { result: since }
-      return { result: place.since, cell: place.since }
+    const announced = current()
+    if (!announced) return
+    const { name, since } = announced
+    const newest = apply(cells, name, stored => {
+      if (stored !== undefined && stored >= since) return { result: stored }
+      return { result: since, cell: since }
     })
     // A larger number means that this machine was reset to a snapshot, so its clock proves nothing.
-    if (((await newest.catch(ignoreUnavailable)) ?? 0) > place.since) isCopy = true
+    if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
   }
 
   return {
     /** Returns the name of this process in a lease. Without the socket, it names no place. */
     me(): Owner {
-      const place = current()
-      return place ? { owner, place: hashOf(place.name), since: place.since } : { owner }
+      const own = current()
+      return own ? { owner, place: own.name, since: own.since } : { owner }
     },
-    /** Gets the socket of the place of this port. Call it when the server has its port. */
+    /**
+     * Tries to get the socket of this port, once a second until it succeeds. Call it when the server has its port. On a system
+     * without abstract sockets, the process has no place, and its leases end by time.
+     */
     start(port: number): void {
-      socket ??= bindPlace(port, { clock, log, onBound: () => void announce() })
+      const name = nameOfPlace(port)
+      if (isStarted || name === undefined) return
+      isStarted = true
+      const elapsedMs = startStopwatch(clock)
+      let hasWarned = false
+      // Without `exclusive`, the workers of a cluster would share the socket.
+      const bind = () => server.listen({ path: `\0platform-auth-server-${port}`, exclusive: true })
+      server.unref()
+      server.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EADDRINUSE') return
+        if (!hasWarned && elapsedMs() >= WARN_AFTER_MS) {
+          hasWarned = true
+          const message =
+            'another process has the same port in this network namespace, so the leases of this one end by time'
+          log.warn({ event: 'place_taken', port }, message)
+        }
+        stopRetry = clock.after(RETRY_MS, bind)
+      })
+      server.on('listening', () => {
+        place = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
+        void announce()
+      })
+      bind()
     },
     /** Call it also after each connection. */
     announce,
@@ -81,55 +103,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesParts) {
       const { content } = await cells.read(place, true)
       return content !== undefined && content > since
     },
-    close: (): void => socket?.close()
-  }
-}
-
-function hashOf(name: string): string {
-  return createHash('sha256').update(name).digest('base64url').slice(0, 22)
-}
-
-/**
- * Tries to get the socket once a second until it succeeds. On a system without abstract sockets, the process has no place, and
- * its leases end by time.
- * @param onBound called when this process has got the socket
- */
-function bindPlace(
-  port: number,
-  { clock, log, onBound }: { readonly clock: Clock; readonly log: Pick<Logger, 'warn'>; readonly onBound: () => void }
-): PlaceSocket {
-  const name = nameOfPlace(port)
-  const server = net.createServer(socket => socket.destroy())
-  let place: Place | undefined
-  let stopRetry = () => {}
-  let hasWarned = false
-  const startedAt = clock.monotonic()
-
-  server.unref()
-  server.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') return
-    if (!hasWarned && clock.monotonic() - startedAt >= WARN_AFTER_MS) {
-      hasWarned = true
-      const message =
-        'another process has the same port in this network namespace, so the leases of this one end by time'
-      log.warn({ event: 'place_taken', port }, message)
-    }
-    stopRetry = clock.after(RETRY_MS, bind)
-  })
-  server.on('listening', () => {
-    place = { name: name as string, since: Number(process.hrtime.bigint() / 1_000_000n) }
-    onBound()
-  })
-
-  function bind(): void {
-    // Without `exclusive`, the workers of a cluster would share the socket.
-    server.listen({ path: `\0platform-auth-server-${port}`, exclusive: true })
-  }
-
-  if (name !== undefined) bind()
-  return {
-    current: () => place,
-    close() {
+    close(): void {
       place = undefined
       stopRetry()
       server.removeAllListeners('error').on('error', () => {})
@@ -138,12 +112,13 @@ function bindPlace(
   }
 }
 
-/** Returns undefined if the system does not have all parts of the name. */
+/** Returns the hash of the name. Returns undefined if the system does not have all components of the name. */
 function nameOfPlace(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   try {
     const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-    return JSON.stringify([hostname(), bootId, statSync('/proc/self/ns/net').ino, port])
+    const name = JSON.stringify([hostname(), bootId, statSync('/proc/self/ns/net').ino, port])
+    return createHash('sha256').update(name).digest('base64url').slice(0, 22)
   } catch {
     return undefined
   }

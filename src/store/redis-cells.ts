@@ -113,7 +113,7 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
 
 type SwapScript = ReturnType<typeof createSwapScript>
 
-interface RedisCellsParts {
+interface RedisCellsDependencies {
   readonly send: SendCommand
   readonly script: SwapScript
   /** The beginning of all keys of this deployment. */
@@ -123,7 +123,7 @@ interface RedisCellsParts {
 }
 
 export function createRedisCells<Content, Key>(
-  { send, script, prefix, channel, sealMessage }: RedisCellsParts,
+  { send, script, prefix, channel, sealMessage }: RedisCellsDependencies,
   format: Format<Content, Key>
 ): Cells<Content, Key> {
   const reads = new Map<string, Promise<Snapshot<Content>>>()
@@ -232,5 +232,51 @@ export function sessionFormat(
       const content = JSON.parse(opened.toString()) as SessionRecord
       return { entry, record: key === undefined ? content : { ...content, key } }
     }
+  }
+}
+
+// The clocks of two processes may differ by this time. An attacker who has recorded a message can send it again for as long, so
+// the receiver must also subtract the age of the message from every duration in it.
+const MAX_AGE_MS = 300_000
+// The length of the longest sealed message. Longer texts are rejected before they are decoded.
+const MAX_LENGTH = 512
+const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Message['kind'][]
+
+/**
+ * Encrypts the messages between processes that share a Redis. Everybody who can publish in this Redis can send messages, but
+ * the processes accept only those of a process that has one of the session secrets.
+ * @param channel the channel of the messages; a message of another channel, for example of another deployment, is not accepted
+ * @param now milliseconds since the epoch
+ * @example createMessageSeal(sealer, channel, Date.now).seal({ kind: 'pause', ms: 1000 })
+ */
+export function createMessageSeal(sealer: Sealer, channel: string, now: () => number) {
+  return {
+    /** Encrypts and authenticates a message. */
+    seal: (message: Message): string =>
+      sealer.seal(Buffer.from(JSON.stringify({ ...message, at: Math.round(now()) })), channel),
+    /**
+     * Returns the message. Returns undefined if `text` is forged, malformed, from another channel, of another kind, or sealed
+     * more than five minutes ago or ahead.
+     */
+    open(text: string): Message | undefined {
+      const plaintext = text.length > MAX_LENGTH ? undefined : sealer.open(text, channel)
+      if (!plaintext) return undefined
+      const { at, ...message } = parse(plaintext)
+      const ageMs = now() - at
+      // A process of another version may send messages of another kind.
+      if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
+      // The pause began when the message was sent, so its age is subtracted. The age is negative if the clock of the sender is ahead.
+      if (message.kind === 'pause') return { ...message, ms: message.ms - Math.max(0, ageMs) }
+      return message
+    }
+  }
+}
+
+/** Returns an empty object for a text that is no message, which only a process of another version can have sealed. */
+function parse(plaintext: Buffer): Message & { readonly at: number } {
+  try {
+    return JSON.parse(plaintext.toString())
+  } catch {
+    return {} as Message & { readonly at: number }
   }
 }

@@ -31,7 +31,7 @@ export type Acquisition =
 
 export type Commit = Committed<SessionRecord>
 
-interface SessionStoreParts {
+interface SessionStoreDependencies {
   readonly cells: Cells<Cell<SessionRecord>, SessionKey>
   readonly clock: Clock
   /** Returns the name of this process in a lease. */
@@ -61,8 +61,8 @@ const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100
 
 /** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
-export function createSessionStore(parts: SessionStoreParts) {
-  const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = parts
+export function createSessionStore(dependencies: SessionStoreDependencies) {
+  const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = dependencies
   const memory = createProcessMemory(clock, lifetimeMs)
   const { owner } = me()
   // A change by a program must not share the lease of a refresh in the same process.

@@ -52,7 +52,7 @@ export interface UserWithSessions {
   readonly sessions: readonly ListedSession[]
 }
 
-interface UserSessionsParts {
+interface UserSessionsDependencies {
   readonly lists: Cells<UserList>
   /** The `sub` of each user with a certain name, in the order in which they were added last. */
   readonly names: Cells<readonly string[]>
@@ -76,8 +76,8 @@ const MAX_CONFLICT_MS = 50
 
 function nothing(): void {}
 
-export function createUserSessions(parts: UserSessionsParts) {
-  const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = parts
+export function createUserSessions(dependencies: UserSessionsDependencies) {
+  const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = dependencies
   const joining = new Set<string>()
   /** The last change of each list in this process, without its errors. */
   const turns = new Map<string, Promise<void>>()

@@ -1,7 +1,7 @@
 // The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
-import type { ModeParts } from '#src/modes/grants.js'
+import type { ModeDependencies } from '#src/modes/grants.js'
 import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
@@ -37,7 +37,7 @@ export interface ModeUnderTest {
   /** The session's fields that hold an access token. */
   readonly tokenFields: readonly ('token' | 'public_token' | 'internal_token')[]
   /** @param more scopes that the login requests in addition to the usual ones */
-  create(parts: ModeParts, more?: readonly string[]): Mode
+  create(dependencies: ModeDependencies, more?: readonly string[]): Mode
 }
 
 export interface ModeSetUp {

@@ -1,7 +1,7 @@
 // Sets up a login, a provider, a clock and a log for a test of session refreshes in either mode. The stored sessions are in
 // memory. A test can add more processes that use the same stored sessions, and can cut the connection of a process.
 
-import type { ModeParts } from '#src/modes/grants.js'
+import type { ModeDependencies } from '#src/modes/grants.js'
 import type { Mode } from '#src/modes/mode.js'
 import { createDualMode, createSingleMode } from '#src/modes/modes.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
@@ -23,10 +23,10 @@ export type ModeName = (typeof modeNames)[number]
 /** The number of token requests of one complete refresh. */
 export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }
 
-const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
-  single: parts => createSingleMode({ scopes: ['data:read'] }, parts),
-  dual: parts =>
-    createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, parts)
+const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => Mode>> = {
+  single: dependencies => createSingleMode({ scopes: ['data:read'] }, dependencies),
+  dual: dependencies =>
+    createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, dependencies)
 }
 
 /** The memory of a test that stands for Redis, and the connections of all processes to it. */

@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { createKeyring } from '#src/session/keyring.js'
 import type { Message } from '#src/store/cells.js'
-import { createMessageSeal } from '#src/store/messages.js'
+import { createMessageSeal } from '#src/store/redis-cells.js'
 import { createClock } from '../helpers/clock.js'
 
 const OLD = 'the old secret of these tests, long enough'
@@ -11,7 +11,7 @@ const message: Message = { kind: 'loggedOut', id: 'q3-_Zz09', rev: 1, from: 'me'
 
 function setUp({ secrets = [OLD], channel = 'a:everyone', clock = createClock() } = {}) {
   const keyring = createKeyring(secrets)
-  return { keyring, clock, ...createMessageSeal({ keyring, channel, now: clock.now }) }
+  return { keyring, clock, ...createMessageSeal(keyring.sealer('message'), channel, clock.now) }
 }
 
 test('a sealed message opens to the same message, and does not show it', t => {

@@ -1,8 +1,8 @@
 // A database that Redis does not have, or that the user may not select. ioredis itself would go on in database 0.
 import test from 'ava'
 import { parseRedisAddress, type RedisAddress } from '#src/config/redis-address.js'
+import { RedisDatabaseError, requireDatabase } from '#src/store/index.js'
 import { openRedisClient } from '#src/store/redis-client.js'
-import { RedisDatabaseError, requireDatabase } from '#src/store/redis-database.js'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startTestServer } from '../helpers/server.js'
