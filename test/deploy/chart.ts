@@ -1,4 +1,4 @@
-// The Helm chart, its five sets of values, and what Helm made of each of them. `npm run test:kubernetes` compares the rendered
+// The Helm chart, its sets of values, and what Helm made of each of them. `npm run test:kubernetes` compares the rendered
 // files with the output of Helm. Therefore the other tests can use these files without Helm.
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
@@ -45,6 +45,13 @@ export interface KubernetesObject {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: { readonly name: string; readonly labels?: Record<string, string> }
+}
+
+/** The keys that lead to each value that is not an object, such as `['image', 'tag']`, and to each empty object. */
+export function pathsOf(value: unknown): string[][] {
+  const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  if (entries.length === 0) return [[]]
+  return entries.flatMap(([key, inner]) => pathsOf(inner).map(path => [key, ...path]))
 }
 
 /** Parses the objects in a text of several YAML documents. Documents without content are left out. */

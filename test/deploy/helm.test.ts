@@ -1,7 +1,8 @@
-// The Helm chart, without Helm: its text, its values, and the committed output of Helm for five sets of values.
+// The Helm chart, without Helm: its text, its values, and the committed output of Helm for its sets of values.
 // `npm run test:kubernetes` runs Helm itself and validates its output against the schemas of Kubernetes.
 import { Ajv } from 'ajv'
 import test from 'ava'
+import { settingOf } from '#src/config/settings.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 import {
   chartFolder,
@@ -9,10 +10,12 @@ import {
   fingerprintLine,
   type KubernetesObject,
   objectsIn,
+  pathsOf,
   release,
   renderedFile,
   valuesFile
 } from './chart.js'
+import { acceptedValues, rejectedValues } from './chart-values.js'
 import { settingsFrom } from './settings.js'
 
 type Values = Readonly<Record<string, unknown>>
@@ -25,13 +28,14 @@ interface Port {
 }
 
 interface Pod {
+  readonly securityContext?: object
   readonly terminationGracePeriodSeconds: number
   readonly containers: readonly [
     {
       readonly image: string
       readonly imagePullPolicy?: string
       readonly ports: readonly Port[]
-      readonly env: readonly { readonly name: string; readonly value: string }[]
+      readonly env: readonly { readonly name: string; readonly value?: string }[]
       readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
     }
   ]
@@ -52,7 +56,7 @@ interface NetworkPolicy extends KubernetesObject {
 
 const [values] = readYaml(`${chartFolder}/values.yaml`) as [Values]
 const schema = JSON.parse(readText(`${chartFolder}/values.schema.json`)) as {
-  properties: Record<string, { properties?: object; propertyNames?: { not: { enum: string[] } } }>
+  properties: Record<string, { properties?: object }>
 }
 const templates = filesBelow(`${chartFolder}/templates`).map(readText).join('\n')
 
@@ -68,7 +72,8 @@ function containerOf(example: string) {
 }
 
 function settingsOf(t: Parameters<typeof settingsFrom>[0], example: string) {
-  const variables = Object.fromEntries(containerOf(example).env.map(({ name, value }) => [name, value]))
+  const given = containerOf(example).env.filter(({ value }) => value !== undefined)
+  const variables = Object.fromEntries(given.map(({ name, value = '' }) => [name, value]))
   return settingsFrom(t, { ...variables, PLATFORM_CLIENT_ID: 'a-client' })
 }
 
@@ -78,88 +83,64 @@ test('the chart has the version of the package', t => {
   t.like(chart, { name: release.name, version, appVersion: version })
 })
 
-test('there are five sets of values', t => {
-  t.deepEqual(exampleNames, ['forward-auth', 'gateway-api', 'monitored', 'one-replica', 'two-replicas'])
-})
+const valuePaths = pathsOf(values).map(path => path.join('.'))
+const usedPaths = [...templates.matchAll(/[.$][vV]alues\.([\w.]+)/g)].map(([, path = '']) => path)
 
-/** The paths of all values that are not objects, such as `image.tag`, and of empty objects. */
-function pathsOf(value: unknown, path = ''): string[] {
-  const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
-  if (entries.length === 0) return [path]
-  return entries.flatMap(([key, inner]) => pathsOf(inner, path === '' ? key : `${path}.${key}`))
+function isIn(paths: readonly string[], path: string): boolean {
+  return paths.some(one => one === path || one.startsWith(`${path}.`) || path.startsWith(`${one}.`))
 }
 
-const usedPaths = [...templates.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path)
-
 test('every value that a template uses is in values.yaml', t => {
-  const known = pathsOf(values)
-  t.true(usedPaths.length > 50)
-  for (const path of usedPaths)
-    t.true(
-      known.some(one => one === path || one.startsWith(`${path}.`)),
-      path
-    )
+  t.true(usedPaths.length > 80)
+  for (const path of usedPaths) t.true(isIn(valuePaths, path), path)
 })
 
-test('a template uses every value in values.yaml', t => {
-  // Templates enter these values with `with`, and use their fields as `.enabled`.
-  const entered = ['image', 'networkPolicy.egress']
-  const whole = usedPaths.filter(path => !entered.includes(path))
-  for (const path of pathsOf(values)) {
-    const isUsed = whole.some(one => path === one || path.startsWith(`${one}.`))
-    const [field, ...parents] = path.split('.').reverse()
-    const isUsedAsField =
-      entered.includes(parents.reverse().join('.')) && new RegExp(`[ (]\\.${field}\\b`).test(templates)
-    t.true(isUsed || isUsedAsField, path)
+test('every value in values.yaml is changed by an example or by a test of the rendered chart', t => {
+  const inExamples = exampleNames.flatMap(name => pathsOf(readYaml(valuesFile(name))[0]).map(path => path.join('.')))
+  const inTests = [...acceptedValues, ...rejectedValues].flatMap(([set]) =>
+    set.split(',').map(one => one.replace(/[[=].*$/, ''))
+  )
+  // The templates pass on these maps as a whole.
+  const whole = /(?<=^(?:ingress\.annotations|securityContext|podSecurityContext|resources))\..*/
+  for (const path of valuePaths.map(one => one.replace(whole, ''))) {
+    t.true(isIn([...inExamples, ...inTests], path), path)
   }
 })
 
-test('the schema of the values accepts the defaults and the five sets of values, and it refuses unknown names', t => {
+test('the schema of the values accepts the defaults and the sets of values, and rejects unknown names', t => {
   const isValid = new Ajv().compile(schema)
   for (const file of [`${chartFolder}/values.yaml`, ...exampleNames.map(valuesFile)]) {
+    // Helm removes a value that is null.
     const [given] = readYaml(file)
-    t.true(isValid(given), `${file}: ${JSON.stringify(isValid.errors)}`)
+    const withoutNull = JSON.parse(JSON.stringify(given, (_, value) => value ?? undefined)) as unknown
+    t.true(isValid(withoutNull), `${file}: ${JSON.stringify(isValid.errors)}`)
   }
   for (const given of [{ replica: 2 }, { image: { name: 'x' } }, { networkPolicy: { egress: { to: [] } } }]) {
     t.false(isValid({ ...values, ...given }), JSON.stringify(given))
   }
 })
 
-test('the schema describes no value that values.yaml does not have', t => {
+test('the schema describes exactly the values in values.yaml', t => {
   const names = Object.keys(schema.properties).filter(name => name !== 'global')
   t.deepEqual(names.sort(), Object.keys(values).sort())
   for (const [name, { properties }] of Object.entries(schema.properties)) {
-    if (properties) t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
+    const isOpen = name.toLowerCase().endsWith('securitycontext')
+    if (properties && !isOpen)
+      t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
   }
 })
 
-test('`settings` of the chart cannot contain secrets or the variables that the chart itself sets', t => {
-  const forbidden = schema.properties.settings?.propertyNames?.not.enum ?? []
+test('every variable that the chart sets is reserved, and the message names a value of the chart', t => {
+  const [, list = ''] = /define "reservedVariables" -\}\}\n([\s\S]*)/.exec(templates) ?? []
   const set = [...templates.matchAll(/\{name: ([A-Z_]+), value:/g)].map(([, name = '']) => name)
   t.true(set.includes('PLATFORM_AUTH_FORWARD_AUTH_PORT'))
-  t.deepEqual(
-    set.filter(name => !forbidden.includes(name)),
-    []
-  )
-  for (const name of set.filter(one => one.endsWith('_FILE'))) t.true(forbidden.includes(name.replace(/_FILE$/, '')))
+  for (const name of set.map(one => one.replace(/_FILE$/, ''))) t.regex(list, new RegExp(`^${name}: |"${name}"`, 'm'))
+  for (const [, value = ''] of list.matchAll(/^[A-Z_]+: ([\w.]+)/gm))
+    if (value !== 'the') t.true(isIn(valuePaths, value))
 })
 
-test('`settings` of the chart refuses every name that can hold a secret', t => {
-  const isValid = new Ajv().compile(schema)
-  const secrets = ['PLATFORM_CLIENT_KEY', 'APS_CLIENT_SECRET', 'OTEL_EXPORTER_OTLP_HEADERS']
-  for (const name of [...secrets, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'DB_PASSWORD', 'API_KEY'])
-    t.false(isValid({ ...values, settings: { [name]: 'x' } }), name)
-  for (const name of [
-    'PLATFORM_TOKEN_ENDPOINT',
-    'PLATFORM_CLIENT_KEY_ID',
-    'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
-    'NO_PROXY'
-  ])
-    t.true(isValid({ ...values, settings: { [name]: 'x' } }), name)
-  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
-    t.true(isValid({ ...values, settings: { [name]: 'http://proxy:3128' } }), name)
-    t.false(isValid({ ...values, settings: { [name]: 'http://user:password@proxy:3128' } }), name)
-  }
+test('the default mode of the chart is that of the server', t => {
+  t.is(values.mode, settingOf('mode').default)
 })
 
 test('the alerts of the chart are those of deploy/monitoring', t => {
@@ -188,9 +169,8 @@ for (const example of exampleNames) {
     })
     t.is(config.metrics.host, '0.0.0.0')
     if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '0.0.0.0')
-    const services = rendered<Service>(example, 'Service')
-    t.is(services.length, forwardAuth === undefined ? 1 : 2)
-    for (const { spec } of services) for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
+    for (const { spec } of rendered<Service>(example, 'Service'))
+      for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
     const [policy] = rendered<NetworkPolicy>(example, 'NetworkPolicy')
     for (const { port } of policy?.spec.ingress.flatMap(rule => rule.ports) ?? []) t.true(port in ports, String(port))
   })
@@ -217,6 +197,28 @@ test('a set of values with forward-auth opens its port only to the gateway, and 
   })
 })
 
+test('a Service that clients outside of the cluster can reach has no port for metrics', t => {
+  const [main, metrics] = rendered<Service>('load-balancer', 'Service')
+  t.deepEqual(
+    [main, metrics].map(service => service?.spec.ports.map(({ name }) => name)),
+    [['http'], ['metrics']]
+  )
+})
+
+test('with private_key_jwt, the pods need a private key and no client secret', t => {
+  const names = (example: string) => containerOf(example).env.map(({ name }) => name)
+  t.true(names('openshift').includes('PLATFORM_CLIENT_KEY_FILE'))
+  t.false(names('openshift').includes('PLATFORM_CLIENT_SECRET_FILE'))
+  t.false(names('two-replicas').includes('PLATFORM_CLIENT_KEY_FILE'))
+})
+
+test('the security context of the pod can be without users and groups, and can be omitted', t => {
+  const contextOf = (example: string) =>
+    rendered<Deployment>(example, 'Deployment')[0]?.spec.template.spec.securityContext
+  t.deepEqual(contextOf('openshift'), { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+  t.is(contextOf('load-balancer'), undefined)
+})
+
 test('autoscaling replaces the number of replicas, and a chart without it has a fixed number', t => {
   t.is(rendered<Deployment>('monitored', 'Deployment')[0]?.spec.replicas, undefined)
   t.is(rendered('monitored', 'HorizontalPodAutoscaler').length, 1)
@@ -231,11 +233,14 @@ test('the ServiceMonitor and the PrometheusRule have the labels by which Prometh
   }
 })
 
-/** Removes the labels that only the chart has, and the fields that have their default value in Kubernetes. */
+// The plain files leave these fields to Kubernetes, and need no account of their own, because they use no token.
+const ofChart = ['imagePullPolicy', 'revisionHistoryLimit', 'serviceAccountName']
+
+/** Removes the labels and fields that only the chart has. */
 function comparable(object: KubernetesObject): unknown {
   const own = ['instance', 'version', 'managed-by'].map(name => `app.kubernetes.io/${name}`).concat('helm.sh/chart')
   const text = JSON.stringify(object, (key, value: unknown) => {
-    if (own.includes(key) || key === 'imagePullPolicy') return undefined
+    if (own.includes(key) || ofChart.includes(key)) return undefined
     return value
   })
   const { metadata, ...rest } = JSON.parse(text) as { metadata: { labels?: object } }

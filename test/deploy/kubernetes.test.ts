@@ -151,7 +151,7 @@ test('the replicas can connect only to DNS, Redis and port 443', t => {
   t.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
   t.deepEqual(
     policy.spec.egress?.map(({ ports }) => ports.map(({ port }) => port)),
-    [[53, 53], [6379], [443]]
+    [[53, 53], [6379, 26379], [443]]
   )
 })
 

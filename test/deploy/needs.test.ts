@@ -3,7 +3,7 @@ import test from 'ava'
 import { filesBelow, readText } from '../helpers/repository.js'
 
 // These files belong to another sample, or their format has no comments.
-const without = /\.(json|dockerignore)$|\/helm\/(\.helmignore|Chart\.yaml|files\/|templates\/)/
+const without = /\.(json|dockerignore|md)$|\/helm\/(\.helmignore|Chart\.yaml|files\/|templates\/)/
 
 // A person puts these files with secrets there. Git ignores them.
 const secrets = /^deploy\/(\.env|secrets\/)/

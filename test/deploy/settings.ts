@@ -1,4 +1,5 @@
 // Loads the settings that a deployment file gives to the server, as the server does.
+import { generateKeyPairSync } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -7,6 +8,11 @@ const secrets: Readonly<Record<string, string>> = {
   SERVER_SESSION_SECRET_FILE: 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv\n',
   SERVER_SESSION_PREVIOUS_SECRETS_FILE: '',
   PLATFORM_CLIENT_SECRET_FILE: 'gH5tR2wQ8zXc7VbN\n',
+  PLATFORM_CLIENT_KEY_FILE: generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' }
+  }).privateKey,
   REDIS_URL_FILE: 'redis://:p4sNq8Wv2Zt7@redis:6379\n'
 }
 

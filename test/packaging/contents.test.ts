@@ -23,7 +23,7 @@ const wanted = [
   /^deploy\/(Dockerfile(\.dockerignore)?|compose(\.caddy)?\.yaml|platform-auth-server(@\.service|-environment))$/,
   /^deploy\/kubernetes\/(recipes\/)?[\w-]+\.yaml$/,
   /^deploy\/monitoring\/[\w-]+\.(yaml|json)$/,
-  /^deploy\/helm\/(\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
+  /^deploy\/helm\/(\.helmignore|README\.md|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
   /^deploy\/helm\/(templates|examples)\/\w[\w-]*\.(yaml|tpl|txt)$/,
   /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
   /^docs\/[\w-]+\.(md|yaml|svg)$/,

@@ -1,15 +1,20 @@
+{{- define "chartName" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 48 | trimSuffix "-" -}}
+{{- end -}}
+
 {{- define "name" -}}
+{{- $chart := include "chartName" . -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
-{{- else if contains .Chart.Name .Release.Name -}}
+{{- else if contains $chart .Release.Name -}}
 {{- .Release.Name | trunc 48 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 48 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $chart | trunc 48 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: {{ include "chartName" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
@@ -18,6 +23,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "image" -}}
@@ -30,11 +38,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{- define "callbackUrl" -}}
-{{- required "Set callbackUrl to the public address of /api/auth/callback, exactly as it is registered at the identity provider." .Values.callbackUrl -}}
+{{- /* Empty for the account "default" of the namespace. */ -}}
+{{- define "serviceAccountName" -}}
+{{- with .Values.serviceAccount -}}
+{{- if .name -}}
+{{- .name -}}
+{{- else if .create -}}
+{{- include "name" $ -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* The host of the callback URL, without a port. */ -}}
 {{- define "host" -}}
-{{- regexReplaceAll ":[0-9]+$" (urlParse (include "callbackUrl" .)).host "" -}}
+{{- regexReplaceAll ":[0-9]+$" (urlParse .Values.callbackUrl).host "" -}}
+{{- end -}}
+
+{{- /* The name of the key of the Secret with which the server authenticates itself at the provider. */ -}}
+{{- define "clientCredential" -}}
+{{- ternary "client-key" "client-secret" (eq .Values.clientAuthentication "private_key_jwt") -}}
 {{- end -}}

@@ -8,12 +8,14 @@ import {
   chartFolder,
   exampleNames,
   objectsIn,
+  pathsOf,
   release,
   renderedFile,
   renderedText,
   valuesFile
 } from '../../deploy/chart.js'
-import { filesBelow, readText, repository } from '../../helpers/repository.js'
+import { acceptedValues, rejectedValues } from '../../deploy/chart-values.js'
+import { filesBelow, readText, readYaml, repository } from '../../helpers/repository.js'
 import { schemaLocation, writeCustomSchemas, writeKubernetesSchemas } from './schemas.js'
 import { goModule, goProgram, type Outcome, run } from './tools.js'
 
@@ -27,21 +29,6 @@ const definitions = [
   ['sigs.k8s.io/gateway-api', 'v1.6.3', 'config/crd/experimental'],
   ['github.com/traefik/traefik/v3', 'v3.7.13', 'docs/content/reference/dynamic-configuration']
 ] as const
-
-/** Values that the chart must refuse, and a part of its message. */
-const refused: readonly (readonly [values: string, message: string])[] = [
-  ['clientId=', 'Set clientId'],
-  ['callbackUrl=', 'Set callbackUrl'],
-  ['callbackUrl=https://app.example.com/callback', 'callbackUrl'],
-  ['redis.enabled=false', 'Several replicas need Redis'],
-  ['redis.enabled=false,replicas=1,autoscaling.enabled=true', 'Several replicas need Redis'],
-  ['redis.url=redis://:password@redis:6379', 'redis/url'],
-  ['pages.image=pages:1', 'exclude each other'],
-  ['settings.SERVER_SESSION_SECRET=abc', 'SERVER_SESSION_SECRET'],
-  ['httpRoute.enabled=true', 'httpRoute.parentRefs'],
-  ['forwardAuth.port=8080', 'forwardAuth/port'],
-  ['forwardauth.enabled=true', 'forwardauth']
-]
 
 const help = `Usage: npm run test:kubernetes [-- --update]
 
@@ -85,7 +72,8 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
   for (const [path, version, inside] of definitions)
     writeCustomSchemas(join(goModule(path, version), inside), join(folder, 'custom'))
 
-  const template = (example: string, version: string, ...more: string[]) =>
+  const [newest] = kubernetesVersions.slice(-1) as [string]
+  const template = (file: string, version: string, ...more: string[]) =>
     run(helm, [
       'template',
       release.name,
@@ -95,7 +83,7 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
       '--kube-version',
       version,
       '-f',
-      valuesFile(example),
+      file,
       ...more
     ])
 
@@ -118,7 +106,7 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
     )
     for (const version of kubernetesVersions) {
       check(`helm template | kubeconform: ${example}, Kubernetes ${version}`, () => {
-        const { stdout } = succeed(template(example, version))
+        const { stdout } = succeed(template(valuesFile(example), version))
         const text = renderedText(example, stdout)
         const file = renderedFile(example)
         if (updates) writeFileSync(join(repository, file), text)
@@ -127,11 +115,31 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
       })
     }
   }
-  for (const [values, message] of refused) {
-    check(`the chart refuses ${values}`, () => {
-      const { status, stderr } = template('two-replicas', '1.37.2', '--set', values)
+  for (const [values, message] of rejectedValues) {
+    check(`the chart rejects ${values}`, () => {
+      const { status, stderr } = template(valuesFile('two-replicas'), newest, '--set', values)
       if (status === 0 || !stderr.includes(message)) throw new Error(`status ${status}: ${stderr}`)
     })
+  }
+  for (const [values, pattern, not] of acceptedValues) {
+    check(`the chart accepts ${values}`, () => {
+      const { stdout } = succeed(template(valuesFile('two-replicas'), newest, '--set', values))
+      if (pattern.test(stdout) === (not === 'not')) throw new Error(`the output has ${not ?? 'not'} ${pattern}`)
+      return validate(stdout, newest)
+    })
+  }
+  for (const example of exampleNames) {
+    const file = valuesFile(example)
+    const { stdout: whole } = succeed(template(file, newest))
+    const [values] = readYaml(file)
+    for (const path of pathsOf(values)) {
+      check(`${path.join('.')} in ${example} has an effect`, () => {
+        const changed = join(folder, 'values.json')
+        writeFileSync(changed, JSON.stringify(without(values, path)))
+        const { status, stdout } = template(changed, newest)
+        if (status === 0 && stdout === whole) throw new Error('the output is the same without it')
+      })
+    }
   }
   const plain = filesBelow('deploy/kubernetes').filter(path => !path.endsWith('/kustomization.yaml'))
   for (const version of kubernetesVersions) {
@@ -151,7 +159,7 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
         const changed = readText(path).replace(pattern, replacement)
         if (changed === readText(path)) throw new Error('the file was not changed')
         try {
-          validate(changed, '1.37.2')
+          validate(changed, newest)
         } catch {
           return
         }
@@ -159,6 +167,11 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
       })
     }
   }
+}
+
+function without(value: unknown, [key = '', ...rest]: readonly string[]): unknown {
+  const { [key]: inner, ...others } = value as Record<string, unknown>
+  return rest.length === 0 ? others : { ...others, [key]: without(inner, rest) }
 }
 
 function check(title: string, body: () => number | undefined): void {
