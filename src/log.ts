@@ -1,4 +1,4 @@
-/** Creates the log of the process. Each event is one line of JSON, or a readable line for a person at a terminal. */
+/** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { OAuthError, ProviderError } from './provider/errors.js'
@@ -8,7 +8,7 @@ import { type Colours, coloursFor } from './support/colours.js'
 /**
  * Creates the log of the process.
  * @param output destination of the lines, standard output by default
- * @param colours colours of the lines for people, by default those of standard output
+ * @param colours colours of the readable lines, by default those of standard output
  */
 export function createLog(
   { level, pretty }: Config['log'],
@@ -17,8 +17,8 @@ export function createLog(
 ): Logger {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
   const lines = output ?? standardOutput()
-  const forPeople = { write: (line: string) => lines.write(readableLine(line, colours)) }
-  return pino(logOptions(level), isPretty ? forPeople : lines)
+  const readable = { write: (line: string) => lines.write(readableLine(line, colours)) }
+  return pino(logOptions(level), isPretty ? readable : lines)
 }
 
 // sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry.
@@ -66,9 +66,9 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
 function errorFields(error: Error): object {
   if (error instanceof ProviderError || error instanceof OAuthError) {
     const { name, message, endpoint, status } = error
-    const own =
+    const cause =
       error instanceof OAuthError ? { error: error.error } : { problem: error.problem, duration_ms: error.durationMs }
-    return { type: name, message, endpoint, status, ...own }
+    return { type: name, message, endpoint, status, ...cause }
   }
   // Other properties of an error are left out, because they may contain the request and the token in its headers.
   const { type, message, code, stack } = pino.stdSerializers.err(error)
@@ -78,7 +78,7 @@ function errorFields(error: Error): object {
 type LogEntry = Readonly<Record<string, unknown>>
 
 /**
- * Turns an event of the log into one line for people: the time in UTC, the level, the message and the fields. If the event
+ * Turns an event of the log into one readable line: the time in UTC, the level, the message and the fields. If the event
  * has an error, a second line describes the error.
  * @param line the event as one line of JSON
  */
@@ -100,7 +100,7 @@ function levelText(level: number, { bold, red, yellow, green, dim }: Colours): s
   return level >= 30 ? green('INFO ') : dim(level >= 20 ? 'DEBUG' : 'TRACE')
 }
 
-function requestText({ method, path, status = 'no answer', duration_ms, aborted }: LogEntry): string {
+function requestText({ method, path, status = 'no response', duration_ms, aborted }: LogEntry): string {
   return printable(`${method} ${path} ${status} in ${duration_ms} ms${aborted ? ', aborted by the client' : ''}`)
 }
 
@@ -126,8 +126,8 @@ function valueText(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@+-]+$/.test(value) ? value : printable(JSON.stringify(value))
 }
 
-// Some texts come from clients. Characters that a terminal interprets are replaced: the control characters, and the
-// characters that change the direction of the text.
+// Some strings come from clients. Characters that a terminal interprets are replaced: the control characters, and the
+// characters that change the direction of writing.
 function printable(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' | ').replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '?')
 }

@@ -17,7 +17,7 @@ import { version } from './support/version.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {
   readonly extend?: Extension | undefined
-  /** A server that keeps the port open until this one takes its place. */
+  /** A server that keeps the port open until this one takes over. */
   readonly reserved?: http.Server | undefined
 }
 
@@ -120,8 +120,7 @@ export async function serve(
     const port = await listen(server, { ...config, reserved })
     services.startPlace(port)
     if (forwardAuth.port !== undefined) {
-      const address = { ...forwardAuth, port: forwardAuth.port }
-      gateways = await listenForGateways(services, address, limits)
+      gateways = await listenForGateways(services, { ...forwardAuth, port: forwardAuth.port }, limits)
     }
     const scrapes =
       prometheus && metrics.port !== undefined ? await prometheus.listen({ ...metrics, port: metrics.port }) : undefined

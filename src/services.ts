@@ -157,7 +157,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     storeStatus: stores.status,
     /** The number of sessions of which this process remembers anything. */
     rememberedSessions: store.remembered,
-    /** Gets the place of this port. Leases then name it. Call it when the server has its port. */
+    /** Acquires the place of this port, which leases then name. Call it when the server listens. */
     startPlace: places.start,
     shutdown,
     /**

@@ -1,4 +1,4 @@
-/** Starts a server in the same way as the command line, if wanted with a demo identity provider. */
+/** Starts a server in the same way as the command line, with a demo identity provider on request. */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'
 import type { Extension } from './http/routes/extension.js'
@@ -23,7 +23,7 @@ export interface StartOptions extends Partial<AppOptions> {
 export interface RunningServer extends ListeningServer {
   /** The callback URL in use. The demo may have replaced port 0 in it with the port of the server. */
   readonly callbackUrl: string
-  /** The address of the demo identity provider, if there is one. */
+  /** The URL of the demo identity provider, if there is one. */
   readonly demoUrl: string | undefined
 }
 

@@ -144,7 +144,7 @@ const events: readonly (readonly [name: string, write: (log: Logger) => void, te
   [
     'an aborted request',
     log => log.info({ ...request, aborted: true }, 'request'),
-    'INFO  GET /a no answer in 3 ms, aborted by the client'
+    'INFO  GET /a no response in 3 ms, aborted by the client'
   ],
   [
     'a request with control characters',

@@ -147,7 +147,7 @@ export function createForward(
         }
         metrics.proxiedResponseBroken(rule.number)
         requestLog(ctx, log).warn(
-          { event: 'proxied_answer_broken', rule: rule.number, err: error },
+          { event: 'proxied_response_broken', rule: rule.number, err: error },
           'upstream broke off'
         )
         settle()

@@ -16,7 +16,7 @@ export type Pipelining = ReturnType<typeof inTurn>
 
 /**
  * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
- * handler starts only when its response is the next one on its connection. Node would start all handlers at once. If
+ * handler starts only when its response is the next one on its connection. Node would start all handlers immediately. If
  * the client then disconnected, Node would not notify the responses that wait for their turn, and the files that these
  * responses have opened would stay open.
  *
@@ -219,9 +219,10 @@ interface ArrivalLimits {
  * container was frozen. Node compares the age of a connection with `headersTimeout` and `requestTimeout` as soon as the process
  * continues, and only then reads what has arrived meanwhile. Complete requests would therefore get 408.
  *
- * Call this before the server listens. Before each check of Node, the limits of the server are set to the time in which Node has
- * made the checks of the limit, and one more check: the process may have been stopped since the last check. A client therefore
- * has at least the given time, and if the process was not stopped, at most one interval more than without this function.
+ * Call this before the server listens. Node checks the limits once in each interval. Before each check, this function measures
+ * how long the last checks took, as many as cover the limit and one more, and raises the limit to this time. It is longer than
+ * usual if the process was stopped. A client therefore has at least the given time and, if the process was not stopped, at most
+ * one interval more than without this function.
  */
 export function ignoreStops(server: Server, limits: ArrivalLimits): void {
   const { headersTimeout, requestTimeout, connectionsCheckingInterval } = limits

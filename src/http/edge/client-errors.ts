@@ -15,7 +15,7 @@ const BY_CODE: Readonly<Record<string, RawResponse>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
-// The client has this time to read the response. Destroying the socket at once could discard the response. Without a
+// The client has this time to read the response. Destroying the socket immediately could discard the response. Without a
 // time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
@@ -32,7 +32,7 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     if (rejected.has(socket)) return
     rejected.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
-    log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
+    log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
       if (socket.writable) socket.end(responseOf(status, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()

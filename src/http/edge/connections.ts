@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { closeServer } from '../../support/listener.js'
 
 // Node's undocumented reference to the response in progress. It is needed only at shutdown, and tracking the responses
-// in our own code would cost time at every request.
+// here would cost time at every request.
 interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
@@ -51,7 +51,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
   return {
     /** Closes each connection as soon as its current or next response has been sent. */
     drain() {
-      // This listener must run before the handler, because the handler may send the headers at once.
+      // This listener must run before the handler, because the handler may send the headers immediately.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })

@@ -7,9 +7,9 @@ import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { requestId, requestLog } from './request.js'
 
-// Matches an IP address, with or without a port or a zone. The address may come from a header that the client wrote. If
-// that header has another form, the address of the connection is logged instead.
-const ADDRESS = /^[\w.:%[\]-]{1,64}$/
+// Matches an IP address, with or without a port or a zone. With `trustProxy`, it comes from a header that the client may
+// have written. If the header has another form, the IP address of the connection is logged instead.
+const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
@@ -20,26 +20,26 @@ const ADDRESS = /^[\w.:%[\]-]{1,64}$/
 export function accessLog(log: Logger): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
-    // Read these values now, because Node does not know the address of the client after the connection has closed.
+    // Read these values now, because Node does not know the IP address of the client after the connection has closed.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
-      const isAnswered = wasSent(ctx)
-      if (isHealthPath(path) && isAnswered && ctx.res.statusCode < 400) return
+      const isSent = wasSent(ctx)
+      if (isHealthPath(path) && isSent && ctx.res.statusCode < 400) return
       const fields = {
         event: 'request',
         method,
         path,
         // If no headers were sent, the client got no status. The status in `ctx` would then be Koa's initial 404.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
-        aborted: !isAnswered,
+        aborted: !isSent,
         // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
         // headers.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
         ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),
-        client: ADDRESS.test(ip) ? ip : peer
+        client: IP_ADDRESS.test(ip) ? ip : peer
       }
       requestLog(ctx, log).info(fields, 'request')
     })
@@ -140,6 +140,6 @@ export function brokenResponses(log: Logger) {
     if (logged.has(ctx)) return
     logged.add(ctx)
     const level = CLIENT_DISCONNECTED.has(error.code ?? '') ? 'debug' : 'error'
-    requestLog(ctx, log)[level]({ event: 'answer_broken', err: error }, 'sending the response failed')
+    requestLog(ctx, log)[level]({ event: 'response_broken', err: error }, 'sending the response failed')
   }
 }

@@ -34,7 +34,7 @@ interface Policy {
    */
   readonly otherSites: 'none' | 'links' | 'all'
   /**
-   * The prefetches that are accepted. A page that the browser has prerendered sends its own requests with
+   * The prefetches that are accepted. A page that the browser has prerendered sends requests with
    * `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
    */
   readonly prefetches: 'none' | 'ownPages'
@@ -80,14 +80,14 @@ const POLICIES = {
 } as const satisfies Record<string, Policy>
 
 const DESCRIPTIONS = {
-  upgrade: 'This address accepts no WebSockets and no other change of the protocol.',
-  prefetch: 'This address must not be prefetched.',
-  other_site: 'A page of another site sent this request. Only pages of the same origin may use this address.',
+  upgrade: 'This URL accepts no WebSockets and no other change of the protocol.',
+  prefetch: 'This URL must not be prefetched.',
+  other_site: 'A page of another site sent this request. Only pages of the same origin may use this URL.',
   other_origin:
-    'The Origin of this request is not that of the callback URL. Only pages of that origin may use this address.',
-  not_a_navigation: 'Open this address in the browser; a script cannot fetch it.',
-  destination: 'This address cannot be loaded as a script, a style sheet, a worker or a frame.',
-  no_csrf_header: 'This request lacks the header that every request to this address needs (setting proxy.csrfHeader).',
+    'The Origin of this request is not that of the callback URL. Only pages of that origin may use this URL.',
+  not_a_navigation: 'Open this URL in the browser; a script cannot fetch it.',
+  destination: 'This URL cannot be loaded as a script, a style sheet, a worker or a frame.',
+  no_csrf_header: 'This request lacks the header that every request to this URL needs (setting proxy.csrfHeader).',
   not_same_origin: 'This request changes something, but does not show that a page of the same origin sent it.',
   no_origin: 'Neither Sec-Fetch-Site nor Origin nor Referer shows that a page of the same origin sent this request.'
 } as const

@@ -10,7 +10,7 @@ import type { Services } from '../../services.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoreUnavailableError } from '../../store/cells.js'
 import { isLogged, requestId, requestLog } from '../edge/request.js'
-import { returnToOf, signInAddress } from '../routes/return-path.js'
+import { returnToOf, signInUrl } from '../routes/return-path.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
 
@@ -56,7 +56,6 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     for (const name of CONTENT_HEADERS) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError, isUnreachable)
     else ctx.body = { error, error_description: message, request_id: id }
-    ctx.status = status
   }
 
   function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
@@ -71,7 +70,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     // Without this prompt, the provider would sign in the same account again, forever.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
-    const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath), prompt) }
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,
@@ -93,7 +92,7 @@ const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Dispositio
 
 function notFound(ctx: Context): HttpError {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
-  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this address.' })
+  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this URL.' })
 }
 
 function httpErrorOf(error: unknown, ctx: Context): HttpError {

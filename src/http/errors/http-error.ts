@@ -36,7 +36,7 @@ interface BusyErrorOptions {
   readonly retryAfterSeconds: number
   /** 503 unless given. */
   readonly status?: 503 | 504
-  /** The address that the error page opens next. By default it is the address of the failed request. */
+  /** The URL that the error page opens next. By default it is the URL of the failed request. */
   readonly retryPath?: string | undefined
   readonly cause?: unknown
 }
@@ -58,9 +58,9 @@ export class BusyError extends HttpError {
   }
 }
 
-/** @param allow the methods that are allowed at this address, as in the header `Allow` */
+/** @param allow the methods that are allowed for this URL, as in the header `Allow` */
 export function methodNotAllowed(allow: string): HttpError {
-  const description = `This address answers ${allow} only.`
+  const description = `This URL accepts ${allow} only.`
   return new HttpError({ status: 405, error: 'method_not_allowed', description, headers: { Allow: allow } })
 }
 

@@ -20,11 +20,11 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'expired':
       return signInAgain('This login took too long.')
     case 'otherIssuer':
-      return signInAgain('This answer did not come from the configured identity provider.')
+      return signInAgain('This response did not come from the configured identity provider.')
     case 'notAuthorized':
       return notAuthorized(failed.error)
     case 'codeRejected':
-      return signInAgain('The identity provider did not accept this login any more.')
+      return signInAgain('The identity provider no longer accepts this login.')
     case 'used':
       return signInAgain('This login has been used already.')
     case 'signedOut':
@@ -34,7 +34,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'pending': {
       // The error page repeats the callback. By then the code exchange may have ended, and the store has its result.
       const { retryAfterSeconds } = failed
-      const description = 'The identity provider has not answered in time.'
+      const description = 'The identity provider has not responded in time.'
       return new BusyError({ description, retryAfterSeconds, status: 504 })
     }
     case 'busy': {
@@ -48,7 +48,7 @@ function signInAgain(description: string): HttpError {
   return invalidRequest(`${description} Please sign in again.`)
 }
 
-// RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can write a text into this address.
+// RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
 function notAuthorized(error: string): HttpError {
   switch (error) {
     case 'access_denied':
@@ -75,7 +75,7 @@ function notAuthorized(error: string): HttpError {
 /**
  * Returns the host of this request if it differs from the callback's host and both are names of this machine, such as
  * 127.0.0.1 and localhost. In every other case it returns undefined. A proxy may have put an internal name into the
- * Host header, and people must not see this name.
+ * Host header, and users must not see this name.
  */
 export function otherLoopbackName({ host }: Context, callbackHost: string): string | undefined {
   const [here, there] = [`http://${host}`, `http://${callbackHost}`]
@@ -121,7 +121,7 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
   if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
   if (error.isBusy) return providerBusy(error)
   if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')
-  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not answer in time'
+  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not respond in time'
   const description = `The identity provider ${happened}.`
   return new HttpError({ status: 504, error: 'temporarily_unavailable', description })
 }
@@ -129,7 +129,7 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
 /**
  * Returns the error with the status 503 for a provider that is busy.
  * @param cause an error whose `isBusy` is true
- * @param retryPath the address that the error page opens after the waiting time; undefined if the page should repeat the
+ * @param retryPath the URL that the error page opens after the waiting time; undefined if the page should repeat the
  *   failed request
  */
 function providerBusy(cause: ProviderError, retryPath?: string): BusyError {

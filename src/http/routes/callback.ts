@@ -33,7 +33,7 @@ export function callback({ completeLogin, site, metrics, log }: Services): Middl
     }
   }
 
-  /** Sets the cookies of a successful login and returns the address to redirect to. Throws if the login failed. */
+  /** Sets the cookies of a successful login and returns the URL to redirect to. Throws if the login failed. */
   function applyToResponse(ctx: Context, completed: CompletedLogin, loginCookie: LoginCookie | undefined): string {
     switch (completed.kind) {
       case 'signedIn': {

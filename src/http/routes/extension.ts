@@ -1,4 +1,4 @@
-/** Loads the operator's own routes from the module in the setting `extend`. */
+/** Loads the custom routes of the operator from the module in the setting `extend`. */
 
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -41,8 +41,9 @@ export async function loadExtension(path: string): Promise<Extension> {
         const way = 'Use Node 22.18 or later, or compile the module and give the compiled file'
         throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
       }
-      const place = error instanceof SyntaxError ? (placeOf(error) ?? (await syntaxErrorPlace(path))) : undefined
-      throw new ExtensionError(path, `cannot be run: ${summary(error, path, place)}`, { cause: error })
+      const position =
+        error instanceof SyntaxError ? (positionOf(error) ?? (await syntaxErrorPosition(path))) : undefined
+      throw new ExtensionError(path, `cannot be run: ${summary(error, path, position)}`, { cause: error })
     }
   )
   const { default: extend } = module
@@ -78,18 +79,19 @@ function isExtension(value: unknown): value is Extension {
 
 /**
  * Returns the name and message of an error, and the line in which it occurred.
- * @param place the place of a syntax error; the lines of other errors come from the stack
+ * @param position the position of a syntax error; the lines of other errors come from the stack
  */
-function summary(error: unknown, path: string, place?: SourcePosition): string {
+function summary(error: unknown, path: string, position?: SourcePosition): string {
   if (!(error instanceof Error)) return String(error)
   const [, thrownAt] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
-  const line = place?.line ?? thrownAt
-  const where = line === undefined ? '' : ` (line ${line}${place && place.file !== path ? ` of ${place.file}` : ''})`
+  const line = position?.line ?? thrownAt
+  const where =
+    line === undefined ? '' : ` (line ${line}${position && position.file !== path ? ` of ${position.file}` : ''})`
   return `${error.name}: ${error.message}${where}`
 }
 
-/** Returns the place with which the stack of some syntax errors begins, such as those of CommonJS modules. */
-function placeOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
+/** Returns the position with which the stack of some syntax errors begins, such as those of CommonJS modules. */
+function positionOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
   if (file === undefined) return undefined
   return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line) }
@@ -101,11 +103,11 @@ export interface SourcePosition {
 }
 
 /**
- * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if the place cannot be
- * found. Node tells the place only when the error ends the process. This function therefore lets another process check
+ * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if it cannot be
+ * found. Node reports it only when the error ends the process. This function therefore lets another process check
  * the module, and then the modules that it imports by relative paths. No module is run.
  */
-export async function syntaxErrorPlace(path: string): Promise<SourcePosition | undefined> {
+export async function syntaxErrorPosition(path: string): Promise<SourcePosition | undefined> {
   const addresses = new Set([pathToFileURL(path).href])
   // The set grows while it is iterated, and each module is checked once.
   for (const address of addresses) {

@@ -27,7 +27,7 @@ export function logout({ logOut, logOutEverywhere, site, log }: Services): Middl
     checkOrigin(ctx, 'logoutEverywhere', { publicOrigin: site.origin })
     if (logOutEverywhere) return logOutEverywhere
     const description =
-      'This server does not know the other sessions of a person. No session was ended. (setting platform.backChannelLogout)'
+      'This server does not know the other sessions of a user. No session was terminated. (setting platform.backChannelLogout)'
     throw invalidRequest(description)
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Provides `ctx.session` for routes that a program has added. It uses koa-session and stores the session in the
  * encrypted cookies, or with `session.store: redis` in Redis. koa-session hashes the session twice for each request, so
- * the server's own routes do not use it.
+ * the built-in routes do not use it.
  */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
@@ -11,7 +11,7 @@ import { isKeptInRedis, type SessionFields, type SessionRecord, withOwnFields } 
 import { requestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 
-// koa-session requires a key for an external store. Here each request has its own store, so the key can be any
+// koa-session requires a key for an external store. Here each request has a separate store, so the key can be any
 // constant.
 const STORE_KEY = 'browser'
 

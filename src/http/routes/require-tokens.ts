@@ -29,8 +29,8 @@ export interface TokensState {
 
 /**
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
- * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is not allowed any
- * more, and 503 with `Retry-After` if the session cannot be refreshed now.
+ * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is no longer
+ * allowed, and 503 with `Retry-After` if the session cannot be refreshed now.
  * @example router.get('/profile', session(services), requireTokens(services), handler)
  */
 export function requireTokens({ refreshes, mode, store, site, sessionCookie, log }: Services): Middleware {
@@ -74,8 +74,8 @@ export function requireTokens({ refreshes, mode, store, site, sessionCookie, log
       useSession(ctx, record)
       return false
     }
-    const own = hasTokens(session) ? { fields: withOwnFields(record.fields, session.fields) } : {}
-    writeSession(ctx, { ...record, ...own })
+    const fields = hasTokens(session) ? withOwnFields(record.fields, session.fields) : record.fields
+    writeSession(ctx, { ...record, fields })
     return true
   }
 
@@ -94,7 +94,7 @@ export function tokensOf(ctx: Context): Tokens {
 
 // Service contract, section 7: 401 with an empty body.
 function unauthorized(ctx: Context): void {
-  // If a handler already set JSON, Koa would send the text "null".
+  // If a handler already set JSON, Koa would send the string "null".
   ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401

@@ -35,7 +35,7 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
 
 /**
  * Returns the path and query to which the next login should return. If this request belongs to a failed login, this is
- * the return path of that login. Otherwise, if this request is for a page, it is the address of that page. For all other
+ * the return path of that login. Otherwise, if this request is for a page, it is the path of that page. For all other
  * requests it is `/`.
  * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
  *   `/app` from the request, so this function adds it again.
@@ -48,10 +48,10 @@ export function returnToOf(ctx: LoginContext, homePath: string): string {
 }
 
 /**
- * Returns the address of the login route. The parameter `return_to` is left out for the start page.
+ * Returns the URL of the login route. The parameter `return_to` is left out for the start page.
  * @param prompt `login` if the provider must ask who is signing in
  */
-export function signInAddress(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {
+export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {
   const parameters = [
     ...(prompt === undefined ? [] : [`prompt=${prompt}`]),
     ...(returnTo === '/' ? [] : [`return_to=${encodeURIComponent(returnTo)}`])
@@ -67,7 +67,7 @@ const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // The percent-encodings of a slash, a backslash, a dot, a percent sign and control characters. A proxy or a page may
 // decode them once more, and the path could then lead to another site.
 const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
-// The routes of this server are not allowed. For example, the logout route would end the new session. The pattern also
+// The routes of this server are not allowed. For example, the logout route would terminate the new session. The pattern also
 // matches a route with another path in front, because a reverse proxy may add a public path that this server does not
 // see.
 const AUTH_ROUTE = new RegExp(`${AUTH_PATH}(?:/|$)`, 'i')
@@ -91,7 +91,7 @@ function decodeAscii(path: string): string {
   return path.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-/** Redirects with 302 and without a body. The body of Koa's own redirect would contain the address with its `state`. */
+/** Redirects with 302 and without a body. The body of Koa's own redirect would contain the URL with its `state`. */
 export function redirect(ctx: Context, location: string): void {
   ctx.set('Location', location)
   ctx.body = null

@@ -1,6 +1,6 @@
 /**
- * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The server's
- * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
+ * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The
+ * built-in routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
 import type { CookieNames } from '../../config/site.js'
@@ -97,7 +97,7 @@ function requestSession(ctx: Context): RequestSession {
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
-  // A response that sets a cookie is meant for one person and must not be cached (RFC 9111 section 7.3).
+  // A response that sets a cookie is meant for one user and must not be cached (RFC 9111 section 7.3).
   ctx.set('Cache-Control', 'no-store')
 }
 

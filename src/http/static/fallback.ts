@@ -1,11 +1,11 @@
 /**
  * Implements the setting `fallback`, which is for single-page applications. Their router runs in the browser, so the
- * server sends the same HTML page for every address that the router handles.
+ * server sends the same HTML page for every URL that the router handles.
  */
 import type { Context, Middleware } from 'koa'
 
 /**
- * Serves `file` with 200 when a person opens an address for which no other middleware has an answer. Scripts, images and
+ * Serves `file` with 200 when a person opens a URL to which no other middleware responds. Scripts, images and
  * `fetch` do not ask for HTML, so a request for a missing asset still gets 404.
  * @param files the middleware that serves static files
  * @param file path below wwwroot, for instance `index.html`
@@ -17,7 +17,7 @@ export function fallback(files: Middleware, file: string): Middleware {
   return async function fallback(ctx, next) {
     // Later middleware takes precedence, because the operator may have added routes.
     await next()
-    if (!isUnanswered(ctx) || !isPageAddress(ctx)) return
+    if (!hasNoResponse(ctx) || !isPageRequest(ctx)) return
     const { url } = ctx
     ctx.path = filePath
     try {
@@ -25,17 +25,17 @@ export function fallback(files: Middleware, file: string): Middleware {
     } finally {
       ctx.url = url
     }
-    if (isUnanswered(ctx)) return
+    if (hasNoResponse(ctx)) return
     ctx.set('Cache-Control', 'no-cache')
     ctx.vary('Accept')
   }
 }
 
-function isUnanswered({ status, body, respond }: Context): boolean {
+function hasNoResponse({ status, body, respond }: Context): boolean {
   return status === 404 && body == null && respond !== false
 }
 
-function isPageAddress(ctx: Context): boolean {
+function isPageRequest(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   // Names that begin with a dot are never served, because attackers look for secrets under such names.
   if (/^\/api(\/|$)|\/(\.|%2e)/i.test(ctx.path)) return false

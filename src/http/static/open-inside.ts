@@ -4,11 +4,11 @@ import { relative, sep } from 'node:path'
 /** An opened file. The caller must close the descriptor. */
 export interface OpenedFile {
   readonly fd: number
-  /** The status of the opened file, and not of a file that has taken its place since. */
+  /** The status of the opened file, and not of a file that has replaced it since. */
   readonly stats: Stats
 }
 
-// O_NONBLOCK does not exist on Windows. Without it, opening a pipe would wait until somebody writes to this pipe.
+// O_NONBLOCK does not exist on Windows. Without it, opening a pipe would wait until another process writes to the pipe.
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /**
@@ -16,7 +16,7 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
  * to something other than a file, if the opened file is outside `root`, or if one of its names is hidden. It rejects with
  * the error of Node if the file cannot be opened for another reason.
  *
- * The checks are made after the file was opened. Otherwise, somebody who may change a link or a folder in `root` could
+ * The checks are made after the file was opened. Otherwise, an attacker who may change a symlink or a folder in `root` could
  * exchange it between the check and the opening.
  * @param root the real path of a folder
  * @param hasDescriptorPaths true if `/proc` contains the path of each descriptor; for tests
@@ -62,14 +62,14 @@ function openForReading(path: string): Promise<number | undefined> {
   })
 }
 
-/** True for a file that does not exist. ELOOP reports a circle of links. */
+/** True for a file that does not exist. ELOOP reports a loop of symlinks. */
 export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
 /**
  * Returns the path at which the opened file is now, on systems that do not tell the path of a descriptor. Returns
- * undefined if `path` leads to another file by now. A single exchange of a link or folder is always noticed. An attacker
+ * undefined if `path` leads to another file by now. A single exchange of a symlink or folder is always noticed. An attacker
  * would have to swap a folder three times: before the open, before `realpath` and before `lstat`.
  */
 function comparedPathOf(fd: number, path: string): string | undefined {
@@ -83,8 +83,8 @@ function comparedPathOf(fd: number, path: string): string | undefined {
   }
 }
 
-// koa-send checks the names in the address, but not in the target of a link. A name that begins with two dots does not
-// count as hidden, because every file of a mounted Kubernetes ConfigMap is a link into the folder `..data`.
+// koa-send checks the names in the URL, but not in the target of a symlink. A name that begins with two dots does not
+// count as hidden, because every file of a mounted Kubernetes ConfigMap is a symlink into the folder `..data`.
 function isHidden(pathInRoot: string): boolean {
   return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
 }

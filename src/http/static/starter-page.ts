@@ -12,12 +12,12 @@ export function hasStarterPage(wwwroot: string): boolean {
 }
 
 /**
- * Creates the middleware that serves `/starter-about.json` to requests from this machine. For other requests the address does
+ * Creates the middleware that serves `/starter-about.json` to requests from this machine. For other requests the URL does
  * not exist, because they must not learn the paths of this machine. The starter page works without it.
  * @example app.use(starterPage(services))
  */
 export function starterPage({ config, demo }: Services): Middleware {
-  const about = { product: 'platform-auth-server', mode: config.mode, demo: demo !== undefined, ...ownPages(config) }
+  const about = { product: 'platform-auth-server', mode: config.mode, demo: demo !== undefined, ...pagesFolder(config) }
 
   return async function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
@@ -28,10 +28,10 @@ export function starterPage({ config, demo }: Services): Middleware {
 }
 
 /**
- * Returns the folder for the operator's own pages, and whether this folder already exists. A server with a public callback URL
- * does not tell it: a reverse proxy on this machine may forward the requests of visitors.
+ * Returns the folder for the pages of the operator, and whether this folder already exists. A server with a public callback URL
+ * does not reveal it: a reverse proxy on this machine may forward the requests of visitors.
  */
-function ownPages({ wwwroot, platform }: Config) {
+function pagesFolder({ wwwroot, platform }: Config) {
   if (!isLoopback(platform.callbackUrl)) return {}
   return { folder: wwwroot ?? resolve('wwwroot'), hasFolder: wwwroot !== undefined }
 }

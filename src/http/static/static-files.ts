@@ -1,7 +1,7 @@
 /**
- * Serves the files of `wwwroot`. koa-static finds the file for an address: it decodes the path, rejects hidden names,
+ * Serves the files of `wwwroot`. koa-static finds the file for a URL: it decodes the path, rejects hidden names,
  * completes `index.html`, and chooses a compressed variant. This file opens the file that was found and sends it. It adds
- * conditional requests, and rejects links that lead out of the root.
+ * conditional requests, and rejects symlinks that lead out of the root.
  */
 import fs, { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -46,14 +46,14 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
     await send(ctx, file)
   }
 
-  /** Returns the path of the file for the address of a request, or undefined if there is no such file. */
+  /** Returns the path of the file for the URL of a request, or undefined if there is no such file. */
   async function find(ctx: Context): Promise<string | undefined> {
     try {
       await serve(ctx, async () => {})
     } catch (found) {
       if (found instanceof FoundFile) return found.path
       const error = found as NodeJS.ErrnoException & { readonly status?: number }
-      if (error.status === 400) throw invalidRequest('The address of this request is malformed.')
+      if (error.status === 400) throw invalidRequest('The URL of this request is malformed.')
       // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
       if (!isMissing(error) && error.status !== 403) throw error
     }
@@ -78,7 +78,7 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   /**
    * Returns the `Cache-Control` header of a file. Browsers cache the files of the folders `hashedAssets` for a year (RFC
    * 8246). They ask for all other files again.
-   * @param file the path of the file below wwwroot, with `/` as separator. An address may spell this path differently.
+   * @param file the path of the file below wwwroot, with `/` as separator. A URL may spell this path differently.
    */
   function cacheControlOf(file: string): string {
     const isHashed = hashedFolders.some(folder => file.startsWith(folder)) && isNamedFile(file)
@@ -94,8 +94,8 @@ function isNamedFile(file: string): boolean {
 
 /**
  * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of `/assets/%2e%2e/app.js`
- * before they look up the address (WHATWG URL, double-dot path segment). They would take the response for that of another
- * address.
+ * before they look up the URL (WHATWG URL, double-dot path segment). They would take the response for that of another
+ * URL.
  */
 function hidesDotSegment(path: string): boolean {
   if (!path.includes('%')) return false
@@ -130,7 +130,7 @@ class NotAFileError extends Error {
   readonly status = 404
 }
 
-// The number of bytes that a stream reads at once.
+// The number of bytes that a stream reads in one step.
 const SMALL_FILE_BYTES = 64 * 1024
 
 /** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */

@@ -14,7 +14,7 @@ test('if a client disconnects in the middle of a file, the log has one debug lin
   client.write('GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await once(client, 'data')
   client.destroy()
-  const brokenAnswer = () => logs.find(({ event }) => event === 'answer_broken')
+  const brokenAnswer = () => logs.find(({ event }) => event === 'response_broken')
   await eventually(() => brokenAnswer() !== undefined)
   t.like(brokenAnswer(), { level: 20 })
   t.truthy(brokenAnswer()?.request_id)
@@ -35,7 +35,7 @@ test('if a response fails on the server after it has begun, the log has one erro
   t.true(closedByServer)
   await eventually(() => logs.find(({ event }) => event === 'request') !== undefined)
   t.deepEqual(
-    logs.entries.filter(({ event }) => event === 'answer_broken').map(({ level }) => level),
+    logs.entries.filter(({ event }) => event === 'response_broken').map(({ level }) => level),
     [50]
   )
 })

@@ -50,7 +50,7 @@ test('Accept-Language determines the language of a page, and the page says its l
 test('JSON errors are in English and do not depend on Accept-Language', async t => {
   const { browser } = await startTestServer(t)
   const response = await browser.get('/nothing-here', { headers: { 'accept-language': 'de' } })
-  t.is(response.json().error_description, 'There is nothing at this address.')
+  t.is(response.json().error_description, 'There is nothing at this URL.')
   t.is(response.headers.vary, 'Accept')
 })
 
