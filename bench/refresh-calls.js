@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import got from 'got'
 import Koa from 'koa'
-import { parseRedisAddress } from '../dist/config/redis-address.js'
+import { parseRedisUrl } from '../dist/config/redis-url.js'
 import { createAgents } from '../dist/provider/agents.js'
 import { openRedisClient } from '../dist/store/redis-client.js'
 import { listen, tokenObject } from './candidates/common.js'
@@ -77,7 +77,7 @@ function createTokenRequest(providerUrl, secret) {
 
 async function open(redisUrl) {
   const client = await new Promise((resolve, reject) => {
-    const opened = openRedisClient(parseRedisAddress(redisUrl), {
+    const opened = openRedisClient(parseRedisUrl(redisUrl), {
       channels: ['bench'],
       onReady: () => resolve(opened),
       onLost() {},

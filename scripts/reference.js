@@ -1,20 +1,122 @@
-// Generates the tables of settings in README.md and docs/configuration.md, the schema for editors, and the sample of all
-// settings from the settings table.
-// It reads the table from dist/, so run this after a build.
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { fullSample } from '../dist/config/sample.js'
-import { everydaySettings, jsonSchema, withReference } from '../dist/config/schema.js'
+// Generates what follows from the settings table: the tables in README.md and docs/configuration.md, the schema for editors
+// (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this after a
+// build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { defaultText, flagName, groups, required, settingKeys, settingOf } from '../dist/config/settings.js'
+import { settingsFile } from '../dist/config/settings-file.js'
 
 const root = new URL('../', import.meta.url)
+const read = path => readFileSync(new URL(path, root), 'utf8')
 
-function writeTable(path, keys) {
-  const file = new URL(path, root)
-  writeFileSync(file, withReference(readFileSync(file, 'utf8'), keys))
+/** The settings in the table of the README. docs/configuration.md has the table of all settings. */
+const everydaySettings = [
+  'mode',
+  'port',
+  'wwwroot',
+  'platform.clientId',
+  'platform.clientSecret',
+  'platform.callbackUrl',
+  'session.secret',
+  'proxy.routes'
+]
+
+const generated = {
+  'README.md': withTable(read('README.md'), everydaySettings),
+  'docs/configuration.md': withTable(read('docs/configuration.md'), settingKeys),
+  'config/schema.json': `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
+  'config/full.yaml': fullSample(),
+  // Helm can read only the files of the chart.
+  'deploy/helm/files/alerts.yaml': read('deploy/monitoring/alerts.yaml')
 }
 
-writeTable('README.md', everydaySettings)
-writeTable('docs/configuration.md')
-writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)
-writeFileSync(new URL('config/full.yaml', root), fullSample())
-// Helm can read only the files of the chart.
-copyFileSync(new URL('deploy/monitoring/alerts.yaml', root), new URL('deploy/helm/files/alerts.yaml', root))
+const outdated = Object.entries(generated).filter(([path, content]) => read(path) !== content)
+if (!process.argv.includes('--check'))
+  for (const [path, content] of outdated) writeFileSync(new URL(path, root), content)
+else if (outdated.length > 0) {
+  process.stderr.write(`outdated: ${outdated.map(([path]) => path).join(', ')}; run: npm run reference\n`)
+  process.exitCode = 1
+}
+
+/** Puts the table of these settings between the two markers of a Markdown text. */
+function withTable(markdown, keys) {
+  const [begin, end] = ['<!-- settings:begin -->', '<!-- settings:end -->']
+  const [before, rest] = markdown.split(begin)
+  const after = rest?.split(end)[1]
+  if (after === undefined) throw new Error(`the markers ${begin} and ${end} are missing`)
+  return `${before}${begin}\n${referenceTable(keys)}\n${end}${after}`
+}
+
+/**
+ * Returns a Markdown table with one row for each setting. Each cell has several lines, because a table with a column for
+ * each of them is wider than the page.
+ */
+function referenceTable(keys) {
+  const rows = keys.map(key => {
+    const { env, flag, shortFlag, type, secret, summary } = settingOf(key)
+    const flags = [shortFlag, flag && flagName(flag)].filter(name => name !== undefined)
+    const names = [key, env, ...(secret ? [`${env}_FILE`] : []), ...flags]
+    const meaning = [summary, `*Allowed:* ${type.allowed}`, `*Default:* ${defaultText(key)}`]
+    const cells = [names.map(name => `\`${name}\``), meaning.map(line => line.replaceAll('|', '\\|'))]
+    return cells.map(lines => lines.join('<br>'))
+  })
+  return [['setting', 'meaning'], ['---', '---'], ...rows].map(row => `| ${row.join(' | ')} |`).join('\n')
+}
+
+/** Returns the schema of a settings file. The server also checks rules between settings, which a schema cannot express. */
+function jsonSchema() {
+  const members = group => settingKeys.filter(key => key.startsWith(`${group}.`))
+  const schemaOfGroup = group => ({
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(members(group).map(key => [key.slice(group.length + 1), schemaOf(key)]))
+  })
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Settings of platform-auth-server',
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      $schema: { type: 'string' },
+      ...Object.fromEntries(settingKeys.filter(key => !key.includes('.')).map(key => [key, schemaOf(key)])),
+      ...Object.fromEntries(groups.map(group => [group, schemaOfGroup(group)]))
+    }
+  }
+}
+
+function schemaOf(key) {
+  const { type, default: value, env, secret, summary } = settingOf(key)
+  const advice = secret
+    ? ` To keep this secret out of files that others can read, set ${env} or ${env}_FILE instead.`
+    : ` The environment variable ${env} also sets this.`
+  const known = value === undefined || value === required || secret ? {} : { default: value }
+  return { description: `${summary}${advice}`, ...type.json, ...known }
+}
+
+/** Returns a settings file that explains every setting and sets those with a default, in dual mode. */
+function fullSample() {
+  const header = [
+    '# yaml-language-server: $schema=./schema.json',
+    '# Settings of platform-auth-server. Each comment lists the allowed values, the default, the variable and the flag.',
+    '# Flags override variables, variables override this file, and this file overrides the defaults.'
+  ]
+  const defaults = settingKeys.map(key => [key, settingOf(key).default])
+  const shown = defaults.filter(
+    ([key, value]) => value !== required && !settingOf(key).secret && key !== 'platform.scopes'
+  )
+  const values = {
+    ...Object.fromEntries(shown),
+    mode: 'dual',
+    'platform.clientId': 'replace-with-your-client-id',
+    'platform.callbackUrl': 'https://app.example.com/api/auth/callback'
+  }
+  return settingsFile(header, settingKeys, values, explained)
+}
+
+function explained(key) {
+  const { env, flag, type, secret, summary, default: value } = settingOf(key)
+  const names = [env, ...(flag ? [flagName(flag)] : [])].join(', ')
+  const facts = secret
+    ? `Keep it out of this file: ${names} or ${env}_FILE.`
+    : `Allowed: ${type.allowed}. ${value === required ? 'Required' : `Default: ${defaultText(key)}`}. ${names}`
+  return [`# ${summary}`, `# ${facts}`]
+}

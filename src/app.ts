@@ -1,7 +1,7 @@
 /** The Koa application. It lists the middleware that every request passes, outermost first. */
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
-import { STARTER_PAGE } from './config/wwwroot.js'
+import { STARTER_PAGE } from './config/settings.js'
 import { health } from './http/edge/health.js'
 import { normalizeRequest, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'

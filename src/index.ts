@@ -1,8 +1,7 @@
 /** The public interface of `platform-auth-server`. */
 export { createApp, requireTokens } from './app.js'
 export { ConfigError, type Problem } from './config/errors.js'
-export { type LoadedConfig, loadConfig } from './config/load.js'
-export type { Sources } from './config/resolve.js'
+export { type LoadedConfig, loadConfig, type Sources } from './config/load.js'
 export type { Config, Overrides } from './config/settings.js'
 export type { Extension, ExtensionTools } from './http/routes/extension.js'
 export type { TokensState } from './http/routes/require-tokens.js'

@@ -1,9 +1,9 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import { createServer, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { AUTH_ROUTES, isLoopback } from './config/addresses.js'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
+import { AUTH_ROUTES, isLoopback } from './config/urls.js'
 import type { DemoProvider } from './services.js'
 import { closeServer, listen } from './support/listener.js'
 

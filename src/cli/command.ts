@@ -1,5 +1,5 @@
-import type { Flags } from '../config/flags.js'
-import type { Sources } from '../config/resolve.js'
+import type { Sources } from '../config/load.js'
+import type { Flags } from '../config/sources.js'
 import type { Terminal } from './terminal.js'
 
 /** The input of a command. */

@@ -4,8 +4,7 @@
  */
 import { CommanderError } from 'commander'
 import { ConfigError, notGiven } from '../config/errors.js'
-import { flagName } from '../config/flags.js'
-import { required, settingKeys, settingOf } from '../config/settings.js'
+import { flagName, required, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { exitCodes, messageOf, RunError, UsageError, unknownWord } from './errors.js'
 import { ownOptions, settingOptions } from './options.js'
@@ -50,7 +49,7 @@ const firstSteps = [
 function hasNoSettings(error: unknown): boolean {
   if (!(error instanceof ConfigError)) return false
   const needed = settingKeys.filter(key => settingOf(key).default === required)
-  const isMissing = (key: string) => error.problems.some(problem => problem.key === key && problem.origin === notGiven)
+  const isMissing = (key: string) => error.problems.some(problem => problem.key === key && problem.source === notGiven)
   return error.problems.length === needed.length && error.warnings.length === 0 && needed.every(isMissing)
 }
 

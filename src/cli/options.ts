@@ -1,5 +1,4 @@
-import { namesFile } from '../config/flags.js'
-import { defaultText, required, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
+import { defaultText, namesFile, required, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 
 // The flags of the command line. Most of them come from the settings table. The others are listed in this file.
 

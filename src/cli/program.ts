@@ -1,5 +1,5 @@
 import { Command as Commander, Option } from 'commander'
-import type { Flags } from '../config/flags.js'
+import type { Flags } from '../config/sources.js'
 import { version } from '../support/version.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'

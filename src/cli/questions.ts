@@ -52,7 +52,7 @@ export function createQuestions({ stdin, stdout }: Terminal) {
         })
         const checked = question.check(answer)
         if ('value' in checked) return checked.value
-        stdout.write(`  ${checked.rejected.join('\n  ')}\n`)
+        for (const message of checked.rejected) stdout.write(`  The answer ${message}\n`)
       }
     },
     close: () => lines.close()

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
-import type { Environment } from '../config/environment.js'
+import type { Environment } from '../config/sources.js'
 import { errorCode } from '../support/error-code.js'
 import { RunError } from './errors.js'
 

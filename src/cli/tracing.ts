@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Environment } from '../config/environment.js'
+import type { Environment } from '../config/sources.js'
 import { version } from '../support/version.js'
 import type { Tracing } from '../telemetry/tracing.js'
 import { messageOf } from './errors.js'

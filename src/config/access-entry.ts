@@ -17,7 +17,7 @@ const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 /**
  * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other
  * letters must already have the form in which it is registered. A letter that only looks like an ASCII letter is
- * therefore never replaced by that ASCII letter. Returns undefined if the text is neither an address nor such an entry.
+ * therefore never replaced by that ASCII letter. Returns undefined for any other string.
  */
 export function parseEmailAddress(text: string): EmailAddress | undefined {
   const parts = text.split('@')
@@ -87,11 +87,11 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
     for (const text of items) {
       const entry = parseEntry(text)
       if (!entry) {
-        const reason = `${quote(text)} is neither an address nor a domain with @ in front, nor a claim and its value`
+        const reason = `${quote(text)} is neither an e-mail address nor a domain with @ in front, nor a claim and its value`
         return { reason }
       }
       if (isClaimEntry(entry) && entry.claim === EMAIL) {
-        const reason = `${quote(text)} would also fit an address that the provider has not verified; write only the address`
+        const reason = `${quote(text)} would also fit an address that the provider has not verified (write only the address)`
         return { reason }
       }
       entries.push(entry)

@@ -1,12 +1,12 @@
-import { callbackPath, localUrlOf } from './addresses.js'
 import { newSecret } from './secrets.js'
 import type { Overrides, Values } from './settings.js'
+import { callbackPath, localUrlOf } from './urls.js'
 
 // The settings of a demo. They override the environment and the settings file, which are meant for the real provider. An
 // operator can start a demo without any setting.
 
 /** The name of this source in messages and in the output of `config`. */
-export const demoOrigin = 'demo'
+export const demoSource = 'demo'
 
 // The process keeps this secret, so that existing sessions stay valid when the settings are read again.
 let sessionSecret: string | undefined

@@ -1,13 +1,14 @@
-/** A problem that the operator should fix, or a warning. `message` never contains the value of a secret. */
+/** A problem that the operator should fix, or a warning. The message never contains the value of a secret. */
 export interface Problem {
   /** The setting, variable or flag that has the problem. */
   readonly key: string
   /** The source of the value: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
-  readonly origin: string
+  readonly source: string
+  /** Complete sentences. The key is the subject of the first one, as in `is empty. Set it to true or false.` */
   readonly message: string
 }
 
-/** The origin of a required setting without a value. */
+/** The source of a required setting without a value. */
 export const notGiven = 'not given'
 
 /**
@@ -34,21 +35,20 @@ function section(title: string, problems: readonly Problem[]): string[] {
   return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 
-/** Formats a problem as one line. */
-export function describeProblem({ key, origin, message }: Problem): string {
-  return `${key} (${origin}): ${message}`
+/** Formats a problem as one line. A setting that is not given has no source to name. */
+export function describeProblem({ key, source, message }: Problem): string {
+  return source === notGiven ? `${key} ${message}` : `${key} (${source}) ${message}`
 }
 
 /**
- * Quotes a text for a message. It shortens the text and replaces characters that a terminal would interpret. It keeps
- * only the first line, because an unclosed quotation mark can make a value include the following lines and their
- * secrets.
+ * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps only the
+ * first line, because an unclosed quotation mark can make a value include the following lines and their secrets.
  */
-export function quote(text: string): string {
-  const firstLine = text
+export function quote(string: string): string {
+  const firstLine = string
     .split(/[\r\n]/, 1)
     .join('')
     .slice(0, 120)
-  const shown = firstLine === text ? text : `${firstLine}…`
+  const shown = firstLine === string ? string : `${firstLine}…`
   return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
 }

@@ -2,10 +2,9 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, parse, relative, resolve } from 'node:path'
 import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
-import { emptyLayer, type Layer, layerOfObject } from './layer.js'
-import { createLoaders, isMissingModule, whyUnusable } from './loaders.js'
-import { whyUnreadable } from './read-file.js'
-import { unsupportedFormat } from './unsupported-format.js'
+import { whyUnreadable } from './files.js'
+import { createLoaders, isMissingModule, unsupportedFormat, whyUnusable } from './loaders.js'
+import { emptyLayer, type Layer, layerOfObject } from './sources.js'
 
 export const fileName = 'platform-auth-server'
 
@@ -37,11 +36,11 @@ export interface FileLayer extends Layer {
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
   if (named !== undefined) {
     const path = resolve(cwd, named)
-    return readSettings(cwd, { path, shown: named, origin: 'flag --config' }, explorer => explorer.load(path))
+    return readSettings(cwd, { path, shown: named, source: 'flag --config' }, explorer => explorer.load(path))
   }
   const present = await findFiles(cwd)
   const [first] = present
-  const expected = first === undefined ? undefined : { path: join(cwd, first), shown: first, origin: `file ${first}` }
+  const expected = first === undefined ? undefined : { path: join(cwd, first), shown: first, source: `file ${first}` }
   const layer = await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
   const { file } = layer
   const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
@@ -90,16 +89,13 @@ function misnamed(place: string): Problem {
   const base = `${fileName}.config`
   const why =
     unsupportedFormat(ext, base) ??
-    `it does not have the name of a settings file; rename it to ${base}${ext}, or give it with --config ${place}`
-  return { key: place, origin: 'working directory', message: `is not read, because ${why}` }
+    `it does not have the name of a settings file. Rename it to ${base}${ext}, or name it with --config ${place}.`
+  return { key: place, source: 'working directory', message: `is not read, because ${why}` }
 }
 
 function shadowed(place: string, found: string): Problem {
-  return {
-    key: place,
-    origin: 'working directory',
-    message: `is not read, because ${found} has precedence; remove one of the two`
-  }
+  const message = `is not read, because ${found} has precedence. Remove one of the two.`
+  return { key: place, source: 'working directory', message }
 }
 
 /** Returns the search places that exist in a folder, in the order of precedence. */
@@ -127,10 +123,10 @@ async function isOurPackage(path: string): Promise<boolean> {
 
 interface ExpectedFile {
   readonly path: string
-  /** The path as the person wrote it, or relative to the working directory. */
+  /** The path as the operator wrote it, or relative to the working directory. */
   readonly shown: string
   /** The source in problems. */
-  readonly origin: string
+  readonly source: string
 }
 
 async function readSettings(
@@ -155,15 +151,15 @@ async function readSettings(
     if (isMissingModule(error)) throw error
     // cosmiconfig looks for its meta configuration in the working directory of the process.
     if (error instanceof Error && 'path' in error && error.path === process.cwd()) {
-      const message = `cannot be read: ${whyUnreadable(error)}; start the server in a folder that this user may enter`
-      const problems = [{ key: 'working directory', origin: error.path, message }]
+      const message = `cannot be read, because ${whyUnreadable(error)}. Start the server in a folder that this user may enter.`
+      const problems = [{ key: 'working directory', source: error.path, message }]
       return { ...emptyLayer, problems, file: undefined, files: [], isRead: false }
     }
     // The errors of cosmiconfig contain the file, except the error about an invalid meta configuration.
     const file = fileOf(error) ?? expected?.path
     const key = file === undefined ? 'cosmiconfig' : shownOf(file)
-    const origin = file !== undefined && file === expected?.path ? expected.origin : `file ${key}`
-    const problems = [{ key, origin, message: whyUnusable(error, file ?? '') }]
+    const source = file !== undefined && file === expected?.path ? expected.source : `file ${key}`
+    const problems = [{ key, source, message: whyUnusable(error, file ?? '') }]
     return { ...emptyLayer, problems, file, files: file === undefined ? [] : filesRead(file), isRead: false }
   }
 }

@@ -1,4 +1,4 @@
-import { list, listWith, textWith, type ValueType } from './types.js'
+import { list, listWith, stringWith, type ValueType } from './types.js'
 
 // The types of the settings of the API proxy that are names of headers.
 
@@ -23,8 +23,8 @@ function headerNames(allowed: string, rejected: readonly RegExp[], reason: strin
     // An empty list is allowed, because it removes the default headers.
     json,
     parse: listWith(
-      { holds: name => TOKEN.test(name) },
-      { holds: name => !rejected.some(pattern => pattern.test(name)), reason }
+      { accepts: name => TOKEN.test(name) },
+      { accepts: name => !rejected.some(pattern => pattern.test(name)), reason }
     )
   }
 }
@@ -44,10 +44,10 @@ export const answerHeaderNames = headerNames(
 export const csrfHeaderName: ValueType<string> = {
   allowed: 'the name of a header that no browser sends by itself, such as X-CSRF',
   json: { type: 'string', pattern: TOKEN.source },
-  parse: textWith(
-    { holds: name => TOKEN.test(name), reason: 'it is not a header name' },
+  parse: stringWith(
+    { accepts: name => TOKEN.test(name), reason: 'it is not a header name' },
     {
-      holds: name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
+      accepts: name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
       reason: 'browsers send this header by themselves'
     }
   )

@@ -1,8 +1,49 @@
-import { ConfigError } from './errors.js'
-import { type Resolution, resolveSettings, type Sources } from './resolve.js'
-import type { Config, Values } from './settings.js'
+import { relative } from 'node:path'
+import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
+import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
+import { ConfigError, notGiven, type Problem } from './errors.js'
+import { type FileLayer, layerOfFile } from './file.js'
+import { exposedFile, publishedFiles, type SecretFile } from './files.js'
+import { findings } from './rules.js'
+import {
+  type Config,
+  flagName,
+  type Overrides,
+  required,
+  type SettingKey,
+  STARTER_PAGE,
+  settingKeys,
+  settingOf,
+  type Values
+} from './settings.js'
+import {
+  dotEnvFile,
+  type Environment,
+  emptyLayer,
+  type Flags,
+  type Given,
+  type Layer,
+  layerOfEnvironment,
+  layerOfFlags,
+  layerOfObject
+} from './sources.js'
 
-export interface LoadedConfig extends Pick<Resolution, 'origins' | 'warnings' | 'file'> {
+/** The sources of settings, in order of precedence. */
+export interface Sources {
+  readonly flags?: Flags
+  /** True for a demo (see the option `demo` of `startServer`). Only flags override the built-in settings of a demo. */
+  readonly demo?: boolean
+  /** Settings from the program that calls `startServer`. */
+  readonly overrides?: Overrides
+  /** The environment variables. The default is the environment of the process. */
+  readonly env?: Environment
+  /** The path of the settings file. By default it is searched for in the working directory. */
+  readonly configFile?: string
+  /** The working directory. The default is that of the process. */
+  readonly cwd?: string
+}
+
+export interface LoadedConfig extends Pick<Resolution, 'sources' | 'warnings' | 'file'> {
   readonly config: Config
 }
 
@@ -12,11 +53,10 @@ export interface LoadedConfig extends Pick<Resolution, 'origins' | 'warnings' | 
  * @throws {ConfigError} listing every problem
  * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
-export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
-  const resolution = await resolveSettings(sources)
-  const { values, problems, warnings, origins, file } = resolution
+export async function loadConfig(inputs: Sources = {}): Promise<LoadedConfig> {
+  const { values, problems, warnings, sources, file } = await resolveSettings(inputs)
   if (problems.length > 0) throw new ConfigError(problems, warnings)
-  return { config: configOf(values), origins, warnings, file }
+  return { config: configOf(values), sources, warnings, file }
 }
 
 /** Puts the values into their groups. The caller must have checked that no required value is missing. */
@@ -28,4 +68,144 @@ export function configOf(values: Values): Config {
     else config[group] = { ...(config[group] as object | undefined), [member]: value }
   }
   return config as Config
+}
+
+/** The settings from all sources, with every problem and warning. */
+export interface Resolution {
+  readonly values: Values
+  /** The source of each value: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
+  readonly sources: Readonly<Record<SettingKey, string>>
+  readonly problems: readonly Problem[]
+  /** Settings that work but are probably not what the operator meant. */
+  readonly warnings: readonly Problem[]
+  /** Absolute path of the settings file, if one was read. */
+  readonly file: string | undefined
+}
+
+/** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
+export async function resolveSettings(inputs: Sources = {}): Promise<Resolution> {
+  const { flags = {}, demo = false, overrides, env = process.env, cwd = process.cwd() } = inputs
+  const file = await layerOfFile(cwd, inputs.configFile)
+  const layers: readonly Layer[] = [
+    await layerOfFlags(flags, cwd),
+    demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
+    overrides ? layerOfObject(overrides, 'this program', { nullIsDefault: true }) : emptyLayer,
+    await layerOfEnvironment(env, cwd),
+    file
+  ]
+  const problems: Problem[] = layers.flatMap(layer => layer.problems)
+  const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
+
+  const authentication = pick('platform.clientAuthentication', layers).given
+  const method = authentication && 'value' in authentication ? authentication.value : undefined
+  // An unknown method may be a misspelt private_key_jwt. Then only the method is reported, and not also the missing secret.
+  const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
+  const values: Partial<Record<SettingKey, unknown>> = {}
+  const sources = {} as Record<SettingKey, string>
+  const secretFiles = new Map<string, SecretFile>()
+  for (const key of settingKeys) {
+    const picked = pick(key, layers)
+    // A key replaces the client secret, which is then the empty string.
+    const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
+    const { source, ...outcome } = await validate(key, picked, cwd, fallback)
+    sources[key] = source
+    const path = secretFileOf(key, picked, file) ?? keyFileOf(key, outcome)
+    if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
+    if ('value' in outcome) values[key] = outcome.value
+    // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
+    else if ('rejected' in outcome) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
+    else if (file.isRead) problems.push({ key, source, message: missingMessage(key, outcome.missing) })
+  }
+
+  for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
+  if (sources['platform.callbackUrl'] === demoSource) {
+    const callbackUrl = demoCallbackUrl(values as Values)
+    values['platform.callbackUrl'] = callbackUrl
+    const message = 'is a host that no browser can open. For a demo, use a host name, or an IP address without a zone.'
+    if (callbackUrl === undefined) problems.push({ key: 'host', source: sources.host, message })
+  }
+
+  for (const { key, message, isWarning } of await findings(values as Values, key => sources[key] !== atDefault)) {
+    const list = isWarning ? warnings : problems
+    list.push({ key, source: sources[key], message })
+  }
+  // If wwwroot is invalid, there is no folder in which to look for these files.
+  if ('wwwroot' in values) {
+    const { wwwroot = STARTER_PAGE } = values as Values
+    const files = filesOf(layers, file, cwd)
+    for (const key of ['extend', 'redisTls.keyFile'] as const) {
+      const path = values[key]
+      if (typeof path === 'string') files.push({ key, source: sources[key], path })
+    }
+    problems.push(...(await publishedFiles(files, wwwroot)))
+  }
+  return { values: values as Values, sources, problems, warnings, file: file.file }
+}
+
+const atDefault = 'default'
+
+interface Picked {
+  readonly given: Given | undefined
+  /** The source with an empty value, if there is one. */
+  readonly emptyAt: string | undefined
+}
+
+/** Returns the first value of a setting that is not empty, in the order of the sources. */
+function pick(key: SettingKey, layers: readonly Layer[]): Picked {
+  const all = layers.flatMap(layer => layer.given.get(key) ?? [])
+  return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }
+}
+
+function isEmpty(given: Given): boolean {
+  if (!('value' in given)) return false
+  const { value } = given
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+/** Returns the file that contains a secret, which is its own file or the settings file. */
+function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
+  if (!given || !settingOf(key).secret) return undefined
+  // A JavaScript settings file does not count as a secret file, because it may read the secret from elsewhere.
+  const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
+  return given.secretFile ?? (isInSettingsFile ? file : undefined)
+}
+
+/** Returns the file of the private key for Redis. The value of this setting is a path and no secret. */
+function keyFileOf(key: SettingKey, outcome: object): string | undefined {
+  return key === 'redisTls.keyFile' && 'value' in outcome && typeof outcome.value === 'string'
+    ? outcome.value
+    : undefined
+}
+
+/** Returns the files from which settings were read. A secret file counts even if another source overrides its setting. */
+function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
+  const given = layers.flatMap(layer => [...layer.given])
+  const secrets = given.flatMap(([key, { source, secretFile }]) =>
+    secretFile === undefined ? [] : [{ key, source, path: secretFile }]
+  )
+  const settings = files.map(path => ({ key: relative(cwd, path), source: 'settings file', path }))
+  return [dotEnvFile(cwd), ...settings, ...secrets]
+}
+
+type Validated = { readonly source: string } & (Checked | { readonly missing: 'empty' | 'absent' })
+
+async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string, value: unknown): Promise<Validated> {
+  if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
+    return { source: emptyAt, rejected: [`is empty. Set it to ${settingOf(key).type.allowed}, or remove the setting.`] }
+  }
+  if (given && 'rejected' in given) return { source: given.source, rejected: [given.rejected] }
+  if (given && 'value' in given) {
+    return { source: given.source, ...(await checkValueAndPath(key, given.value, cwd, given.secretFile)) }
+  }
+  // The default of wwwroot depends on the working directory, so the settings table does not contain it.
+  if (key === 'wwwroot') return { source: atDefault, ...(await defaultFolder(cwd)) }
+  if (value !== required) return { source: atDefault, value }
+  return emptyAt ? { source: emptyAt, missing: 'empty' } : { source: notGiven, missing: 'absent' }
+}
+
+function missingMessage(key: SettingKey, missing: 'empty' | 'absent'): string {
+  const { env, flag, secret } = settingOf(key)
+  const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
+  const list = ways.filter(way => way !== undefined).join(', ')
+  return `${missing === 'empty' ? 'is empty' : 'is required'}. Set ${list}, or ${key} in a settings file.`
 }

@@ -5,14 +5,13 @@ import type { Loader, Loaders } from 'cosmiconfig'
 import { errorCode } from '../support/error-code.js'
 import { findJsonError } from '../support/json.js'
 import { quote } from './errors.js'
-import { whyUnreadable } from './read-file.js'
-import { unsupportedFormat } from './unsupported-format.js'
+import { whyUnreadable } from './files.js'
 
 // The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line
-// but never its text, because the line may contain a secret. The messages of parsers often quote the line.
+// but never its content, because the line may contain a secret. The messages of parsers often quote the line.
 
 /**
- * @param loadYaml cosmiconfig's own loader for YAML
+ * @param loadYaml the loader of cosmiconfig for YAML
  * @param onLoad called with the path of each file that is loaded, including the files that `$import` names
  */
 export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void): Loaders {
@@ -38,7 +37,7 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 }
 
 /**
- * Replaces the errors of a loader with errors for people. The new errors have no error code. Otherwise cosmiconfig would
+ * Replaces the errors of a loader with errors for operators. The new errors have no error code. Otherwise cosmiconfig would
  * skip a script that cannot find one of its own modules.
  */
 function withClearErrors(load: Loader): Loader {
@@ -58,7 +57,7 @@ export function isMissingModule(error: unknown): boolean {
   return errorCode(error)?.endsWith('MODULE_NOT_FOUND') ?? false
 }
 
-/** Returns the reason why a file cannot be loaded, without any text of the file. */
+/** Returns the message for a file that cannot be loaded, without any content of the file. */
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
   // cosmiconfig reads its meta configuration with its own loader, whose messages quote the file.
@@ -66,17 +65,17 @@ export function whyUnusable(error: unknown, path: string): string {
   if (isYamlError(error)) {
     // A message of js-yaml may quote the file after a quotation mark, a colon or a tag, so the message is cut there.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
-    const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : ''
-    return `is not valid YAML: ${reason}${place}`
+    const position = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : ''
+    return `is not valid YAML, because the parser reports "${reason}"${position}.`
   }
   const code = errorCode(error)
   const missing = isMissingModule(error) && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
-  if (missing) return `cannot be run: there is no module ${quote(missing)}`
-  if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
-  if (!(error instanceof Error)) return 'cannot be run'
-  // The message of a built-in error may quote the text of the file. The author of the file wrote all other messages.
-  const message = builtInErrors.has(error.name) || error.message === '' ? '' : `: ${quote(error.message)}`
-  return `cannot be run: ${error.name}${message}${lineThrown(error, path)}`
+  if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
+  if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read, because ${whyUnreadable(error)}.`
+  if (!(error instanceof Error)) return 'cannot be run, because it throws a value that is not an error.'
+  // The message of a built-in error may quote the content of the file. The author of the file wrote all other messages.
+  const message = builtInErrors.has(error.name) || error.message === '' ? '' : ` ${quote(error.message)}`
+  return `cannot be run, because it throws ${error.name}${message}${lineThrown(error, path)}.`
 }
 
 const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'RangeError', 'URIError', 'EvalError'])
@@ -84,9 +83,9 @@ const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'Ra
 class Unusable extends Error {}
 
 function whyNotJson(text: string | undefined): string {
-  if (text === undefined) return 'is not valid JSON'
+  if (text === undefined) return 'is not valid JSON.'
   const { expected, place } = findJsonError(withoutMark(text))
-  return `is not valid JSON: expected ${expected} at ${place}`
+  return `is not valid JSON, because ${expected} is expected at ${place}.`
 }
 
 function withoutMark(text: string): string {
@@ -112,7 +111,7 @@ function loadJson(path: string, text: string): unknown {
     if (isPackage) return {}
     if (!isJson(withoutComments(text))) throw new Unusable(whyNotJson(text))
     const { place } = findJsonError(withoutMark(text))
-    throw new Unusable(`contains comments, which JSON does not allow, at ${place}; use YAML (.yaml) for comments`)
+    throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
   }
 }
 
@@ -139,7 +138,7 @@ function messageOf(error: unknown): string {
 
 async function loadScript(path: string): Promise<unknown> {
   const { default: settings } = await importScript(path)
-  if (settings === undefined) throw new Unusable('has no default export')
+  if (settings === undefined) throw new Unusable('has no default export. Export the settings as the default.')
   return settings
 }
 
@@ -147,8 +146,7 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   try {
     return await import(pathToFileURL(path).href)
   } catch (error) {
-    if (!(error instanceof Error)) throw new Unusable('cannot be run: it throws a value that is not an error')
-    throw isMissingModule(error) ? new Unusable(whyUnusable(error, path)) : error
+    throw isMissingModule(error) || !(error instanceof Error) ? new Unusable(whyUnusable(error, path)) : error
   }
 }
 
@@ -156,7 +154,7 @@ function rejectExtension(path: string): never {
   const { name, ext } = parse(path)
   const why = unsupportedFormat(ext, name)
   if (why !== undefined) throw new Unusable(`cannot be read, because ${why}`)
-  throw new Unusable('has an unsupported file extension; allowed: .yaml, .json, .js, .mjs and .cjs')
+  throw new Unusable('has an unsupported file extension. Use .yaml, .json, .js, .mjs or .cjs.')
 }
 
 // The error for a second YAML document has no `mark`.
@@ -168,4 +166,35 @@ function lineThrown(error: Error, path: string): string {
   const places = (error.stack ?? '').split(path).slice(1)
   const line = places.map(place => /^:(\d+)/.exec(place)?.[1]).find(found => found !== undefined)
   return line === undefined ? '' : ` at line ${line}`
+}
+
+interface Format {
+  readonly name: string
+  /** The advice. `base` is the name of the new file without its extension. */
+  readonly advice: (base: string) => string
+}
+
+const inYaml = (base: string) => `Write the same settings in YAML, in ${base}.yaml.`
+const inJavaScript = (extension: string) => (base: string) =>
+  `Compile it or remove its types, and name the result ${base}${extension}.`
+
+const formats: ReadonlyMap<string, Format> = new Map([
+  ['.toml', { name: 'TOML', advice: inYaml }],
+  ['.ini', { name: 'INI', advice: inYaml }],
+  ['.json5', { name: 'JSON5', advice: inYaml }],
+  ['.jsonc', { name: 'JSON with comments', advice: inYaml }],
+  ['.ts', { name: 'TypeScript', advice: inJavaScript('.mjs') }],
+  ['.mts', { name: 'TypeScript', advice: inJavaScript('.mjs') }],
+  ['.cts', { name: 'TypeScript', advice: inJavaScript('.cjs') }]
+])
+
+/**
+ * Returns the reason why a settings file in a known format cannot be used, and the advice what to do instead. Returns undefined for a
+ * supported or unknown format.
+ * @param extension the extension of the file, with its dot
+ * @param base the name of the file that should replace it, without an extension
+ */
+export function unsupportedFormat(extension: string, base: string): string | undefined {
+  const format = formats.get(extension)
+  return format && `${format.name} is not supported. ${format.advice(base)}`
 }

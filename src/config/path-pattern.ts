@@ -68,14 +68,14 @@ export function coversPattern(pattern: PathPattern, other: PathPattern): boolean
  * @param path the path without its query, exactly as it would be sent
  */
 export function whyNotExact(path: string): string | undefined {
-  if (NOT_VISIBLE_ASCII.test(path)) return 'it holds a character that must be percent-encoded'
-  if (path.includes('\\')) return 'it holds a backslash'
-  if (path.includes('#')) return 'it holds a fragment'
+  if (NOT_VISIBLE_ASCII.test(path)) return 'it contains a character that must be percent-encoded'
+  if (path.includes('\\')) return 'it contains a backslash'
+  if (path.includes('#')) return 'it contains a fragment'
   if (path.includes('//')) return 'it has an empty segment'
   if (hasDotSegment(path)) return 'it has a dot segment'
   if (!path.includes('%')) return undefined
-  if (BROKEN_ESCAPE.test(path)) return 'it holds a broken percent-encoding'
-  if (ESCAPED_SEPARATOR.test(path)) return 'it holds an encoded slash, backslash or control character'
+  if (BROKEN_ESCAPE.test(path)) return 'it contains a broken percent-encoding'
+  if (ESCAPED_SEPARATOR.test(path)) return 'it contains an encoded slash, backslash or control character'
   return whyNotExactDecoded(path)
 }
 
@@ -84,9 +84,9 @@ function whyNotExactDecoded(path: string): string | undefined {
   const [, ...decoded] = decodings(path)
   const separators = countSlashes(path)
   for (const bytes of decoded) {
-    if (OVERLONG.test(bytes)) return 'it holds an overlong UTF-8 sequence'
+    if (OVERLONG.test(bytes)) return 'it contains an overlong UTF-8 sequence'
     const text = readAsText(bytes)
-    if (countSlashes(text) > separators) return 'it holds a slash or backslash that is encoded more than once'
+    if (countSlashes(text) > separators) return 'it contains a slash or backslash that is encoded more than once'
     if (hasDotSegment(text)) return 'it has a dot segment'
   }
   return isEncoded(decoded.at(-1) ?? '') ? 'it is percent-encoded more than three times' : undefined

@@ -1,13 +1,13 @@
-/** Parses and checks the rules of the API proxy. The text of a rule is `METHODS PATH TARGET [option …]`. */
-import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './addresses.js'
+/** Parses and checks the rules of the API proxy. A rule is written as `METHODS PATH TARGET [option …]`. */
 import { quote } from './errors.js'
 import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
 import { REJECTED, type ValueType } from './types.js'
+import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './urls.js'
 
 export interface ProxyRule {
   /** The position in the list, starting with 1. Metrics and logs contain this number. */
   readonly number: number
-  /** The text of the rule, with single spaces. */
+  /** The rule as it was written, with single spaces. */
   readonly text: string
   /** The allowed methods. GET also allows HEAD. */
   readonly methods: readonly string[]
@@ -24,20 +24,22 @@ type TokenName = 'internal' | 'public'
 
 interface ParsedRules {
   readonly rules: readonly ProxyRule[]
-  /** One sentence for each problem, with the rule and the allowed values. */
+  /** One message for each problem, with the rule and the allowed values. */
   readonly problems: readonly string[]
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const longestTimeoutSeconds = 3600
 
+const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]'
+
 /** The type of the setting `proxy.routes`. */
 export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
-  allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
+  allowed: `rules of the form ${FORM}`,
   json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
   isRepeatable: true,
   sample: ['GET /api/hubs/** https://developer.api.autodesk.com/project/v1/hubs/**'],
-  fromText: splitRules,
+  fromString: splitRules,
   parse(written) {
     if (!Array.isArray(written) || !written.every(item => typeof item === 'string')) return REJECTED
     const { rules, problems } = parseRules(written)
@@ -47,12 +49,12 @@ export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
 }
 
 /**
- * Splits the text of a variable into rules. A new rule begins at each word that consists only of letters and commas, because
+ * Splits the value of a variable into rules. A new rule begins at each word that consists only of letters and commas, because
  * such a word can only be the methods of a rule. Paths, targets and options contain other characters.
  */
-export function splitRules(text: string): string[] {
+export function splitRules(value: string): string[] {
   const rules: string[] = []
-  for (const word of text.split(/\s+/).filter(word => word !== '')) {
+  for (const word of value.split(/\s+/).filter(word => word !== '')) {
     if (/^[A-Za-z,]+$/.test(word) || rules.length === 0) rules.push(word)
     else rules.push(`${rules.pop()} ${word}`)
   }
@@ -65,76 +67,77 @@ export function parseRules(texts: readonly string[]): ParsedRules {
   const problems: string[] = []
   for (const [index, given] of texts.entries()) {
     const text = given.trim().replace(/\s+/g, ' ')
-    const found: string[] = []
-    const rule = parseRule(text, index + 1, problem => found.push(problem))
-    if (rule && found.length === 0) {
-      if (isHidden(rule, rules)) found.push('it never applies, because earlier rules match all of its requests')
-      rules.push(rule)
-    }
-    problems.push(...found.map(problem => `the rule ${quote(withoutUser(text))} cannot be used: ${problem}`))
+    const before = problems.length
+    const reject: Reject = (reason, advice) =>
+      void problems.push(`cannot contain the rule ${quote(withoutUser(text))}, because ${reason}. ${advice}`)
+    const rule = parseRule(text, index + 1, reject)
+    if (!rule || problems.length > before) continue
+    if (isHidden(rule, rules)) reject('earlier rules match all of its requests', 'Remove it, or write it before them.')
+    rules.push(rule)
   }
   return { rules, problems }
 }
 
-function parseRule(text: string, number: number, reject: (problem: string) => void): ProxyRule | undefined {
+/** Reports a problem: a reason that continues "because …", and a sentence that says what would be right. */
+type Reject = (reason: string, advice: string) => void
+
+function parseRule(text: string, number: number, reject: Reject): ProxyRule | undefined {
   const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
   if (pathText === undefined || targetText === undefined) {
-    reject('it is incomplete; allowed: METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]')
+    reject('it is incomplete', `Write ${FORM}.`)
     return undefined
   }
   const methods = [...new Set(methodList.split(','))]
   for (const method of methods.filter(method => !METHODS.includes(method))) {
-    reject(`${quote(method)} is not a method of a rule; allowed: ${METHODS.join(', ')} (GET includes HEAD)`)
+    reject(`${quote(method)} is not a method of a rule`, `Use ${METHODS.join(', ')} (GET includes HEAD).`)
   }
   const path = parsePath(pathText, reject)
   const options = parseOptions(optionTexts, reject)
   const target = parseTarget(targetText, options.isPlainHttp, reject)
   if (!path || !target) return undefined
   if (countWildcards(path) !== countWildcards(target.pattern) || path.hasRest !== target.pattern.hasRest) {
-    reject('the wildcards of path and target do not correspond; allowed: the same wildcards in the same order')
+    reject('the wildcards of path and target do not correspond', 'Use the same wildcards in the same order.')
   }
   const { token, timeoutSeconds } = options
   return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, token, timeoutSeconds }
 }
 
-function parsePath(text: string, reject: (problem: string) => void): PathPattern | undefined {
-  const pattern = parsePatternText(text, problem => reject(`the path ${quote(text)} is unusable: ${problem}`))
+function parsePath(text: string, reject: Reject): PathPattern | undefined {
+  const path = `the path ${quote(text)}`
+  const pattern = checkPattern(text, (reason, advice) => reject(`${path} cannot be used: ${reason}`, advice))
   if (!pattern) return undefined
   const { segments } = pattern
   if (segments.every(segment => segment === '')) {
-    reject(
-      `the path ${quote(text)} matches every path of this server; allowed: a path with at least one segment, such as /api/hubs/**`
-    )
+    reject(`${path} matches every path of this server`, 'Use a path with at least one segment, such as /api/hubs/**.')
     return undefined
   }
   if (isReserved(segments)) {
-    reject(
-      `the path ${quote(text)} belongs to this server itself; allowed: paths outside ${AUTH_PATH}, ${HEALTH_ROUTES.healthz} and ${HEALTH_ROUTES.readyz}`
-    )
+    const { healthz, readyz } = HEALTH_ROUTES
+    reject(`${path} belongs to this server itself`, `Use a path outside ${AUTH_PATH}, ${healthz} and ${readyz}.`)
   }
   return pattern
 }
 
-/** True if this server answers the path itself. The proxy does not forward such a path, even if a wildcard matches it. */
+/** True if this server responds to the path itself. The proxy does not forward such a path, even if a wildcard matches it. */
 export function isReserved(segments: readonly string[]): boolean {
   return RESERVED.some(reserved => reserved.every((segment, index) => segments[index] === segment))
 }
 
 const RESERVED = [AUTH_PATH, ...Object.values(HEALTH_ROUTES)].map(path => path.slice(1).split('/'))
 
-function parsePatternText(text: string, reject: (problem: string) => void): PathPattern | undefined {
+function checkPattern(text: string, reject: Reject): PathPattern | undefined {
   const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'
   if (why !== undefined) {
-    reject(`${why}; allowed: literal segments, * for one segment, and /** at the end`)
+    reject(why, 'Use literal segments, * for one segment, and /** at the end.')
     return undefined
   }
   if (text.includes('?')) {
-    reject('it holds a query; allowed: a path without a query (the query of each request is forwarded)')
+    reject('it contains a query', 'Remove the query, because the query of each request is forwarded.')
     return undefined
   }
   const pattern = parsePattern(text)
   if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
-    reject('it has a * inside a segment; allowed: * for one whole segment, and /** at the end')
+    reject('it has a * inside a segment', 'Use * for one whole segment, and /** at the end.')
     return undefined
   }
   return pattern
@@ -145,23 +148,24 @@ interface Target {
   readonly pattern: PathPattern
 }
 
-function parseTarget(text: string, isPlainHttp: boolean, reject: (problem: string) => void): Target | undefined {
-  const rejectTarget = (problem: string) => reject(`the target ${quote(withoutUser(text))} is unusable: ${problem}`)
+function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): Target | undefined {
+  const rejectTarget: Reject = (reason, advice) =>
+    reject(`the target ${quote(withoutUser(text))} cannot be used: ${reason}`, advice)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
-    rejectTarget('it is not an address; allowed: https://host/path, or http://host/path with the option plain-http')
+    rejectTarget('it is not a URL', 'Use https://host/path, or http://host/path with the option plain-http.')
     return undefined
   }
   const { origin, protocol } = new URL(`${scheme}://${authority}`)
-  if (authority.includes('@')) rejectTarget('it holds user information; allowed: an address without it')
+  if (authority.includes('@')) rejectTarget('it contains user information', 'Remove the part before the @.')
   if (/[?#]/.test(rest)) {
-    rejectTarget('it holds a query or a fragment; allowed: an address without them')
+    rejectTarget('it contains a query or a fragment', 'Remove this part.')
     return undefined
   }
   if (protocol === 'http:' && !isPlainHttp && !isLoopback(origin)) {
-    rejectTarget('plain http would send tokens over the network unencrypted; allowed: https, or the option plain-http')
+    rejectTarget('plain http sends tokens over the network unencrypted', 'Use https, or the option plain-http.')
   }
-  const pattern = parsePatternText(rest === '' ? '/' : rest, rejectTarget)
+  const pattern = checkPattern(rest === '' ? '/' : rest, rejectTarget)
   return pattern && { origin, pattern }
 }
 
@@ -171,20 +175,20 @@ interface Options {
   readonly isPlainHttp: boolean
 }
 
-function parseOptions(texts: readonly string[], reject: (problem: string) => void): Options {
+function parseOptions(texts: readonly string[], reject: Reject): Options {
   const given = new Map<string, string>()
   for (const text of texts) {
     const [name = '', value] = text.split('=')
     const isKnown = OPTIONS.get(name)?.test(text) ?? false
     if (!isKnown) {
-      reject(`${quote(text)} is not an option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
-    } else if (given.has(name)) reject(`the option ${name} is given twice; allowed: once`)
+      reject(`${quote(text)} is not an option`, 'Use token=internal, token=public, timeout=SECONDS or plain-http.')
+    } else if (given.has(name)) reject(`the option ${name} is given twice`, 'Write it once.')
     given.set(name, value ?? '')
   }
   const timeout = given.get('timeout')
   const timeoutSeconds = timeout === undefined ? undefined : Number(timeout)
   if (timeoutSeconds !== undefined && !(timeoutSeconds >= 1 && timeoutSeconds <= longestTimeoutSeconds)) {
-    reject(`timeout=${timeout} is out of range; allowed: 1 to ${longestTimeoutSeconds} seconds`)
+    reject(`timeout=${timeout} is out of range`, `Use 1 to ${longestTimeoutSeconds} seconds.`)
   }
   return {
     token: given.get('token') === 'public' ? 'public' : 'internal',

@@ -1,23 +1,29 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { isClaimEntry } from './access-entry.js'
-import { isLoopback } from './addresses.js'
 import { quote } from './errors.js'
-import type { SettingKey, Values } from './settings.js'
+import { readTextFile } from './files.js'
+import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
+import { isLoopback } from './urls.js'
 
 // The rules between several settings. Each value has already passed its own check. If a value that a rule needs is missing,
 // the rule finds nothing.
 
-export interface SettingsFinding {
+interface SettingsFinding {
   readonly key: SettingKey
   readonly message: string
   readonly isWarning?: true
 }
 
 /** True if a source sets the setting, false if it has its default. */
-export type IsGiven = (key: SettingKey) => boolean
-type SettingsRule = (values: Values, isGiven: IsGiven) => SettingsFinding | readonly SettingsFinding[] | undefined
+type IsGiven = (key: SettingKey) => boolean
+type RuleResult = SettingsFinding | readonly SettingsFinding[] | undefined
+type SettingsRule = (values: Values, isGiven: IsGiven) => RuleResult | Promise<RuleResult>
 
-export function findings(values: Values, isGiven: IsGiven): SettingsFinding[] {
-  return rules.flatMap(rule => rule(values, isGiven) ?? [])
+export async function findings(values: Values, isGiven: IsGiven): Promise<SettingsFinding[]> {
+  const found = await Promise.all(rules.map(rule => rule(values, isGiven)))
+  return found.flatMap(result => result ?? [])
 }
 
 const rules: readonly SettingsRule[] = [
@@ -34,115 +40,115 @@ const rules: readonly SettingsRule[] = [
   graceCoversARefresh,
   publicTokenNeedsDualMode,
   proxyNeedsFetchMetadata,
-  logoNeedsName
+  logoNeedsName,
+  redisTlsNeedsRedis,
+  wwwrootHasTheNamedFiles
 ]
 
-function publicScopesAreInternalToo(values: Values): SettingsFinding | undefined {
+function publicScopesAreInternalToo(values: Values): RuleResult {
   const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
   if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
   const key = 'platform.publicScopes'
   const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
   // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
   if (extra.length > 0) {
-    const allowed = `allowed: some of platform.internalScopes (${internalScopes.join(' ')})`
-    return { key, message: `found ${extra.join(' ')}, which the internal token lacks; ${allowed}` }
+    const allowed = `Use only scopes of platform.internalScopes (${internalScopes.join(' ')}).`
+    return { key, message: `contains ${extra.join(' ')}, which the internal token lacks. ${allowed}` }
   }
   if (internalScopes.every(scope => publicScopes.includes(scope))) {
-    return {
-      key,
-      isWarning: true,
-      message: 'are the same as platform.internalScopes, so pages have the same access as the server'
-    }
+    const message = 'has the same scopes as platform.internalScopes, so pages have the same access as the server.'
+    return { key, isWarning: true, message }
   }
   return undefined
 }
 
-function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): SettingsFinding[] {
+function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): RuleResult {
   const ofOtherMode: Record<string, readonly SettingKey[]> = {
     single: ['platform.internalScopes', 'platform.publicScopes'],
     dual: ['platform.scopes']
   }
   const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
-  return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}` }))
+  return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}.` }))
 }
 
-function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): SettingsFinding | undefined {
-  if (!address || isTrustworthy(address)) return undefined
+function callbackOverPlainHttp({ 'platform.callbackUrl': url }: Values): RuleResult {
+  if (!url || isTrustworthy(url)) return undefined
   const message =
-    'is plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies'
+    'uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.'
   return { key: 'platform.callbackUrl', isWarning: true, message }
 }
 
-function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): SettingsFinding | undefined {
+function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): RuleResult {
   const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
   if (logout === 'idp' && endSession === 'none') {
-    return { key: 'logout', message: 'found idp, but platform.endSessionEndpoint is none; allowed: local or revoke' }
+    return { key: 'logout', message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.' }
   }
   if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
-    return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none' }
+    return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none.' }
   }
   return undefined
 }
 
-// A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout
+/** The setting with the scopes of a login, and these scopes. */
+function loginScopesOf({ mode, ...values }: Values) {
+  const key = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
+  return { key, scopes: mode && values[key] } as const
+}
+
+// A logout token names the issuer, and the user or the login of an ID token (OpenID Connect Back-Channel Logout
 // section 2.4).
-function backChannelLogoutNeedsOpenid(values: Values): SettingsFinding | undefined {
+function backChannelLogoutNeedsOpenid(values: Values): RuleResult {
   const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
   const key = 'platform.backChannelLogout'
   if (!isOn || !mode) return undefined
   if (issuer === undefined) {
     const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
-    return { key, message: `is on without platform.issuer, but ${reason}; set platform.issuer` }
+    return { key, message: `is on without platform.issuer, but ${reason}. Set platform.issuer.` }
   }
-  const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
-  const scopes = values[scopesKey]
-  if (!scopes || scopes.includes('openid')) return undefined
-  const found = `is on, but ${scopesKey} has no openid, so the server does not know to whom a session belongs`
-  return { key, message: `${found}; add openid to ${scopesKey}` }
+  const login = loginScopesOf(values)
+  if (!login.scopes || login.scopes.includes('openid')) return undefined
+  const found = `is on, but ${login.key} does not contain openid, so the server does not know to whom a session belongs`
+  return { key, message: `${found}. Add openid to ${login.key}.` }
 }
 
 // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
 // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-function accessListNeedsClaims(values: Values): SettingsFinding | undefined {
-  const { mode, 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
-  const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
-  const scopes = values[scopesKey]
-  if (!allow || userInfo !== 'none' || !mode || !scopes) return undefined
+function accessListNeedsClaims(values: Values): RuleResult {
+  const { 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
+  const { key: scopesKey, scopes } = loginScopesOf(values)
+  if (!allow || userInfo !== 'none' || !scopes) return undefined
   const key = 'access.allow'
   if (!scopes.includes('openid')) {
-    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn who a person is`
-    return { key, message: `${found}; add openid and email to ${scopesKey}, or set platform.userinfoEndpoint` }
+    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is`
+    return { key, message: `${found}. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.` }
   }
   if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
-  const message = `reads the e-mail address from the ID token, but ${scopesKey} has no email; if the ID token contains no e-mail address, nobody can sign in`
+  const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, nobody can sign in.`
   return { key, isWarning: true, message }
 }
 
-function clientKeyFits(values: Values, isGiven: IsGiven): SettingsFinding | undefined {
+function clientKeyFits(values: Values, isGiven: IsGiven): RuleResult {
   const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
   if (method === undefined) return undefined
   if (method !== 'private_key_jwt') {
-    const unused = `has no effect, because platform.clientAuthentication is ${method}`
+    const unused = `has no effect, because platform.clientAuthentication is ${method}.`
     return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined
   }
   if (!isGiven('platform.clientKey')) {
     const message =
-      'found private_key_jwt, but there is no key; set PLATFORM_CLIENT_KEY_FILE to the path of a private key'
+      'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
     return { key: 'platform.clientAuthentication', message }
   }
   const { 'platform.clientKeyAlgorithm': algorithm } = values
   if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
-  const message = `found ${algorithm}, but platform.clientKey is another kind of key; allowed: ${key.algorithms.join(' or ')}`
+  const message = `is ${algorithm}, but platform.clientKey is another kind of key. Set it to ${key.algorithms.join(' or ')}.`
   return { key: 'platform.clientKeyAlgorithm', message }
 }
 
-function listenersHaveTheirOwnPorts(values: Values): SettingsFinding[] {
+function listenersHaveTheirOwnPorts(values: Values): RuleResult {
+  const { 'forwardAuth.port': forwardAuthPort, 'forwardAuth.host': forwardAuthHost } = values
   const server: Listening = { port: values.port, host: values.host, name: 'the server itself' }
-  const forwardAuth: Listening = {
-    port: values['forwardAuth.port'],
-    host: values['forwardAuth.host'],
-    name: 'forward-auth'
-  }
+  const forwardAuth: Listening = { port: forwardAuthPort, host: forwardAuthHost, name: 'forward-auth' }
   const metrics = { port: values['metrics.port'], host: values['metrics.host'] }
   return [
     ...collisions('forwardAuth.port', forwardAuth, [server]),
@@ -152,6 +158,7 @@ function listenersHaveTheirOwnPorts(values: Values): SettingsFinding[] {
 
 interface Listening {
   readonly port: number | undefined
+  /** Undefined for all interfaces. A port on all interfaces is also taken on each single one. */
   readonly host: string | undefined
   /** The name in messages. */
   readonly name: string
@@ -165,61 +172,109 @@ function collisions(
   const taken = others.filter(other => port && other.port === port && (other.host === undefined || other.host === host))
   return taken.map(({ name }) => ({
     key,
-    message: `found ${port}, but ${name} already uses this port; allowed: any other port`
+    message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
   }))
 }
 
-function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): SettingsFinding | undefined {
+function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): RuleResult {
   if (store !== 'redis' || redisUrl !== undefined) return undefined
   const message =
-    'found redis, but redisUrl is not set; allowed: cookie, or redis with redisUrl, for example redisUrl: redis://localhost:6379'
+    'is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
   return { key: 'session.store', message }
 }
 
-function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): SettingsFinding | undefined {
+function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): RuleResult {
   if (port === undefined || redisUrl !== undefined) return undefined
   const message =
-    "is set without redisUrl; a session that was refreshed through a gateway exists only in this process's memory until its browser requests a path below /api/auth; if the server restarts before that, the person is signed out"
+    "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
   return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
 // If a stop interrupts a refresh, the old refresh token is already spent, and the browser does not receive the new refresh
 // token.
-function graceCoversARefresh(values: Values): SettingsFinding | undefined {
+function graceCoversARefresh(values: Values): RuleResult {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
   const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
   if (graceSeconds >= longest) return undefined
   const duration = `a refresh may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
-  const message = `is ${graceSeconds}, but ${duration}; if a stop interrupts a refresh, that person must sign in again`
+  const message = `is ${graceSeconds}, but ${duration}. If a stop interrupts a refresh, that user must sign in again.`
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }
 
-function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): SettingsFinding[] {
+function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): RuleResult {
   const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
   return unusable.map(({ text }) => ({
     key: 'proxy.routes',
-    message: `the rule ${quote(text)} uses the public token, but mode is single; allowed: token=internal`
+    message: `cannot contain the rule ${quote(text)}, because it uses the public token, but mode is single. Use token=internal.`
   }))
 }
 
-function proxyNeedsFetchMetadata(values: Values): SettingsFinding | undefined {
-  const { 'platform.callbackUrl': address, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
-  if (routes.length === 0 || csrfHeader !== undefined || !address || isTrustworthy(address)) return undefined
+function proxyNeedsFetchMetadata(values: Values): RuleResult {
+  const { 'platform.callbackUrl': url, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
+  if (routes.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
   const message =
-    'are used over plain http, where browsers do not send the headers that tell which site a request comes from; use https, or set proxy.csrfHeader'
+    'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
   return { key: 'proxy.routes', isWarning: true, message }
 }
 
 // WCAG 2.2, success criterion 1.1.1.
-function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): SettingsFinding | undefined {
+function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): RuleResult {
   if (logo === undefined || name !== undefined) return undefined
-  const message = 'is set without pages.name, so screen readers cannot tell what the logo shows; set pages.name'
+  const message = 'is set without pages.name, so screen readers cannot tell what the logo shows. Set pages.name.'
   return { key: 'pages.logo', message }
 }
 
-// Browsers send Fetch Metadata only to trustworthy addresses (W3C Secure Contexts section 3.1).
-function isTrustworthy(address: string): boolean {
-  const { protocol, hostname } = new URL(address)
-  return protocol === 'https:' || isLoopback(address) || hostname.endsWith('.localhost')
+async function redisTlsNeedsRedis(values: Values, isGiven: IsGiven): Promise<RuleResult> {
+  const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
+  const given = (['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile'] as const).filter(isGiven)
+  if (!isGiven('redisUrl')) {
+    return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redisUrl is not set.' }))
+  }
+  if (redisUrl && !redisUrl.tls) {
+    const message =
+      'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
+    return given.map(key => ({ key, message }))
+  }
+  if (certFile !== undefined && keyFile !== undefined) {
+    const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
+    if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
+    const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.`
+    return { key: 'redisTls.keyFile', message }
+  }
+  const pairs = [
+    ['redisTls.certFile', 'redisTls.keyFile'],
+    ['redisTls.keyFile', 'redisTls.certFile']
+  ] as const
+  return pairs
+    .filter(([key, other]) => isGiven(key) && !isGiven(other))
+    .map(([key, other]) => ({ key, message: `is set without ${other}. Set both or neither.` }))
+}
+
+/** Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, they cannot be checked. */
+async function wwwrootHasTheNamedFiles(values: Values): Promise<RuleResult> {
+  if (!('wwwroot' in values)) return undefined
+  const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
+  const found: SettingsFinding[] = []
+  if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
+    const message = `cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
+    found.push({ key: 'fallback', message })
+  }
+  for (const folder of hashedAssets) {
+    if (await exists(join(wwwroot, folder), 'isDirectory')) continue
+    const message = `lists ${quote(folder)}, but wwwroot has no such folder.`
+    found.push({ key: 'hashedAssets', isWarning: true, message })
+  }
+  return found
+}
+
+async function exists(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
+  const stats = await stat(path).catch(() => undefined)
+  return stats?.[kind]() === true
+}
+
+// Browsers send Fetch Metadata only to trustworthy URLs (W3C Secure Contexts section 3.1).
+function isTrustworthy(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || isLoopback(url) || hostname.endsWith('.localhost')
 }

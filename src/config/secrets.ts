@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { listWith, type StringRule, textWith, type ValueType } from './types.js'
+import { listWith, type StringRule, stringWith, type ValueType } from './types.js'
 
 // Types of the client id and of the settings that hold secrets, and the checks that reject a weak session secret or a
 // placeholder.
@@ -16,7 +16,7 @@ const json = { type: 'string', minLength: shortestSecret }
 export const sessionSecret: ValueType<string> = {
   allowed,
   json,
-  parse: textWith(...rulesFor('it'))
+  parse: stringWith(...rulesFor('it'))
 }
 
 export const sessionSecrets: ValueType<readonly string[]> = {
@@ -41,10 +41,10 @@ const placeholderReason = 'it is a placeholder'
 export const clientId: ValueType<string> = {
   allowed: 'the client id as the provider shows it (visible ASCII characters, no colon)',
   json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x39\\x3b-\\x7e]+$' },
-  parse: textWith(
-    { holds: id => !PLACEHOLDER.test(id), reason: placeholderReason },
+  parse: stringWith(
+    { accepts: id => !PLACEHOLDER.test(id), reason: placeholderReason },
     // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
-    { holds: id => /^[\x21-\x39\x3b-\x7e]+$/.test(id) }
+    { accepts: id => /^[\x21-\x39\x3b-\x7e]+$/.test(id) }
   )
 }
 
@@ -52,12 +52,12 @@ export const clientId: ValueType<string> = {
 export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
   json: { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
-  parse: textWith(
+  parse: stringWith(
     {
-      holds: secret => /^[\x20-\x7e]+$/.test(secret),
+      accepts: secret => /^[\x20-\x7e]+$/.test(secret),
       reason: 'it contains characters that a client secret cannot contain'
     },
-    { holds: secret => hasNoPlaceholder(secret) && !PLACEHOLDER.test(secret), reason: placeholderReason }
+    { accepts: secret => hasNoPlaceholder(secret) && !PLACEHOLDER.test(secret), reason: placeholderReason }
   )
 }
 
@@ -66,9 +66,9 @@ function rulesFor(subject: string): readonly StringRule[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [
-    { holds: isLongEnough, reason: `${subject} is shorter than ${shortestSecret} characters` },
-    { holds: isNoExample, reason: `${subject} is an example or a placeholder` },
-    { holds: isVaried, reason: `${subject} ${notRandom}` }
+    { accepts: isLongEnough, reason: `${subject} is shorter than ${shortestSecret} characters` },
+    { accepts: isNoExample, reason: `${subject} is an example or a placeholder` },
+    { accepts: isVaried, reason: `${subject} ${notRandom}` }
   ]
 }
 

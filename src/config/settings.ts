@@ -1,16 +1,20 @@
+import { fileURLToPath } from 'node:url'
 import { accessEntries } from './access-entry.js'
-import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
-import { redisAddress } from './redis-address.js'
+import { redisUrl } from './redis-url.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { integer, list, logLevel, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
+import { integer, list, logLevel, oneOf, port, seconds, string, type ValueType, yesOrNo } from './types.js'
+import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
 
 /**
  * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
  * tables of README.md and docs/configuration.md are generated from it. To add a setting, add a row.
  */
+
+/** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
+export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
 /** Marks a setting that has no default, because the operator must set it. */
 export const required = Symbol('required')
@@ -44,7 +48,7 @@ export interface Setting<Value = unknown> {
 
 // RFC 6749 section 3.3.
 const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
-const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
+const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
 const endpoint = {
@@ -56,7 +60,7 @@ const endpoint = {
 // Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
 // meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
-const anyCookieName = text(
+const anyCookieName = string(
   'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
   cookieNamePattern
 )
@@ -96,7 +100,7 @@ export const settings = {
   wwwroot: {
     env: 'PLATFORM_AUTH_WWWROOT',
     flag: '--wwwroot <folder>',
-    type: text('a folder', /\S/),
+    type: string('a folder', /\S/),
     default: undefined,
     defaultText: './wwwroot if it exists, otherwise the packaged starter page',
     summary: 'Folder of static files, relative to the working directory.'
@@ -104,7 +108,7 @@ export const settings = {
   fallback: {
     env: 'PLATFORM_AUTH_FALLBACK',
     flag: '--fallback <file>',
-    type: text('a file of wwwroot, such as index.html', pathInside),
+    type: string('a file of wwwroot, such as index.html', pathInside),
     default: undefined,
     summary:
       'File that is served if a browser opens an address for which wwwroot has no file. Single-page applications need this setting.'
@@ -119,7 +123,7 @@ export const settings = {
   extend: {
     env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
-    type: text('a JavaScript module', /\S/),
+    type: string('a JavaScript module', /\S/),
     default: undefined,
     summary: 'Module whose default export adds your own routes.'
   },
@@ -197,7 +201,7 @@ export const settings = {
   },
   'platform.clientKeyId': {
     env: 'PLATFORM_CLIENT_KEY_ID',
-    type: text('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
+    type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
     default: undefined,
     defaultText: 'the kid of the JWK',
     summary: 'Key id that tells the provider which public key belongs to platform.clientKey.'
@@ -213,7 +217,7 @@ export const settings = {
     env: 'PLATFORM_CALLBACK_URL',
     tutorialEnv: 'APS_CALLBACK_URL',
     flag: '--callback-url <address>',
-    type: callbackAddress,
+    type: callbackUrl,
     default: required,
     summary: 'Public address of GET /api/auth/callback. Register exactly this address at the provider.'
   },
@@ -241,39 +245,39 @@ export const settings = {
   'platform.issuer': {
     env: 'PLATFORM_ISSUER',
     flag: '--issuer <address>',
-    type: issuerAddress,
+    type: issuerUrl,
     default: undefined,
     summary:
       'Issuer of the identity provider. If it is set, the endpoints come from its discovery document. Otherwise they are those of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
-    type: providerAddress,
+    type: providerUrl,
     ...endpoint,
     summary: 'Address to which a login sends the browser.'
   },
   'platform.tokenEndpoint': {
     env: 'PLATFORM_TOKEN_ENDPOINT',
-    type: providerAddress,
+    type: providerUrl,
     ...endpoint,
     summary: 'Address at which the server exchanges a code or a refresh token for new tokens.'
   },
   'platform.userinfoEndpoint': {
     env: 'PLATFORM_USERINFO_ENDPOINT',
-    type: optionalProviderAddress,
+    type: optionalProviderUrl,
     ...endpoint,
     summary:
       'Address that returns the display name of a person. If it is set to none, the name comes from the ID token, and the scopes must contain openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
-    type: optionalProviderAddress,
+    type: optionalProviderUrl,
     ...endpoint,
     summary: 'Address at which a logout revokes the refresh token. If it is set to none, a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
     env: 'PLATFORM_END_SESSION_ENDPOINT',
-    type: optionalProviderAddress,
+    type: optionalProviderUrl,
     ...endpoint,
     summary:
       "Address of the provider's logout page. If the setting logout has the value idp, a logout sends the browser to this address. Set this setting to none if the provider has no logout page."
@@ -303,7 +307,7 @@ export const settings = {
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
     flag: '--prompt <prompt>',
-    type: text('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
+    type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     default: undefined,
     summary:
       'Value of the prompt parameter of a login. With login, the provider asks people to sign in each time, so they can choose another account.'
@@ -395,7 +399,7 @@ export const settings = {
   redisUrl: {
     env: 'REDIS_URL',
     flag: '--redis-url <address>',
-    type: redisAddress,
+    type: redisUrl,
     default: undefined,
     secret: true,
     summary:
@@ -403,7 +407,7 @@ export const settings = {
   },
   'redisTls.caFile': {
     env: 'REDIS_TLS_CA_FILE',
-    type: text('a PEM file with one or more certificates', /\S/),
+    type: string('a PEM file with one or more certificates', /\S/),
     default: undefined,
     defaultText: 'the authorities that Node trusts',
     summary:
@@ -411,13 +415,13 @@ export const settings = {
   },
   'redisTls.certFile': {
     env: 'REDIS_TLS_CERT_FILE',
-    type: text('a PEM file with a certificate', /\S/),
+    type: string('a PEM file with a certificate', /\S/),
     default: undefined,
     summary: 'File with the client certificate for Redis.'
   },
   'redisTls.keyFile': {
     env: 'REDIS_TLS_KEY_FILE',
-    type: text('a PEM file with a private key without a passphrase', /\S/),
+    type: string('a PEM file with a private key without a passphrase', /\S/),
     default: undefined,
     summary: 'File with the private key of redisTls.certFile.'
   },
@@ -452,19 +456,19 @@ export const settings = {
   },
   'pages.name': {
     env: 'PLATFORM_AUTH_PAGES_NAME',
-    type: text('a text of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
+    type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
     default: undefined,
     summary: 'Name of your application on the pages of this server, such as error pages.'
   },
   'pages.logo': {
     env: 'PLATFORM_AUTH_PAGES_LOGO',
-    type: text('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
+    type: string('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
     default: undefined,
     summary: 'Logo on the pages of this server. It replaces the name, which screen readers still read.'
   },
   'pages.accent': {
     env: 'PLATFORM_AUTH_PAGES_ACCENT',
-    type: text('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
+    type: string('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
     default: undefined,
     defaultText: 'a blue',
     rejectsEmpty: true,
@@ -472,7 +476,7 @@ export const settings = {
   },
   'pages.folder': {
     env: 'PLATFORM_AUTH_PAGES_FOLDER',
-    type: text('a folder', /\S/),
+    type: string('a folder', /\S/),
     default: undefined,
     summary: 'Folder with your own texts, languages and templates for the pages of this server.'
   },
@@ -573,6 +577,18 @@ export function settingOf(key: SettingKey): Setting {
 export function writtenValue(key: SettingKey, value: unknown): unknown {
   const { type } = settingOf(key)
   return value !== undefined && type.write ? type.write(value) : value
+}
+
+/** Returns the name of a declared flag, such as `--port` for `--port <port>`. */
+export function flagName(flag: string): string {
+  return flag.split(' ', 1).join('')
+}
+
+/**
+ * True if the value of the flag is the path of a file. Secrets have such flags, because the process list shows all values.
+ */
+export function namesFile(flag: string | undefined): boolean {
+  return flag?.endsWith('-file <file>') ?? false
 }
 
 export function isSettingKey(key: string): key is SettingKey {

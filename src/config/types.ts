@@ -1,13 +1,13 @@
 /** The type of a setting. It describes the allowed values for people and for editors, and it parses and checks values. */
 export interface ValueType<Value, Written = Value> {
-  /** The allowed values, as text after "allowed: ". */
+  /** The allowed values, as they continue the sentence "Set it to …". */
   readonly allowed: string
   readonly json: JsonSchema
   /**
-   * Parses a text, from a flag, a variable or a file, into the value that a file would contain. Invalid text is returned
-   * unchanged, and `parse` rejects it. Without this function, the text is the value.
+   * Parses a string from a flag, a variable or a file into the value that a file would contain. Returns an invalid string
+   * unchanged, and `parse` rejects it. Without this function, the string is the value.
    */
-  readonly fromText?: (text: string) => unknown
+  readonly fromString?: (string: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
   /**
@@ -15,13 +15,11 @@ export interface ValueType<Value, Written = Value> {
    * value.
    */
   write?(value: Value): Written
-  /** Removes the secret part of a text, such as the password in an address. A secret without `mask` is never shown. */
-  readonly mask?: (text: string) => string
+  /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
+  readonly mask?: (string: string) => string
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
   readonly isRepeatable?: true
-  /**
-   * True if the value is usually the content of a file, such as a key. Messages then name this file.
-   */
+  /** True if the value is usually the content of a file, such as a key. Messages then name this file. */
   readonly isFileContent?: true
   /** Example items for a comment in a new settings file. */
   readonly sample?: readonly string[]
@@ -30,9 +28,9 @@ export interface ValueType<Value, Written = Value> {
 export type Parsed<Value> = { readonly value: Value } | RejectedValue
 
 /** The message about a rejected value contains the value, the reason if there is one, and `allowed`. */
-export interface RejectedValue {
+interface RejectedValue {
   readonly reason?: string | undefined
-  /** Complete messages, for a type whose values can have several problems. They replace the message above. */
+  /** Complete messages as in `Problem`, for a type whose values can have several problems. */
   readonly problems?: readonly string[]
 }
 
@@ -41,35 +39,38 @@ export const REJECTED: RejectedValue = {}
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** A rule for a text or for each item of a list. Without a reason, the message contains only the allowed values. */
+/**
+ * A rule for a string or for each item of a list. The reason continues "because …". Without a reason, the message contains
+ * only the allowed values.
+ */
 export interface StringRule {
-  readonly holds: (text: string) => boolean
+  readonly accepts: (string: string) => boolean
   readonly reason?: string
 }
 
 /**
- * Returns a function that accepts a text if all rules hold. It stops at the first broken rule, because a later rule may rely
- * on an earlier one. For example, a rule may parse an address that an earlier rule has accepted.
+ * Returns a function that accepts a string if all rules accept it. It stops at the first broken rule, because a later rule
+ * may rely on an earlier one. For example, a rule may parse a URL that an earlier rule has accepted.
  */
-export function textWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<string> {
-  return function parseText(written) {
+export function stringWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<string> {
+  return function parseString(written) {
     if (typeof written !== 'string') return REJECTED
-    const broken = rules.find(({ holds }) => !holds(written))
+    const broken = rules.find(({ accepts }) => !accepts(written))
     return broken ? { reason: broken.reason } : { value: written }
   }
 }
 
-/** Returns a function that accepts a list if all rules hold for every item. */
+/** Returns a function that accepts a list if all rules accept every item. */
 export function listWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<readonly string[]> {
   return function parseList(written) {
     const items = itemsOf(written)
     if (!items) return REJECTED
-    const broken = rules.find(({ holds }) => !items.every(holds))
+    const broken = rules.find(({ accepts }) => !items.every(accepts))
     return broken ? { reason: broken.reason } : { value: items }
   }
 }
 
-/** Returns the items of a list, or the words of a text. Returns undefined for any other value. */
+/** Returns the items of a list, or the words of a string. Returns undefined for any other value. */
 export function itemsOf(written: unknown): readonly string[] | undefined {
   if (typeof written === 'string') return written.split(/\s+/).filter(word => word !== '')
   return Array.isArray(written) && written.every(item => typeof item === 'string') ? written : undefined
@@ -91,7 +92,7 @@ export function oneOf<const Options extends readonly [string, string, ...string[
 export const yesOrNo: ValueType<boolean> = {
   allowed: 'true or false',
   json: { type: 'boolean' },
-  fromText: text => words.get(text.toLowerCase()) ?? text,
+  fromString: string => words.get(string.toLowerCase()) ?? string,
   parse: written => (typeof written === 'boolean' ? { value: written } : REJECTED)
 }
 
@@ -105,7 +106,7 @@ export function integer(minimum: number, maximum: number, noun = 'a whole number
     allowed: `${noun} from ${minimum} to ${maximum}`,
     json: { type: 'integer', minimum, maximum },
     // Number() would also accept '', ' 1', 0x1F and 1e3.
-    fromText: text => (/^-?\d+$/.test(text) ? Number(text) : text),
+    fromString: string => (/^-?\d+$/.test(string) ? Number(string) : string),
     parse: written =>
       typeof written === 'number' && Number.isInteger(written) && written >= minimum && written <= maximum
         ? { value: written }
@@ -120,17 +121,17 @@ export function seconds(minimum: number, maximum: number): ValueType<number> {
   return integer(minimum, maximum, 'a whole number of seconds')
 }
 
-export function text(allowed: string, pattern: RegExp): ValueType<string> {
+export function string(allowed: string, pattern: RegExp): ValueType<string> {
   return {
     allowed,
     json: { type: 'string', pattern: pattern.source },
-    parse: textWith({ holds: text => pattern.test(text) })
+    parse: stringWith({ accepts: string => pattern.test(string) })
   }
 }
 
-/** The type of a list. In a text, its items are separated by white space. In a settings file, it may also be an array. */
+/** The type of a list. In a string, its items are separated by white space. In a settings file, it may also be an array. */
 export function list(allowed: string, item: RegExp): ValueType<readonly string[]> {
-  const parse = listWith({ holds: word => item.test(word) })
+  const parse = listWith({ accepts: word => item.test(word) })
   return {
     allowed,
     json: { type: ['string', 'array'], items: { type: 'string', pattern: item.source }, minItems: 1 },
@@ -138,9 +139,9 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
   }
 }
 
-/** Returns the value that a settings file would contain instead of this text. */
-export function readText({ fromText }: Pick<ValueType<unknown>, 'fromText'>, text: string): unknown {
-  return fromText ? fromText(text) : text
+/** Returns the value that a settings file would contain instead of this string. */
+export function readString({ fromString }: Pick<ValueType<unknown>, 'fromString'>, string: string): unknown {
+  return fromString ? fromString(string) : string
 }
 
 /** The levels of pino with their numbers, which pino writes into the JSON lines. */

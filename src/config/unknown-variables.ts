@@ -6,8 +6,8 @@ import { type SettingKey, settingKeys, settingOf, settings } from './settings.js
 
 export interface Variable {
   readonly name: string
-  readonly text: string
-  readonly origin: string
+  readonly value: string
+  readonly source: string
   readonly isInDotEnv: boolean
 }
 
@@ -16,7 +16,7 @@ const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // If a service of Kubernetes has the name "platform" or "platform-auth", Kubernetes sets variables such as
 // PLATFORM_SERVICE_HOST in every container. They are not misspelt settings.
 const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
-const serviceAddress = /^(tcp|udp|sctp):\/\//
+const serviceUrl = /^(tcp|udp|sctp):\/\//
 
 const knownVariables = new Map(
   settingKeys.flatMap(key => {
@@ -33,16 +33,17 @@ const knownNames = [...knownVariables.keys()]
  */
 export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
   const unknown = variables.filter(
-    ({ name, text }) =>
-      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !serviceAddress.test(text)
+    ({ name, value }) =>
+      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !serviceUrl.test(value)
   )
   const found = unknown.map(variable => {
     // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
     // secret, so the message contains only its first word.
     const word = variable.isInDotEnv ? variable.name.split(/\W/, 1).join('') : variable.name
     const protecting = securityVariable(word)
-    const message = word === variable.name ? messageFor(word, protecting) : 'must be followed directly by ='
-    return { protecting, problem: { key: word, origin: variable.origin.replace(variable.name, word), message } }
+    const message =
+      word === variable.name ? messageFor(word, protecting) : 'must be followed directly by an equals sign (=).'
+    return { protecting, problem: { key: word, source: variable.source.replace(variable.name, word), message } }
   })
   return {
     problems: found.filter(({ protecting }) => protecting).map(({ problem }) => problem),
@@ -52,10 +53,10 @@ export function unknownVariables(variables: readonly Variable[]): Record<'proble
 
 function messageFor(name: string, protecting: string | undefined): string {
   if (protecting) {
-    return `is not a setting of this server, but resembles ${protecting}, a security setting; rename it to ${protecting}, or remove it`
+    return `is not a setting of this server, but resembles ${protecting}, a security setting. Rename it to ${protecting}, or remove it.`
   }
   const guess = nearest(withoutPrefix(name), knownNames, known => [withoutPrefix(known)])
-  return `is not a setting of this server${guess ? `; did you mean ${guess}?` : ''}`
+  return `is not a setting of this server.${guess ? ` Did you mean ${guess}?` : ''}`
 }
 
 const protectsServer = (key: SettingKey) => /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret

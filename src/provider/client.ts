@@ -3,9 +3,9 @@
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
  */
 import { randomUUID } from 'node:crypto'
-import { homeUrlOf } from '../config/addresses.js'
 import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
+import { homeUrlOf } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError, UnusableTokenSetError } from './errors.js'
 import { createMetadata, type GetMetadata, type ProviderMetadata } from './metadata.js'

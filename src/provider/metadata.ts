@@ -3,9 +3,10 @@
  * endpoint comes from the discovery document of the configured issuer. If no issuer is configured either, the endpoint
  * of Autodesk Platform Services (APS) is used.
  */
-import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
+
 import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
+import { discoveredEndpointProblem, withoutUser } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { ProviderError } from './errors.js'
 import { type Quirks, quirksOf } from './quirks.js'

@@ -4,7 +4,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { RedisAddress } from '../config/redis-address.js'
+import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
 import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
@@ -126,7 +126,7 @@ export function createStores(config: Config, options: StoreOptions) {
   }
 }
 
-function recoveryMsOf({ kind }: RedisAddress): number {
+function recoveryMsOf({ kind }: RedisUrl): number {
   return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
 }
 

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
-import type { RedisAddress } from '../config/redis-address.js'
+import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
 import { TimeLimitError } from '../support/clock.js'
 
@@ -45,7 +45,7 @@ const NOTICE_MASTER_MS = 1000
 
 /** @param tlsFiles the setting `redisTls` */
 export async function openRedisClient(
-  address: RedisAddress,
+  address: RedisUrl,
   events: RedisEvents,
   tlsFiles: Partial<Config['redisTls']> = {}
 ): Promise<RedisClient> {
@@ -75,7 +75,7 @@ export async function openRedisClient(
 }
 
 /** The address, with the options of TLS instead of a boolean. */
-type Target = Omit<RedisAddress, 'tls'> & { readonly tls: RedisTls | undefined }
+type Target = Omit<RedisUrl, 'tls'> & { readonly tls: RedisTls | undefined }
 
 type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
 

@@ -5,7 +5,7 @@ import { run, withoutColours } from './shell.js'
 
 const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379/1', PORT: '9000' }
 
-test('config prints each setting on one line with its value and its origin', async t => {
+test('config prints each setting on one line with its value and its source', async t => {
   const { code, output, errors } = await run(t, ['config', '--mode', 'dual'], {
     env: secrets,
     files: { '.platform-auth-serverrc.json': '{"logout":"local"}', '.env': 'LOG_LEVEL=debug' }
@@ -55,8 +55,8 @@ test('config --json prints the settings, problems and warnings as JSON', async t
   t.is(errors, '')
   const { settings, file, problems, warnings } = JSON.parse(output)
   t.deepEqual(Object.keys(settings), [...settingKeys])
-  t.deepEqual(settings.port, { value: null, origin: 'variable PORT' })
-  t.deepEqual(settings['session.secret'], { value: '********', origin: 'variable SERVER_SESSION_SECRET' })
+  t.deepEqual(settings.port, { value: null, source: 'variable PORT' })
+  t.deepEqual(settings['session.secret'], { value: '********', source: 'variable SERVER_SESSION_SECRET' })
   t.deepEqual(settings['platform.scopes'].value, ['data:read', 'account:read', 'account:write'])
   t.regex(file, /\.platform-auth-serverrc\.json$/)
   t.is(problems[0].key, 'port')
@@ -68,8 +68,8 @@ test('config prints the settings even if the server could not start with them', 
   t.is(code, 2)
   t.regex(output, /^port +9000 +variable PORT$/m)
   t.regex(output, /^platform\.callbackUrl +\(invalid\) +not given$/m)
-  t.regex(errors, /platform\.callbackUrl \(not given\): is required/)
-  t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*did you mean PLATFORM_CALLBACK_URL\?/)
+  t.regex(errors, /^ {2}platform\.callbackUrl is required\. Set the variable/m)
+  t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*Did you mean PLATFORM_CALLBACK_URL\?/)
 })
 
 test('config prints the endpoint addresses in use', async t => {
@@ -81,7 +81,7 @@ test('config prints the endpoint addresses in use', async t => {
   t.regex(discovered.output, /^platform\.tokenEndpoint +\(discovered at https:\/\/id\.example\) +default$/m)
 })
 
-test('on a narrow terminal config breaks no words and prints only origins other than the default', async t => {
+test('on a narrow terminal config breaks no words and prints only sources other than the default', async t => {
   const { output } = await run(t, ['config', '--no-pkce'], { env: secrets, isTTY: true, columns: 80 })
   const text = withoutColours(output)
   for (const line of text.split('\n')) t.true(line.length <= 80, line)

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
-import { flagName } from '#src/config/flags.js'
-import { defaultText, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { defaultText, flagName, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { newKey, pemOf } from '../helpers/client-keys.js'
 import { run } from './shell.js'
 
@@ -106,7 +105,7 @@ test('every help fits the width of the terminal', async t => {
 test('-p is the short form of --port, and the same value may be given twice', async t => {
   for (const args of [['-p', '9000'], ['-p9000'], ['--port', '9000', '-p', '9000']]) {
     const { settings } = JSON.parse((await run(t, ['config', '--json', ...args])).output)
-    t.deepEqual(settings.port, { value: 9000, origin: 'flag --port' })
+    t.deepEqual(settings.port, { value: 9000, source: 'flag --port' })
   }
 })
 
@@ -228,7 +227,7 @@ test('every flag in the settings table sets its setting', async t => {
   const { code, output } = await run(t, ['config', '--json', ...args], { files })
   t.is(code, 0)
   const { settings } = JSON.parse(output)
-  for (const key of withFlag) t.is(settings[key].origin, `flag ${flagName(settingOf(key).flag ?? '')}`)
+  for (const key of withFlag) t.is(settings[key].source, `flag ${flagName(settingOf(key).flag ?? '')}`)
   t.is(settings.port.value, 9000)
   t.is(settings['platform.pkce'].value, false)
   t.is(settings['log.requests'].value, true)
@@ -238,7 +237,7 @@ test('each use of a repeatable flag adds to its list, and the command after it i
   const rules = ['GET /api/a https://api.example/a', 'GET /api/b https://api.example/b']
   const args = rules.flatMap(rule => ['--proxy', rule])
   const { settings } = JSON.parse((await run(t, [...args, 'config', '--json'])).output)
-  t.deepEqual(settings['proxy.routes'], { value: rules, origin: 'flag --proxy' })
+  t.deepEqual(settings['proxy.routes'], { value: rules, source: 'flag --proxy' })
   const { output } = await run(t, [...args, 'config'])
   t.regex(
     output,
@@ -250,6 +249,6 @@ test('the opposite of a yes-or-no flag takes precedence over a variable', async 
   const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
   const { output } = await run(t, ['config', '--json', '--no-log-requests', '--pkce'], { env })
   const { settings } = JSON.parse(output)
-  t.deepEqual(settings['log.requests'], { value: false, origin: 'flag --log-requests' })
-  t.deepEqual(settings['platform.pkce'], { value: true, origin: 'flag --no-pkce' })
+  t.deepEqual(settings['log.requests'], { value: false, source: 'flag --log-requests' })
+  t.deepEqual(settings['platform.pkce'], { value: true, source: 'flag --no-pkce' })
 })

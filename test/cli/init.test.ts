@@ -107,7 +107,7 @@ test('the server does not start until the placeholder of init is replaced', asyn
   const { code, errors } = await run(t, [], { cwd })
   t.is(code, 2)
   t.regex(errors, /platform\.clientId \(file platform-auth-server\.config\.yaml\)/)
-  t.regex(errors, /platform\.clientSecret \(variable PLATFORM_CLIENT_SECRET in \.env\): is empty/)
+  t.regex(errors, /platform\.clientSecret \(variable PLATFORM_CLIENT_SECRET in \.env\) is empty/)
 })
 
 test('init uses the values of flags, including secrets from files', async t => {
@@ -126,8 +126,8 @@ test('init reports a wrong flag value before it writes any file', async t => {
   const cwd = await tempFolder(t)
   const { code, errors } = await run(t, ['init', '--yes', '--port', 'x', '--client-secret-file', 'no.txt'], { cwd })
   t.is(code, 2)
-  t.regex(errors, /port \(flag --port\): found the text "x"/)
-  t.regex(errors, /platform\.clientSecret \(flag --client-secret-file\): the file cannot be read/)
+  t.regex(errors, /port \(flag --port\) cannot be the string "x"\./)
+  t.regex(errors, /platform\.clientSecret \(flag --client-secret-file\) cannot be read from /)
   t.deepEqual(await readdir(cwd), [])
 })
 
@@ -245,7 +245,7 @@ for (const [answer, after] of [
     const { code, output } = await person(t, cwd, ['\n', 'perhaps\n', answer])
     t.is(code, 0)
     t.regex(output, /Add \.env to \.gitignore, so that the secrets stay out of git \(yes or no\) \[yes\]: /)
-    t.regex(output, /allowed: yes or no/)
+    t.regex(output, /The answer must be yes or no\./)
     t.is(await readFile(join(cwd, '.gitignore'), 'utf8').catch(() => undefined), after)
     t.is(output.includes(after === undefined ? notInGit : added), true)
   })
@@ -267,7 +267,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
   ]
   const { code, output } = await person(t, cwd, answers)
   t.is(code, 0)
-  t.regex(output, /found the text "both"; allowed: single or dual/)
+  t.regex(output, /The answer cannot be the string "both"\. Set it to single or dual\./)
   t.regex(output, /its path does not end in \/api\/auth\/callback/)
   t.regex(output, /Callback URL \[http:\/\/localhost:8080\/api\/auth\/callback\]: /)
   t.regex(output, /1\. Register https:\/\/a\.example\/api\/auth\/callback/)
@@ -276,7 +276,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
   t.is(config.port, 8080)
   t.is(config.platform.clientId, 'me')
   t.is(config.platform.clientSecret, 'c1ient')
-  t.regex(output, /"example\.com" is neither an address nor a domain with @ in front/)
+  t.regex(output, /"example\.com" is neither an e-mail address nor a domain with @ in front/)
   t.deepEqual(
     config.access.allow?.map(({ text }) => text),
     ['ada@example.com', '@team.example']

@@ -87,8 +87,8 @@ test('a warning about a setting is a log line', async t => {
   t.is(warning?.level, 40)
   t.is(warning?.event, 'setting_warning')
   t.is(warning?.setting, 'PLATFORM_AUTH_MOD')
-  t.is(warning?.origin, 'variable PLATFORM_AUTH_MOD')
-  t.regex(String(warning?.msg), /did you mean PLATFORM_AUTH_MODE\?/)
+  t.is(warning?.source, 'variable PLATFORM_AUTH_MOD')
+  t.regex(String(warning?.msg), /Did you mean PLATFORM_AUTH_MODE\?/)
 })
 
 test('the start warns about mistakes that need no network to be found', async t => {
@@ -99,7 +99,7 @@ test('the start warns about mistakes that need no network to be found', async t 
   })
   const warnings = log().filter(({ event }) => event === 'setting_warning')
   t.deepEqual(
-    warnings.map(({ setting, origin }) => [setting, origin]),
+    warnings.map(({ setting, source }) => [setting, source]),
     [
       ['platform-auth-server.yaml', 'working directory'],
       ['platform.callbackUrl', 'variable PLATFORM_CALLBACK_URL'],
@@ -121,14 +121,14 @@ test('wrong settings are listed together without a stack trace, and the exit cod
     errors
       .trimEnd()
       .split('\n')
-      .map(line => line.split(':', 1)[0]),
+      .map(line => /^.*?(:|\)| is required)/.exec(line)?.[0]),
     [
-      'The settings cannot be used',
+      'The settings cannot be used:',
       '  port (variable PORT)',
       '  session.secret (variable SERVER_SESSION_SECRET)',
-      '  platform.clientId (not given)',
-      '  platform.clientSecret (not given)',
-      '  platform.callbackUrl (not given)'
+      '  platform.clientId is required',
+      '  platform.clientSecret is required',
+      '  platform.callbackUrl is required'
     ]
   )
   t.false(errors.includes('hunter2'))
@@ -190,7 +190,7 @@ test('a demo is refused on a host that no browser can open', async t => {
   t.is(code, 2)
   t.regex(
     errors,
-    /^The settings cannot be used:\n {2}host \(flag --host\): is a host that no browser can open; allowed/
+    /^The settings cannot be used:\n {2}host \(flag --host\) is a host that no browser can open\. For a demo, use/
   )
 })
 
@@ -210,7 +210,7 @@ test('settings of a demo take precedence over the environment and files but not 
 test('the settings of a demo contain no value for the real provider', async t => {
   const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
   const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))
-  const { config, origins } = await loadConfig({
+  const { config, sources } = await loadConfig({
     env: { ...env, ...real, PLATFORM_CLIENT_AUTHENTICATION: 'client_secret_post' },
     cwd: await tempFolder(t),
     demo: true
@@ -218,7 +218,7 @@ test('the settings of a demo contain no value for the real provider', async t =>
   t.false(JSON.stringify(config).includes('provider.example'))
   t.is(config.platform.clientAuthentication, 'client_secret_basic')
   for (const key of ['session.secret', 'platform.clientId', 'platform.clientSecret', 'platform.issuer'] as const) {
-    t.is(origins[key], 'demo')
+    t.is(sources[key], 'demo')
   }
 })
 
@@ -278,6 +278,6 @@ testWhere(
     const { log } = await started(t, [], { cwd })
     const [warning] = log()
     t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
-    t.is(warning?.msg, `.env can be read by every user of this machine; run "chmod o-rw ${cwd}/.env"`)
+    t.is(warning?.msg, `.env can be read by every user of this machine. Run "chmod o-rw ${cwd}/.env".`)
   }
 )

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { resolveSettings } from '#src/config/resolve.js'
+import { resolveSettings } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { load, problemsOf } from './given.js'
 
@@ -51,7 +51,7 @@ for (const entry of [
     const { problems, allow } = await resolveIn(t, {}, { [VARIABLE]: `ada@example.com ${entry}` })
     t.is(allow, undefined)
     t.is(problems.length, 1)
-    t.true(problems[0]?.message.includes(`"${entry}" is neither an address nor a domain`), problems[0]?.message)
+    t.true(problems[0]?.message.includes(`"${entry}" is neither an e-mail address nor a domain`), problems[0]?.message)
   })
 }
 
@@ -67,7 +67,7 @@ const empty: readonly (readonly [what: string, files: Record<string, string>, en
   ['a variable of spaces', {}, { [VARIABLE]: '  ' }],
   ['an empty variable in .env', { '.env': `${VARIABLE}=\n` }, {}],
   ['an empty variable beside a file', { [settingsFile]: 'access:\n  allow: "@a.example"\n' }, { [VARIABLE]: '' }],
-  ['an empty text in a file', { [settingsFile]: 'access:\n  allow: ""\n' }, {}],
+  ['an empty string in a file', { [settingsFile]: 'access:\n  allow: ""\n' }, {}],
   ['an empty list in a file', { [settingsFile]: 'access:\n  allow: []\n' }, {}],
   ['a key without a value in a file', { [settingsFile]: 'access:\n  allow:\n' }, {}],
   ['a group without keys in a file', { [settingsFile]: 'access:\n' }, {}]
@@ -113,7 +113,7 @@ for (const [mode, variable, others] of scopeVariables) {
     t.is(problems[0]?.key, 'access.allow')
     t.regex(
       problems[0]?.message ?? '',
-      /platform\.userinfoEndpoint is none and platform\.\w+ has no openid.*add openid and email/
+      /platform\.userinfoEndpoint is none and platform\.\w+ does not contain openid.*Add openid and email/
     )
   })
 

@@ -37,7 +37,7 @@ for (const [what, text, algorithms] of accepted) {
 }
 
 const rejected: readonly (readonly [what: string, text: string, reason: RegExp])[] = [
-  ['a text', 'the client secret', /neither a PEM file nor a JWK/],
+  ['a string', 'the client secret', /neither a PEM file nor a JWK/],
   [
     'a public key',
     '-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----',
@@ -71,7 +71,7 @@ for (const [what, text, reason] of rejected) {
       error?.problems.map(({ key }) => key),
       ['platform.clientKey']
     )
-    t.true(error?.message.includes(`the file ${join(cwd, 'client.key')} cannot be used:`))
+    t.true(error?.message.includes(`cannot be read from the file ${join(cwd, 'client.key')}, because `))
     t.regex(String(error?.message), reason)
     for (const line of text.split(/[\n"]/).filter(line => line.length > 20 && !line.startsWith('-----')))
       t.false(error?.message.includes(line))
@@ -81,12 +81,15 @@ for (const [what, text, reason] of rejected) {
 test('a key file that cannot be read is an error that names the file, and a key in place of a path is not shown', async t => {
   const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
   const [missing] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: '/run/secrets/nothing.pem' } })
-  t.regex(String(missing?.message), /^the file \/run\/secrets\/nothing\.pem cannot be read: there is no such file/)
+  t.regex(
+    String(missing?.message),
+    /^cannot be read from the file \/run\/secrets\/nothing\.pem, because there is no such file\./
+  )
   const [folder] = await problemsOf(t, { flags: { 'platform.clientKey': '/' }, env: method })
-  t.regex(String(folder?.message), /^the file \/ cannot be read: it is a folder/)
+  t.regex(String(folder?.message), /^cannot be read from the file \/, because it is a folder\./)
   for (const text of [jwkOf(p256), pemOf(p256)]) {
     const [shown] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: text } })
-    t.regex(String(shown?.message), /^the file cannot be read/)
+    t.regex(String(shown?.message), /^cannot be read from a file, because /)
   }
 })
 
@@ -95,9 +98,9 @@ test('an empty key file is an error that names the file', async t => {
   for (const content of ['', '\n']) {
     const problems = await problemsOf(t, { env, files: { 'client.key': content } })
     t.deepEqual(
-      problems.map(({ key, origin, message }) => `${key} (${origin}): ${message}`),
+      problems.map(({ key, source, message }) => `${key} (${source}) ${message}`),
       [
-        `platform.clientKey (variable PLATFORM_CLIENT_KEY_FILE): the file client.key is empty; allowed: ${clientKey.allowed}`
+        `platform.clientKey (variable PLATFORM_CLIENT_KEY_FILE) cannot be read from the file client.key, because the file is empty. The file must contain ${clientKey.allowed}.`
       ]
     )
   }
@@ -106,12 +109,12 @@ test('an empty key file is an error that names the file', async t => {
 test('an unknown method of client authentication is the only problem, whether there is a key or a secret', async t => {
   const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jtw' }
   const message =
-    'found the text "private_key_jtw"; allowed: client_secret_basic, client_secret_post or private_key_jwt'
+    'cannot be the string "private_key_jtw". Set it to client_secret_basic, client_secret_post or private_key_jwt.'
   const withKey = { ...enough, ...method, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
   for (const env of [withKey, { ...enough, ...method }]) {
     const error = await t.throwsAsync(loadConfig({ cwd: await tempFolder(t), env }), { instanceOf: ConfigError })
     t.deepEqual(error?.problems, [
-      { key: 'platform.clientAuthentication', origin: 'variable PLATFORM_CLIENT_AUTHENTICATION', message }
+      { key: 'platform.clientAuthentication', source: 'variable PLATFORM_CLIENT_AUTHENTICATION', message }
     ])
     t.deepEqual(error?.warnings, [])
   }
@@ -138,17 +141,17 @@ test('the method, the key and the algorithm must fit together', async t => {
   t.deepEqual(
     without.map(({ key, message }) => `${key} ${message}`),
     [
-      'platform.clientAuthentication found private_key_jwt, but there is no key; set PLATFORM_CLIENT_KEY_FILE to the path of a private key'
+      'platform.clientAuthentication is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
     ]
   )
   const env = { ...method, PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_KEY_ALGORITHM: 'ES256' }
   const [wrong] = await problemsOf(t, { env })
   t.is(wrong?.key, 'platform.clientKeyAlgorithm')
-  t.is(wrong?.message, 'found ES256, but platform.clientKey is another kind of key; allowed: RS256 or PS256')
+  t.is(wrong?.message, 'is ES256, but platform.clientKey is another kind of key. Set it to RS256 or PS256.')
   const { warnings } = await load(t, { env: { PLATFORM_CLIENT_KEY: pemOf(rsa) } })
   t.deepEqual(
     warnings.map(({ message }) => message),
-    ['has no effect, because platform.clientAuthentication is client_secret_basic']
+    ['has no effect, because platform.clientAuthentication is client_secret_basic.']
   )
 })
 

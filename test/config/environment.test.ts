@@ -9,9 +9,9 @@ import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.j
 test('a secret is read from the file whose path is in its _FILE variable, without a final newline', async t => {
   for (const newline of ['', '\n', '\r\n']) {
     const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secret.txt' }
-    const { config, origins } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
+    const { config, sources } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
     t.is(config.session.secret, sessionSecret)
-    t.is(origins['session.secret'], 'variable SERVER_SESSION_SECRET_FILE')
+    t.is(sources['session.secret'], 'variable SERVER_SESSION_SECRET_FILE')
   }
 })
 
@@ -25,13 +25,19 @@ test('a secret that is given both directly and as a file is refused with both na
   const env = { SERVER_SESSION_SECRET_FILE: 'secret.txt' }
   const problems = await problemsOf(t, { env, files: { 'secret.txt': sessionSecret } })
   t.is(problems.length, 1)
-  t.is(problems[0]?.origin, 'variable SERVER_SESSION_SECRET')
-  t.regex(problems[0]?.message ?? '', /SERVER_SESSION_SECRET_FILE/)
+  t.is(problems[0]?.source, 'variable SERVER_SESSION_SECRET')
+  t.regex(
+    problems[0]?.message ?? '',
+    /^is also set by the variable SERVER_SESSION_SECRET_FILE\. Remove one of the two variables\.$/
+  )
 })
 
 test('an empty file of REDIS_URL_FILE is refused, because the server would run without Redis', async t => {
   const [problem] = await problemsOf(t, { env: { REDIS_URL_FILE: 'redis-url' }, files: { 'redis-url': '\n' } })
-  t.regex(problem?.message ?? '', /^the file redis-url is empty; allowed: redis:/)
+  t.regex(
+    problem?.message ?? '',
+    /^cannot be read from the file redis-url, because the file is empty\. The file must contain redis:/
+  )
 })
 
 test('previous secrets may be on separate lines', async t => {
@@ -46,20 +52,39 @@ test('for a secret file that cannot be read, the error gives the reason', async 
   t.deepEqual(missing, [
     {
       key: 'platform.clientSecret',
-      origin: 'variable PLATFORM_CLIENT_SECRET_FILE',
-      message: 'the file cannot be read: there is no such file; allowed: the path of a file that holds the secret'
+      source: 'variable PLATFORM_CLIENT_SECRET_FILE',
+      message:
+        'cannot be read from the file no.txt, because there is no such file. Set it to the path of a file that contains the secret.'
     }
   ])
   const isFolder = await problemsOf(t, { env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: '.' } })
-  t.regex(isFolder[0]?.message ?? '', /^the file \. cannot be read: it is a folder;/)
+  t.regex(isFolder[0]?.message ?? '', /^cannot be read from the file \., because it is a folder\./)
+})
+
+test('the message for a missing secret file contains its path, if the path cannot be a secret', async t => {
+  const files = { 'secrets/other.txt': '' }
+  const messageFor = async (path: string) => {
+    const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: path }
+    return (await problemsOf(t, { env, files }))[0]?.message
+  }
+  const advice = 'because there is no such file. Set it to the path of a file that contains the secret.'
+  for (const path of ['secrets/session', './session', '/dev/shm/no/session', 'session.txt', 'no-folder/session.key']) {
+    t.is(await messageFor(path), `cannot be read from the file ${path}, ${advice}`)
+  }
+  for (const path of ['session', 'no-folder/session', '/session']) {
+    t.is(await messageFor(path), `cannot be read from a file, ${advice}`)
+  }
 })
 
 test('a secret that was given instead of the name of its file is not printed', async t => {
   for (const secret of [sessionSecret, `${sessionSecret}/${sessionSecret}`, `/${sessionSecret}`, 'x'.repeat(5000)]) {
     const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: secret }
     const [problem] = await problemsOf(t, { env })
-    t.is(problem?.origin, 'variable SERVER_SESSION_SECRET_FILE')
-    t.regex(problem?.message ?? '', /^the file cannot be read: .*; allowed: the path of a file that holds the secret$/)
+    t.is(problem?.source, 'variable SERVER_SESSION_SECRET_FILE')
+    t.regex(
+      problem?.message ?? '',
+      /^cannot be read from a file, because .*\. Set it to the path of a file that contains the secret\.$/
+    )
     t.false(JSON.stringify(problem).includes(secret))
   }
 })
@@ -73,10 +98,10 @@ test('previous secrets are separated by white space, also in a file', async t =>
 
 test('a .env file sets only variables that the environment does not set', async t => {
   const files = { '.env': 'PORT=9000\nLOG_LEVEL="debug"\n# a comment\n' }
-  const { config, origins } = await load(t, { env: { PORT: '9001' }, files })
+  const { config, sources } = await load(t, { env: { PORT: '9001' }, files })
   t.is(config.port, 9001)
   t.is(config.log.level, 'debug')
-  t.is(origins['log.level'], 'variable LOG_LEVEL in .env')
+  t.is(sources['log.level'], 'variable LOG_LEVEL in .env')
 })
 
 const afterOpenQuote = `PLATFORM_CLIENT_SECRET=${clientSecret}\nSERVER_SESSION_SECRET="${sessionSecret}"\n`
@@ -94,10 +119,10 @@ for (const [key, line] of [
     const cwd = await tempFolder(t, { '.env': `${line}\n${afterOpenQuote}` })
     const error = await t.throwsAsync(loadConfig({ cwd, env: {} }), { instanceOf: ConfigError })
     const problem = error?.problems.find(problem => problem.key === key)
-    t.regex(problem?.origin ?? '', / in \.env$/)
+    t.regex(problem?.source ?? '', / in \.env$/)
     t.regex(
       problem?.message ?? '',
-      /^has more than one line, perhaps because a closing quotation mark is missing; allowed: /
+      /^has more than one line, perhaps because a closing quotation mark is missing\. Set it to /
     )
     for (const secret of [clientSecret, sessionSecret]) t.false(error?.message.includes(secret))
   })
@@ -138,19 +163,19 @@ test('a file in UTF-16 is refused with its name', async t => {
     t.deepEqual(
       error?.problems.map(({ key, message }) => `${key} ${message}`),
       [
-        '.env cannot be read: it is not in UTF-8; save it in that encoding',
-        'platform.clientSecret the file secret.txt cannot be read: it is not in UTF-8; save it in that encoding; allowed: the path of a file that holds the secret'
+        '.env cannot be read, because it is not encoded in UTF-8.',
+        'platform.clientSecret cannot be read from the file secret.txt, because it is not encoded in UTF-8. Set it to the path of a file that contains the secret.'
       ]
     )
   }
 })
 
 test('a variable in .env with a colon instead of the equals sign is reported without its value', async t => {
-  const message = 'must be followed directly by ='
+  const message = 'must be followed directly by an equals sign (=).'
   const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_ID: ${clientSecret}=` } })
-  t.deepEqual(warnings, [{ key: 'PLATFORM_CLIENT_ID', origin: 'variable PLATFORM_CLIENT_ID in .env', message }])
+  t.deepEqual(warnings, [{ key: 'PLATFORM_CLIENT_ID', source: 'variable PLATFORM_CLIENT_ID in .env', message }])
   const problems = await problemsOf(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
-  t.deepEqual(problems, [{ key: 'PLATFORM_CLIENT_SECRET', origin: 'variable PLATFORM_CLIENT_SECRET in .env', message }])
+  t.deepEqual(problems, [{ key: 'PLATFORM_CLIENT_SECRET', source: 'variable PLATFORM_CLIENT_SECRET in .env', message }])
 })
 
 test('a folder called .env is ignored', async t => {
@@ -162,7 +187,7 @@ test('a .env file that cannot be read is an error', async t => {
   const cwd = await tempFolder(t)
   await symlink('.env', join(cwd, '.env'))
   const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
-  t.regex(error?.message ?? '', /\.env \(working directory\): cannot be read: ELOOP/)
+  t.regex(error?.message ?? '', /\.env \(working directory\) cannot be read, because ELOOP\./)
 })
 
 test('the environment and the working directory of the process are used by default', async t => {
@@ -180,13 +205,13 @@ test('an unknown variable with one of our prefixes gets a warning with the most 
   }
   const { warnings } = await load(t, { env, files: { '.env': 'PLATFORM_CLIENT_IDD=x' } })
   t.deepEqual(
-    warnings.map(({ key, origin, message }) => `${key}|${origin}|${message}`),
+    warnings.map(({ key, source, message }) => `${key}|${source}|${message}`),
     [
-      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is not a setting of this server; did you mean PLATFORM_CLIENT_ID?',
-      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is not a setting of this server; did you mean PLATFORM_AUTH_MODE?',
-      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is not a setting of this server; did you mean PLATFORM_CALLBACK_URL?',
-      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is not a setting of this server; did you mean INTERNAL_TOKEN_SCOPES?',
-      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is not a setting of this server'
+      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is not a setting of this server. Did you mean PLATFORM_CLIENT_ID?',
+      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is not a setting of this server. Did you mean PLATFORM_AUTH_MODE?',
+      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is not a setting of this server. Did you mean PLATFORM_CALLBACK_URL?',
+      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is not a setting of this server. Did you mean INTERNAL_TOKEN_SCOPES?',
+      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is not a setting of this server.'
     ]
   )
 })
@@ -202,7 +227,7 @@ for (const [misnamed, meant] of [
 ] as const) {
   test(`a variable with the wrong prefix is recognised: ${misnamed}`, async t => {
     const { warnings } = await load(t, { env: { [misnamed]: 'x' } })
-    t.is(warnings[0]?.message, `is not a setting of this server; did you mean ${meant}?`)
+    t.is(warnings[0]?.message, `is not a setting of this server. Did you mean ${meant}?`)
   })
 }
 
@@ -226,8 +251,8 @@ for (const [misspelt, meant] of [
 ] as const) {
   test(`a variable that resembles a security setting is an error: ${misspelt}`, async t => {
     const problems = await problemsOf(t, { env: { [misspelt]: 'x' } })
-    const message = `is not a setting of this server, but resembles ${meant}, a security setting; rename it to ${meant}, or remove it`
-    t.deepEqual(problems, [{ key: misspelt, origin: `variable ${misspelt}`, message }])
+    const message = `is not a setting of this server, but resembles ${meant}, a security setting. Rename it to ${meant}, or remove it.`
+    t.deepEqual(problems, [{ key: misspelt, source: `variable ${misspelt}`, message }])
   })
 }
 
@@ -273,11 +298,11 @@ test("the variable names of the platform's tutorials are used if ours are missin
     APS_CLIENT_SECRET: clientSecret,
     APS_CALLBACK_URL: 'http://localhost:9090/api/auth/callback'
   }
-  const { config, origins, warnings } = await load(t, { env })
+  const { config, sources, warnings } = await load(t, { env })
   t.is(config.platform.clientId, 'tutorial')
   t.is(config.platform.clientSecret, clientSecret)
   t.is(config.platform.callbackUrl, 'http://localhost:9090/api/auth/callback')
-  t.is(origins['platform.clientId'], 'variable APS_CLIENT_ID')
+  t.is(sources['platform.clientId'], 'variable APS_CLIENT_ID')
   t.deepEqual(
     warnings.map(warning => warning.key),
     ['platform.clientId', 'platform.clientSecret', 'platform.callbackUrl']
@@ -292,12 +317,12 @@ test("the variable names of the platform's tutorials are ignored if ours are set
 })
 
 test('a flag can name the file of a secret', async t => {
-  const { config, origins } = await load(t, {
+  const { config, sources } = await load(t, {
     flags: { 'session.secret': 'secret.txt' },
     files: { 'secret.txt': 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j\n' }
   })
   t.is(config.session.secret, 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j')
-  t.is(origins['session.secret'], 'flag --session-secret-file')
+  t.is(sources['session.secret'], 'flag --session-secret-file')
 })
 
 test('a flag with the path of an empty secret file is refused, even if another source sets the secret', async t => {
@@ -305,7 +330,12 @@ test('a flag with the path of an empty secret file is refused, even if another s
     const flags = { 'platform.clientSecret': 'secret.txt' }
     const problems = await problemsOf(t, { flags, files: { 'secret.txt': content } })
     t.deepEqual(problems, [
-      { key: 'platform.clientSecret', origin: 'flag --client-secret-file', message: 'the file secret.txt is empty' }
+      {
+        key: 'platform.clientSecret',
+        source: 'flag --client-secret-file',
+        message:
+          'cannot be read from the file secret.txt, because the file is empty. The file must contain the client secret as the provider shows it.'
+      }
     ])
   }
 })
@@ -314,7 +344,7 @@ test('a password in a flag gets a warning that does not contain it', async t => 
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
   t.is(config.redisUrl?.text, 'redis://user:hunter2@localhost')
   t.is(warnings.length, 1)
-  t.is(warnings[0]?.origin, 'flag --redis-url')
+  t.is(warnings[0]?.source, 'flag --redis-url')
   t.regex(warnings[0]?.message ?? '', /REDIS_URL_FILE/)
   t.notRegex(warnings[0]?.message ?? 'hunter2', /hunter2/)
   t.deepEqual((await load(t, { flags: { redisUrl: 'redis://localhost' } })).warnings, [])

@@ -21,7 +21,7 @@ async function warningsOf(
   for (const [path, mode] of Object.entries(modes)) await chmod(join(cwd, path), mode)
   const { SERVER_SESSION_SECRET: _, ...others } = enough
   const { warnings } = await loadConfig({ cwd, env: { ...others, ...variables } })
-  return warnings.map(({ key, origin, message }) => `${key} (${origin}) ${message}`.replaceAll(`${cwd}/`, ''))
+  return warnings.map(({ key, source, message }) => `${key} (${source}) ${message}`.replaceAll(`${cwd}/`, ''))
 }
 
 const dotEnv = { '.env': `SERVER_SESSION_SECRET=${sessionSecret}\n` }
@@ -32,7 +32,7 @@ for (const [mode, done] of [
   [0o666, 'read and changed']
 ] as const) {
   testPermissions(`a .env of mode ${mode.toString(8)} gets a warning`, async t => {
-    const expected = `.env (working directory) can be ${done} by every user of this machine; run "chmod o-rw .env"`
+    const expected = `.env (working directory) can be ${done} by every user of this machine. Run "chmod o-rw .env".`
     t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode } }), [expected])
   })
 }
@@ -53,7 +53,7 @@ testPermissions('a warning about a secret file contains the name of its setting'
   const variables = { SERVER_SESSION_SECRET_FILE: 'private/session' }
   const inPrivate = (mode: number) => ({ private: mode, 'private/session': 0o644 })
   t.deepEqual(await warningsOf(t, files, { modes: inPrivate(0o755), variables }), [
-    'session.secret (variable SERVER_SESSION_SECRET_FILE) can be read by every user of this machine; run "chmod o-rw private/session"'
+    'session.secret (variable SERVER_SESSION_SECRET_FILE) can be read by every user of this machine. Run "chmod o-rw private/session".'
   ])
   t.deepEqual(await warningsOf(t, files, { modes: inPrivate(0o750), variables }), [])
 })
@@ -63,13 +63,13 @@ testPermissions('a settings file that every user can read gets one warning if it
   const secrets = `session:\n  secret: ${sessionSecret}\nredisUrl: redis://:password@localhost\n`
   const modes = { [name]: 0o644 }
   t.deepEqual(await warningsOf(t, { [name]: secrets }, { modes }), [
-    `session.secret (file ${name}) can be read by every user of this machine; run "chmod o-rw ${name}"`
+    `session.secret (file ${name}) can be read by every user of this machine. Run "chmod o-rw ${name}".`
   ])
   const variables = { SERVER_SESSION_SECRET: sessionSecret }
   t.deepEqual(await warningsOf(t, { [name]: 'mode: single\n' }, { modes, variables }), [])
 })
 
-testPermissions('a settings script gets no warning, because it may read its secrets from another place', async t => {
+testPermissions('a settings script gets no warning, because it may read its secrets from elsewhere', async t => {
   const name = 'platform-auth-server.config.mjs'
   const script = `export default { session: { secret: '${sessionSecret}' } }\n`
   t.deepEqual(await warningsOf(t, { [name]: script }, { modes: { [name]: 0o644 } }), [])

@@ -26,10 +26,10 @@ function textFor(place: string): string {
 for (const place of searchPlaces) {
   test(`settings are read from ${place}`, async t => {
     const cwd = await tempFolder(t, { [place]: textFor(place) })
-    const { config, origins, file } = await loadConfig({ cwd, env: enough })
+    const { config, sources, file } = await loadConfig({ cwd, env: enough })
     t.is(config.port, 9000)
     t.is(config.log.level, 'debug')
-    t.is(origins['log.level'], `file ${place}${place === 'package.json' ? ', key platform-auth-server' : ''}`)
+    t.is(sources['log.level'], `file ${place}${place === 'package.json' ? ', key platform-auth-server' : ''}`)
     t.is(file, join(cwd, place))
   })
 }
@@ -67,10 +67,10 @@ test('folders above the working directory are not searched', async t => {
 
 test('a settings file that is given by name is the only one read', async t => {
   const files = { 'own.yaml': 'port: 9001', '.platform-auth-serverrc.json': '{"port":9000,"log":{"level":"debug"}}' }
-  const { config, origins } = await load(t, { files, configFile: 'own.yaml' })
+  const { config, sources } = await load(t, { files, configFile: 'own.yaml' })
   t.is(config.port, 9001)
   t.is(config.log.level, 'info')
-  t.is(origins.port, 'file own.yaml')
+  t.is(sources.port, 'file own.yaml')
 })
 
 test('if there are two settings files, the second is not read and gets a warning', async t => {
@@ -103,7 +103,7 @@ test('a JSON file may begin with a byte order mark and contain $schema', async t
   t.is((await load(t, { files })).config.port, 9000)
 })
 
-test('a list of scopes may be an array or a text', async t => {
+test('a list of scopes may be an array or a string', async t => {
   for (const scopes of ['[a:b, "c"]', 'a:b  c', '"a:b\\n c"']) {
     const { config } = await load(t, { files: { '.platform-auth-serverrc': `platform: { scopes: ${scopes} }` } })
     t.deepEqual(config.platform.scopes, ['a:b', 'c'], scopes)
@@ -111,24 +111,28 @@ test('a list of scopes may be an array or a text', async t => {
 })
 
 const misnamed = [
-  { text: 'prot: 1', key: 'prot', message: 'is not a setting; did you mean port?' },
-  { text: 'clientId: x', key: 'clientId', message: 'is not a setting; did you mean platform.clientId?' },
-  { text: 'sesion: { secret: x }', key: 'sesion', message: 'is not a setting; did you mean session?' },
-  { text: 'session: { secrt: x }', key: 'session.secrt', message: 'is not a setting; did you mean session.secret?' },
-  { text: 'session.secret: x', key: 'session.secret', message: 'must be nested: secret under session' },
-  { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is not a setting' },
-  { text: 'constructor: 1', key: 'constructor', message: 'is not a setting' },
-  { text: 'log: hunter2', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
-  { text: 'log: false', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
-  { text: 'log: [hunter2]', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
-  { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values' },
-  { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values' }
+  { text: 'prot: 1', key: 'prot', message: 'is not a setting. Did you mean port?' },
+  { text: 'clientId: x', key: 'clientId', message: 'is not a setting. Did you mean platform.clientId?' },
+  { text: 'sesion: { secret: x }', key: 'sesion', message: 'is not a setting. Did you mean session?' },
+  { text: 'session: { secrt: x }', key: 'session.secrt', message: 'is not a setting. Did you mean session.secret?' },
+  {
+    text: 'session.secret: x',
+    key: 'session.secret',
+    message: 'must be nested. Write secret inside the group session.'
+  },
+  { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is not a setting.' },
+  { text: 'constructor: 1', key: 'constructor', message: 'is not a setting.' },
+  { text: 'log: hunter2', key: 'log', message: 'must be a group with the settings level, pretty, requests.' },
+  { text: 'log: false', key: 'log', message: 'must be a group with the settings level, pretty, requests.' },
+  { text: 'log: [hunter2]', key: 'log', message: 'must be a group with the settings level, pretty, requests.' },
+  { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values.' },
+  { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values.' }
 ]
 
 for (const { text, key, message } of misnamed) {
   test(`a settings file with the content ${text} is refused`, async t => {
     const problems = await problemsOf(t, { files: { '.platform-auth-serverrc': text } })
-    t.deepEqual(problems, [{ key, origin: 'file .platform-auth-serverrc', message }])
+    t.deepEqual(problems, [{ key, source: 'file .platform-auth-serverrc', message }])
   })
 }
 
@@ -136,84 +140,104 @@ const broken = [
   {
     name: 'a.yaml',
     text: 'port: 1\nsession: { secret: "hunter2',
-    says: /YAML: unexpected end of the stream .* at line \d, column 1$/
+    says: /YAML, because the parser reports "unexpected end of the stream .*" at line \d, column 1\.$/
   },
-  { name: 'b.yaml', text: 'session: { secret: *hunter2 }', says: /YAML: unidentified alias at line 1, column \d+$/ },
-  { name: 'c.yaml', text: 'secret: !hunter2 x', says: /YAML: unknown tag at line 1, column \d+$/ },
+  {
+    name: 'b.yaml',
+    text: 'session: { secret: *hunter2 }',
+    says: /YAML, because the parser reports "unidentified alias" at line 1, column \d+\.$/
+  },
+  {
+    name: 'c.yaml',
+    text: 'secret: !hunter2 x',
+    says: /YAML, because the parser reports "unknown tag" at line 1, column \d+\.$/
+  },
   {
     name: 'c2.yaml',
     text: 'secret: !hunter2%ZZ x',
-    says: /YAML: tag name cannot contain such characters at line 1, column \d+$/
+    says: /YAML, because the parser reports "tag name cannot contain such characters" at line 1, column \d+\.$/
   },
-  { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML: .* at line 1/ },
+  { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML, because the parser reports ".*" at line 1/ },
   { name: 'noExtension', text: 'secret: "hunter2', says: /YAML/ },
   {
     name: 'd2.yaml',
     text: 'secret: hunter2\n---\nport: 1',
-    says: /^is not valid YAML: expected a single document in the stream, but found more$/
+    says: /^is not valid YAML, because the parser reports "expected a single document in the stream, but found more"\.$/
   },
   {
     name: 'e.json',
     text: '{\n"secret": hunter2 }',
-    says: /^is not valid JSON: expected a value at line 2, column 11$/
+    says: /^is not valid JSON, because a value is expected at line 2, column 11\.$/
   },
   {
     name: 'f.json',
     text: '{"secret": "hunter2",}',
-    says: /^is not valid JSON: expected a name in double quotes at line 1, column 22$/
+    says: /^is not valid JSON, because a name in double quotes is expected at line 1, column 22\.$/
   },
-  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON: expected a value at line 1, column 12$/ },
+  {
+    name: 'g.json',
+    text: '{"secret": "hunter2',
+    says: /^is not valid JSON, because a value is expected at line 1, column 12\.$/
+  },
   {
     name: 'g1.json',
     text: '// hunter2\n{}\n',
-    says: /^contains comments, which JSON does not allow, at line 1, column 1; use YAML \(\.yaml\) for comments$/
+    says: /^contains comments, which JSON does not allow, at line 1, column 1\. Use YAML \(\.yaml\) for comments\.$/
   },
   { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^contains comments/ },
   {
     name: 'g4.json',
     text: '// hunter2\n{ "port": hunter2 }',
-    says: /^is not valid JSON: expected a value at line 1, column 1$/
+    says: /^is not valid JSON, because a value is expected at line 1, column 1\.$/
   },
   {
     name: 'g3.json',
     text: '{\n"port": 9000,\n"secret":\nhunter2 }',
-    says: /^is not valid JSON: expected a value at line 4, column 1$/
+    says: /^is not valid JSON, because a value is expected at line 4, column 1\.$/
   },
-  { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
+  {
+    name: 'h.mjs',
+    text: '\nexport default { secret: hunter2 }',
+    says: /^cannot be run, because it throws ReferenceError at line 2\.$/
+  },
   {
     name: 'i.cjs',
     text: '\nmodule.exports = { secret: hunter2 hunter2 }',
-    says: /^cannot be run: SyntaxError at line 2$/
+    says: /^cannot be run, because it throws SyntaxError at line 2\.$/
   },
   {
     name: 'i1.mjs',
     text: '\nthrow new Error("set TENANT first")',
-    says: /^cannot be run: Error: "set TENANT first" at line 2$/
+    says: /^cannot be run, because it throws Error "set TENANT first" at line 2\.$/
   },
-  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws a value that is not an error$/ },
+  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run, because it throws a value that is not an error\.$/ },
   {
     name: 'j1.mjs',
     text: 'import "not-there"; export default { secret: "hunter2" }',
-    says: /^cannot be run: there is no module "not-there"$/
+    says: /^cannot be run, because there is no module "not-there"\.$/
   },
   {
     name: 'j2.mjs',
     text: 'import "./not-there.js"; export default { secret: "hunter2" }',
-    says: /^cannot be run: there is no module "\/.*\/not-there.js"$/
+    says: /^cannot be run, because there is no module "\/.*\/not-there.js"\.$/
   },
-  { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run: there is no module "not-there"$/ },
-  { name: 'k.mjs', text: 'export const port = 1', says: /^has no default export$/ },
+  { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run, because there is no module "not-there"\.$/ },
+  {
+    name: 'k.mjs',
+    text: 'export const port = 1',
+    says: /^has no default export\. Export the settings as the default\.$/
+  },
   {
     name: 'l.ts',
     text: 'export default { port: 1 }',
-    says: /^cannot be read, because TypeScript is not supported; compile it or remove its types, and name the result l\.mjs$/
+    says: /^cannot be read, because TypeScript is not supported\. Compile it or remove its types, and name the result l\.mjs\.$/
   },
   {
     name: 'm.toml',
     text: 'secret = "hunter2"',
-    says: /^cannot be read, because TOML is not supported; write the same settings in YAML, in m\.yaml$/
+    says: /^cannot be read, because TOML is not supported\. Write the same settings in YAML, in m\.yaml\.$/
   },
-  { name: 'n.txt', text: 'port = 1', says: /^has an unsupported file extension; allowed: \.yaml/ }
+  { name: 'n.txt', text: 'port = 1', says: /^has an unsupported file extension\. Use \.yaml/ }
 ]
 
 for (const { name, text, says } of broken) {
@@ -229,9 +253,13 @@ for (const { name, text, says } of broken) {
 
 test('a settings file that is given by name must exist and must not be a folder', async t => {
   const [missing] = await problemsOf(t, { configFile: 'no.yaml' })
-  t.deepEqual(missing, { key: 'no.yaml', origin: 'flag --config', message: 'cannot be read: there is no such file' })
+  t.deepEqual(missing, {
+    key: 'no.yaml',
+    source: 'flag --config',
+    message: 'cannot be read, because there is no such file.'
+  })
   const [isFolder] = await problemsOf(t, { configFile: '.' })
-  t.is(isFolder?.message, 'cannot be read: it is a folder')
+  t.is(isFolder?.message, 'cannot be read, because it is a folder.')
 })
 
 test('a package.json that is given by name is accepted with and without settings', async t => {
@@ -256,8 +284,8 @@ test('an error of a settings script is reported even if the next settings file i
   const [problem] = await problemsOf(t, { files })
   t.deepEqual(problem, {
     key: '.platform-auth-serverrc.cjs',
-    origin: 'file .platform-auth-serverrc.cjs',
-    message: 'cannot be read: there is no such file'
+    source: 'file .platform-auth-serverrc.cjs',
+    message: 'cannot be read, because there is no such file.'
   })
 })
 
@@ -279,14 +307,14 @@ test('the meta configuration of cosmiconfig may add places to search', async t =
   const meta = '{"cosmiconfig":{"searchPlaces":["settings/{name}.yaml"]}}'
   const files = { '.config/config.json': meta, 'settings/platform-auth-server.yaml': 'port: 9000' }
   const { settings } = await configIn(t, files)
-  t.deepEqual(settings.port, { value: 9000, origin: 'file settings/platform-auth-server.yaml' })
+  t.deepEqual(settings.port, { value: 9000, source: 'file settings/platform-auth-server.yaml' })
   const own = { ...files, 'platform-auth-server.config.yaml': 'port: 9001' }
   t.is((await configIn(t, own)).settings.port.value, 9000, 'places of the meta configuration take precedence')
 })
 
 test('the meta configuration of cosmiconfig may contain the settings', async t => {
   const { settings } = await configIn(t, { '.config/config.yaml': 'platform-auth-server:\n  port: 9000\n' })
-  t.deepEqual(settings.port, { value: 9000, origin: 'file .config/config.yaml' })
+  t.deepEqual(settings.port, { value: 9000, source: 'file .config/config.yaml' })
 })
 
 test('a settings file may import another file', async t => {
@@ -297,15 +325,19 @@ test('a settings file may import another file', async t => {
   const { config } = await load(t, { files })
   t.deepEqual([config.port, config.log.level], [9001, 'debug'])
   const [problem] = await problemsOf(t, { files: { 'platform-auth-server.config.yaml': '$import: base.yaml' } })
-  t.regex(problem?.message ?? '', /^cannot be read: there is no such file$/)
+  t.regex(problem?.message ?? '', /^cannot be read, because there is no such file\.$/)
 })
 
 for (const [place, text, says] of [
-  ['package.json', '{ "hunter2', 'is not valid JSON: expected a name in double quotes or } at line 1, column 3'],
+  [
+    'package.json',
+    '{ "hunter2',
+    'is not valid JSON, because a name in double quotes or } is expected at line 1, column 3.'
+  ],
   [
     '.config/config.json',
     '{ "hunter2": 1, }',
-    'is not valid JSON: expected a name in double quotes at line 1, column 17'
+    'is not valid JSON, because a name in double quotes is expected at line 1, column 17.'
   ],
   ['.config/config.yaml', 'hunter2: "', 'is not valid YAML']
 ] as const) {
@@ -321,28 +353,31 @@ for (const [place, text, says] of [
   })
 }
 
-const noSuchName = 'it does not have the name of a settings file; rename it to platform-auth-server.config'
+const noSuchName = 'it does not have the name of a settings file. Rename it to platform-auth-server.config'
 for (const [name, why] of [
-  ['platform-auth-server.yaml', `${noSuchName}.yaml, or give it with --config platform-auth-server.yaml`],
-  ['config/platform-auth-server.json', `${noSuchName}.json, or give it with --config config/platform-auth-server.json`],
+  ['platform-auth-server.yaml', `${noSuchName}.yaml, or name it with --config platform-auth-server.yaml.`],
+  [
+    'config/platform-auth-server.json',
+    `${noSuchName}.json, or name it with --config config/platform-auth-server.json.`
+  ],
   [
     'platform-auth-server.config.ts',
-    'TypeScript is not supported; compile it or remove its types, and name the result platform-auth-server.config.mjs'
+    'TypeScript is not supported. Compile it or remove its types, and name the result platform-auth-server.config.mjs.'
   ],
   [
     'platform-auth-server.config.cts',
-    'TypeScript is not supported; compile it or remove its types, and name the result platform-auth-server.config.cjs'
+    'TypeScript is not supported. Compile it or remove its types, and name the result platform-auth-server.config.cjs.'
   ],
   [
     '.platform-auth-serverrc.toml',
-    'TOML is not supported; write the same settings in YAML, in platform-auth-server.config.yaml'
+    'TOML is not supported. Write the same settings in YAML, in platform-auth-server.config.yaml.'
   ]
 ] as const) {
   test(`a settings file that is not searched for gets a warning with advice: ${name}`, async t => {
     const { config, file, warnings } = await load(t, { files: { [name]: '{"port":1005}' } })
     t.is(config.port, 8080)
     t.is(file, undefined)
-    t.deepEqual(warnings, [{ key: name, origin: 'working directory', message: `is not read, because ${why}` }])
+    t.deepEqual(warnings, [{ key: name, source: 'working directory', message: `is not read, because ${why}` }])
   })
 }
 

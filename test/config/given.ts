@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import { ConfigError, type Problem } from '#src/config/errors.js'
+import type { Sources } from '#src/config/load.js'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
-import type { Sources } from '#src/config/resolve.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'

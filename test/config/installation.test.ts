@@ -17,9 +17,10 @@ test('a working directory that this user may not enter is reported as such', asy
     await chmod(outer, 0o700)
   })
   await chmod(outer, 0)
-  const message = 'cannot be read: this user may not read it; start the server in a folder that this user may enter'
+  const message =
+    'cannot be read, because this user may not read it. Start the server in a folder that this user may enter.'
   const { problems, isRead } = await unprivileged(() => layerOfFile(cwd))
-  t.deepEqual(problems, [{ key: 'working directory', origin: cwd, message }])
+  t.deepEqual(problems, [{ key: 'working directory', source: cwd, message }])
   t.false(isRead)
 })
 

@@ -5,7 +5,7 @@ import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { problemsOf } from './given.js'
 
-test('all problems are reported together, each with its key and its origin', async t => {
+test('all problems are reported together, each with its key and its source', async t => {
   const problems = await problemsOf(t, {
     flags: { port: 'x' },
     env: {
@@ -18,7 +18,7 @@ test('all problems are reported together, each with its key and its origin', asy
     files: { 'platform-auth-server.config.yaml': 'log: { level: 5, colour: true }\nrefresh: { marginSeconds: soon }' }
   })
   t.deepEqual(
-    problems.map(({ key, origin }) => `${key} (${origin})`),
+    problems.map(({ key, source }) => `${key} (${source})`),
     [
       'log.colour (file platform-auth-server.config.yaml)',
       'port (flag --port)',
@@ -39,10 +39,10 @@ test('a required setting that is missing or empty is refused with the ways to se
   })
   t.deepEqual(error?.message.split('\n'), [
     'The settings cannot be used:',
-    '  session.secret (variable SERVER_SESSION_SECRET): is empty; set the variable SERVER_SESSION_SECRET or SERVER_SESSION_SECRET_FILE, the flag --session-secret-file, or session.secret in a settings file',
-    '  platform.clientId (not given): is required; set the variable PLATFORM_CLIENT_ID, the flag --client-id, or platform.clientId in a settings file',
-    '  platform.clientSecret (not given): is required; set the variable PLATFORM_CLIENT_SECRET or PLATFORM_CLIENT_SECRET_FILE, the flag --client-secret-file, or platform.clientSecret in a settings file',
-    '  platform.callbackUrl (file .platform-auth-serverrc): is empty; set the variable PLATFORM_CALLBACK_URL, the flag --callback-url, or platform.callbackUrl in a settings file'
+    '  session.secret (variable SERVER_SESSION_SECRET) is empty. Set the variable SERVER_SESSION_SECRET or SERVER_SESSION_SECRET_FILE, the flag --session-secret-file, or session.secret in a settings file.',
+    '  platform.clientId is required. Set the variable PLATFORM_CLIENT_ID, the flag --client-id, or platform.clientId in a settings file.',
+    '  platform.clientSecret is required. Set the variable PLATFORM_CLIENT_SECRET or PLATFORM_CLIENT_SECRET_FILE, the flag --client-secret-file, or platform.clientSecret in a settings file.',
+    '  platform.callbackUrl (file .platform-auth-serverrc) is empty. Set the variable PLATFORM_CALLBACK_URL, the flag --callback-url, or platform.callbackUrl in a settings file.'
   ])
 })
 
@@ -50,7 +50,7 @@ test("mistakes in a program's settings are reported like mistakes in a file", as
   const overrides = { platform: { clientId: 5 }, prot: 80 } as object
   const problems = await problemsOf(t, { overrides })
   t.deepEqual(
-    problems.map(({ key, origin }) => `${key} (${origin})`),
+    problems.map(({ key, source }) => `${key} (${source})`),
     ['prot (this program)', 'platform.clientId (this program)']
   )
 })

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
-import { sampleFile } from '#src/config/sample.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, load, problemsOf } from './given.js'
 
@@ -29,25 +28,35 @@ const refused: readonly (readonly [what: string, yaml: string, key: string, mess
     'a logo that does not exist',
     'name: A\n  logo: a.svg',
     'pages.logo',
-    /^found the text "a\.svg", but the file \/.*a\.svg does not exist; allowed: the path of a file$/
+    /^cannot be the string "a\.svg", because the file \/.*a\.svg does not exist/
   ],
-  ['a logo without a name', 'logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*; set pages\.name$/],
+  ['a logo without a name', 'logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*\. Set pages\.name\.$/],
   [
     'a broken template',
     'folder: pages',
     'pages.folder',
-    /^found the text "pages", but the file \/.*pages\/page\.html has the unknown placeholder \{\{token\}\}; allowed: \{\{lang\}\}/
+    /^cannot be the string "pages", because the file \/.*pages\/page\.html has the unknown placeholder \{\{token\}\}/
   ],
   [
     'a colour without quotation marks',
     'accent: #1d5fc2',
     'pages.accent',
-    /^is empty; allowed: a colour such as "#1d5fc2", in quotation marks, or remove/
+    /^is empty\. Set it to a colour such as "#1d5fc2", in quotation marks, or remove the setting\.$/
   ],
-  ['the name of a colour', 'accent: red', 'pages.accent', /^found the text "red"; allowed: a colour such as "#1d5fc2"/],
-  ['a colour with five digits', 'accent: "#12345"', 'pages.accent', /^found the text "#12345"; allowed: a colour/],
-  ['a name of two lines', 'name: "a\\nb"', 'pages.name', /allowed: a text of up to 80 characters$/],
-  ['a long name', `name: ${'a'.repeat(81)}`, 'pages.name', /allowed: a text of up to 80 characters$/]
+  [
+    'the name of a colour',
+    'accent: red',
+    'pages.accent',
+    /^cannot be the string "red"\. Set it to a colour such as "#1d5fc2"/
+  ],
+  [
+    'a colour with five digits',
+    'accent: "#12345"',
+    'pages.accent',
+    /^cannot be the string "#12345"\. Set it to a colour/
+  ],
+  ['a name of two lines', 'name: "a\\nb"', 'pages.name', /Set it to a name of up to 80 characters\.$/],
+  ['a long name', `name: ${'a'.repeat(81)}`, 'pages.name', /Set it to a name of up to 80 characters\.$/]
 ]
 
 for (const [what, yaml, key, message] of refused) {
@@ -66,13 +75,7 @@ for (const [what, yaml, key, message] of refused) {
 
 test('a colour in .env needs quotation marks, because # begins a comment', async t => {
   const [problem] = await problemsOf(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT=#15c\n' } })
-  t.regex(problem?.message ?? '', /^is empty; allowed: a colour such as "#1d5fc2", in quotation marks/)
+  t.regex(problem?.message ?? '', /^is empty\. Set it to a colour such as "#1d5fc2", in quotation marks/)
   const { config } = await load(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT="#15c"\n' } })
   t.is(config.pages.accent, '#15c')
-})
-
-test('a new settings file has a line for the group pages only if it sets a member of the group', t => {
-  const chosen = { mode: 'single' } as const
-  t.regex(sampleFile(chosen), /^# pages:$/m)
-  t.regex(sampleFile({ ...chosen, 'pages.name': 'A' }), /^pages:$/m)
 })

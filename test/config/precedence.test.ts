@@ -2,38 +2,38 @@ import test from 'ava'
 import { settingKeys, settingOf } from '#src/config/settings.js'
 import { enough, load } from './given.js'
 
-const sources = [
-  { origin: 'flag --port', port: 1001, given: { flags: { port: '1001' } } },
-  { origin: 'this program', port: 1002, given: { overrides: { port: 1002 } } },
-  { origin: 'variable PORT', port: 1003, given: { env: { PORT: '1003' } } },
-  { origin: 'variable PORT in .env', port: 1004, given: { files: { '.env': 'PORT=1004' } } },
+const inOrder = [
+  { source: 'flag --port', port: 1001, given: { flags: { port: '1001' } } },
+  { source: 'this program', port: 1002, given: { overrides: { port: 1002 } } },
+  { source: 'variable PORT', port: 1003, given: { env: { PORT: '1003' } } },
+  { source: 'variable PORT in .env', port: 1004, given: { files: { '.env': 'PORT=1004' } } },
   {
-    origin: 'file .platform-auth-serverrc.json',
+    source: 'file .platform-auth-serverrc.json',
     port: 1005,
     given: { files: { '.platform-auth-serverrc.json': '{"port":1005}' } }
   },
-  { origin: 'default', port: 8080, given: {} }
+  { source: 'default', port: 8080, given: {} }
 ] as const
 
-for (const [index, strongest] of sources.entries()) {
-  test(`${strongest.origin} takes precedence over all later sources`, async t => {
-    const given = sources.slice(index).map(source => source.given)
+for (const [index, strongest] of inOrder.entries()) {
+  test(`${strongest.source} takes precedence over all later sources`, async t => {
+    const given = inOrder.slice(index).map(source => source.given)
     const files = Object.assign({}, ...given.map(source => ('files' in source ? source.files : {})))
-    const { config, origins } = await load(t, { ...Object.assign({}, ...given), files })
+    const { config, sources } = await load(t, { ...Object.assign({}, ...given), files })
     t.is(config.port, strongest.port)
-    t.is(origins.port, strongest.origin)
+    t.is(sources.port, strongest.source)
   })
 }
 
 test("null in a program's settings selects the default, whatever the environment says", async t => {
   const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
-  const { config, origins } = await load(t, {
+  const { config, sources } = await load(t, {
     env,
     overrides: { platform: { tokenEndpoint: null }, log: { level: null } }
   })
   t.is(config.platform.tokenEndpoint, undefined)
   t.is(config.log.level, 'info')
-  t.is(origins['log.level'], 'default')
+  t.is(sources['log.level'], 'default')
 })
 
 test("undefined in a program's settings has no effect", async t => {
@@ -53,12 +53,12 @@ test('an empty variable is treated as missing', async t => {
 })
 
 test('the configuration contains every setting in its group with its default', async t => {
-  const { config, origins } = await load(t)
+  const { config, sources } = await load(t)
   for (const key of settingKeys) {
     const [group = '', member] = key.split('.')
     const inGroup: unknown = Object.entries(config).find(([name]) => name === group)?.[1]
     const value = member === undefined ? inGroup : (inGroup as Record<string, unknown>)[member]
-    if (origins[key] === 'default') t.deepEqual(value, settingOf(key).default, key)
+    if (sources[key] === 'default') t.deepEqual(value, settingOf(key).default, key)
     else t.truthy(value, key)
   }
 })

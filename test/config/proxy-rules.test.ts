@@ -51,9 +51,9 @@ for (const rule of usable) {
 }
 
 const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
-  ['GET', /incomplete; allowed: METHODS PATH TARGET/],
+  ['GET', /incomplete\. Write METHODS PATH TARGET/],
   ['GET /a', /incomplete/],
-  ['FETCH /a https://h.example/a', /"FETCH" is not a method of a rule; allowed: GET, POST, PUT, PATCH, DELETE/],
+  ['FETCH /a https://h.example/a', /"FETCH" is not a method of a rule\. Use GET, POST, PUT, PATCH, DELETE/],
   ['get /a https://h.example/a', /"get" is not a method/],
   ['HEAD /a https://h.example/a', /"HEAD" is not a method .*GET includes HEAD/],
   ['GET, /a https://h.example/a', /"" is not a method/],
@@ -66,7 +66,7 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a/../b https://h.example/a', /dot segment/],
   ['GET /a?x=1 https://h.example/a', /query/],
   ['GET /ä https://h.example/a', /percent-encoded/],
-  ['GET /api/auth https://h.example/a', /belongs to this server itself; allowed: paths outside \/api\/auth/],
+  ['GET /api/auth https://h.example/a', /belongs to this server itself\. Use a path outside \/api\/auth/],
   ['GET /api/auth/** https://h.example/**', /belongs to this server itself/],
   ['GET /api/auth/token https://h.example/a', /belongs to this server itself/],
   ['GET /healthz https://h.example/a', /belongs to this server itself/],
@@ -79,13 +79,13 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a https://h.example/a#b', /query or a fragment/],
   ['GET /a https://h.example//a', /empty segment/],
   ['GET /a https://h.example/../a', /dot segment/],
-  ['GET /a https://*.example/a', /not an address/],
-  ['GET /a ftp://h.example/a', /not an address/],
-  ['GET /a /b', /not an address/],
+  ['GET /a https://*.example/a', /not a URL/],
+  ['GET /a ftp://h.example/a', /not a URL/],
+  ['GET /a /b', /not a URL/],
   ['GET /a https://h.example\\a', /does not begin with a slash/],
-  ['GET /a http://h.example/a', /plain http .*allowed: https, or the option plain-http/],
-  ['GET /a https://h.example/a token=refresh', /"token=refresh" is not an option; allowed: token=internal/],
-  ['GET /a https://h.example/a timeout=0', /out of range; allowed: 1 to 3600/],
+  ['GET /a http://h.example/a', /plain http .*Use https, or the option plain-http\./],
+  ['GET /a https://h.example/a token=refresh', /"token=refresh" is not an option\. Use token=internal/],
+  ['GET /a https://h.example/a timeout=0', /out of range\. Use 1 to 3600/],
   ['GET /a https://h.example/a timeout=3601', /out of range/],
   ['GET /a https://h.example/a timeout=1s', /not an option/],
   ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
@@ -97,11 +97,11 @@ for (const [rule, problem] of unusable) {
     t.true(problems.length > 0)
     t.regex(problems[0] ?? '', problem)
     t.true(
-      problems.every(text => text.startsWith(`the rule ${JSON.stringify(rule)} cannot be used: `)),
+      problems.every(problem => problem.startsWith(`cannot contain the rule ${JSON.stringify(rule)}, because `)),
       problems[0]
     )
     t.true(
-      problems.every(text => text.includes('allowed:')),
+      problems.every(problem => /\. [A-Z].*\.$/.test(problem)),
       problems.join('\n')
     )
   })
@@ -124,7 +124,8 @@ test('a rule is refused if earlier rules match all its requests, but not if they
     ['GET /a/** https://h.example/**', 'GET /a/*/c/** https://h.example/*/**'],
     ['GET /a https://h.example/b', 'POST /a https://h.example/b', 'GET,POST /a https://h.example/c']
   ]
-  for (const rules of hidden) t.regex(parseRules(rules).problems.join(), /never applies/, rules.join(' | '))
+  for (const rules of hidden)
+    t.regex(parseRules(rules).problems.join(), /because earlier rules match all of its requests/, rules.join(' | '))
   const partly: readonly (readonly string[])[] = [
     ['GET /a/** https://h.example/**', 'GET,POST /a/b https://h.example/b'],
     ['GET /a/b https://h.example/b', 'GET /a/** https://h.example/**'],
@@ -151,7 +152,7 @@ test('rules can be given in a variable, on several lines in .env, with repeated 
   t.deepEqual(textsOf(dotEnv), routes)
   const flags = await load(t, { flags: { 'proxy.routes': [hubs, issues] } })
   t.deepEqual(textsOf(flags), routes)
-  const yaml = `proxy:\n  routes:\n    # what people may see\n    - ${hubs}\n    - ${issues}\n`
+  const yaml = `proxy:\n  routes:\n    # what users may see\n    - ${hubs}\n    - ${issues}\n`
   t.deepEqual(textsOf(await load(t, { files: { 'platform-auth-server.config.yaml': yaml } })), routes)
   t.deepEqual((await load(t)).config.proxy.routes, [])
 })
@@ -160,7 +161,7 @@ test('all unusable rules are reported together', async t => {
   const rules = ['FETCH /a https://h.example/a', 'GET /api/auth/x ftp://h.example', hubs, hubs]
   const problems = await problemsOf(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: rules.join('\n') } })
   t.deepEqual(
-    problems.map(({ key, origin }) => [key, origin]),
+    problems.map(({ key, source }) => [key, source]),
     problems.map(() => ['proxy.routes', 'variable PLATFORM_AUTH_PROXY_ROUTES'])
   )
   t.is(problems.length, 4)
@@ -169,7 +170,7 @@ test('all unusable rules are reported together', async t => {
 test('a rule with token=public requires dual mode', async t => {
   const env = { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` }
   const [problem] = await problemsOf(t, { env })
-  t.regex(problem?.message ?? '', /uses the public token, but mode is single/)
+  t.regex(problem?.message ?? '', /uses the public token, but mode is single\. Use token=internal\.$/)
   t.truthy((await load(t, { env: { ...env, PLATFORM_AUTH_MODE: 'dual' } })).config)
 })
 

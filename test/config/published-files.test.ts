@@ -3,8 +3,8 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { ConfigError } from '#src/config/errors.js'
+import type { Sources } from '#src/config/load.js'
 import { loadConfig } from '#src/config/load.js'
-import type { Sources } from '#src/config/resolve.js'
 import { run } from '../cli/shell.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, sessionSecret } from './given.js'
@@ -25,12 +25,12 @@ async function problemsIn(
     return []
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return error.problems.map(({ key, origin, message }) => `${key} (${origin}): ${message}`.replaceAll(cwd, '<cwd>'))
+    return error.problems.map(({ key, source, message }) => `${key} (${source}) ${message}`.replaceAll(cwd, '<cwd>'))
   }
 }
 
-function published(key: string, origin: string, file: string, wwwroot: string): string {
-  return `${key} (${origin}): the file <cwd>/${file} is inside wwwroot (<cwd>${wwwroot}), whose files everyone can download; move this file, or set wwwroot to another folder`
+function published(key: string, source: string, file: string, wwwroot: string): string {
+  return `${key} (${source}) must not be public, but the file <cwd>/${file} is inside wwwroot (<cwd>${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to another folder.`
 }
 
 const settings = 'platform-auth-server.config.yaml'
@@ -135,6 +135,6 @@ test('the problem is listed together with the others, and the exit code is 2', a
   await writeFile(join(cwd, '.env'), 'PORT=many\n')
   const { code, errors } = await run(t, ['start', '--wwwroot', '.'], { cwd, env: enough })
   t.is(code, 2)
-  t.regex(errors, /^ {2}port \(variable PORT in \.env\): /m)
-  t.regex(errors, /^ {2}\.env \(working directory\): the file \S+\/\.env is inside wwwroot /m)
+  t.regex(errors, /^ {2}port \(variable PORT in \.env\) cannot be /m)
+  t.regex(errors, /^ {2}\.env \(working directory\) must not be public, but the file \S+\/\.env is inside wwwroot /m)
 })

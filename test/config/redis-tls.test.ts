@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { resolveSettings } from '#src/config/resolve.js'
+import { resolveSettings } from '#src/config/load.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough } from './given.js'
@@ -46,44 +46,48 @@ test('the files of redisTls become absolute paths', async t => {
   t.is(values['redisTls.keyFile'], join(cwd, 'a.key'))
 })
 
-const certAllowed = 'allowed: the path of a PEM file with a certificate'
-const caAllowed = 'allowed: the path of a PEM file with one or more certificates'
-const keyAllowed = 'allowed: the path of a PEM file with a private key without a passphrase'
-const noTls = 'is set, but redisUrl does not use TLS; change its beginning to rediss://, or remove this setting'
+const certAdvice = 'Set it to the path of a PEM file with a certificate.'
+const caAdvice = 'Set it to the path of a PEM file with one or more certificates.'
+const keyAdvice = 'Set it to the path of a PEM file with a private key without a passphrase.'
+const noTls =
+  'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
 
 const rejected: readonly (readonly [given: Given, ...problems: string[]])[] = [
-  [{ ca: 'nothing.pem' }, `redisTls.caFile found the text "nothing.pem", but there is no such file; ${caAllowed}`],
-  [{ ca: 'wwwroot' }, `redisTls.caFile found the text "wwwroot", but it is a folder; ${caAllowed}`],
+  [
+    { ca: 'nothing.pem' },
+    `redisTls.caFile cannot be the string "nothing.pem", because there is no such file. ${caAdvice}`
+  ],
+  [{ ca: 'wwwroot' }, `redisTls.caFile cannot be the string "wwwroot", because it is a folder. ${caAdvice}`],
   [
     { ca: 'empty.pem' },
-    `redisTls.caFile found the text "empty.pem", but it contains no certificate in PEM format; ${caAllowed}`
+    `redisTls.caFile cannot be the string "empty.pem", because it contains no certificate in PEM format. ${caAdvice}`
   ],
   [
     { ca: 'damaged.pem' },
-    `redisTls.caFile found the text "damaged.pem", but it contains a damaged certificate; ${caAllowed}`
+    `redisTls.caFile cannot be the string "damaged.pem", because it contains a damaged certificate. ${caAdvice}`
   ],
   [
     { cert: 'a.key', key: 'a.key' },
-    `redisTls.certFile found the text "a.key", but it contains no certificate in PEM format; ${certAllowed}`
+    `redisTls.certFile cannot be the string "a.key", because it contains no certificate in PEM format. ${certAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'a.pem' },
-    `redisTls.keyFile found the text "a.pem", but it contains no private key in PEM format; ${keyAllowed}`
+    `redisTls.keyFile cannot be the string "a.pem", because it contains no private key in PEM format. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'encrypted.key' },
-    `redisTls.keyFile found the text "encrypted.key", but its key has a passphrase; ${keyAllowed}`
+    `redisTls.keyFile cannot be the string "encrypted.key", because its key has a passphrase. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'damaged.key' },
-    `redisTls.keyFile found the text "damaged.key", but its key is damaged; ${keyAllowed}`
+    `redisTls.keyFile cannot be the string "damaged.key", because its key is damaged. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'other.key' },
-    'redisTls.keyFile found "./other.key", which is not the key of redisTls.certFile'
+    'redisTls.keyFile cannot be "./other.key", because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.'
   ],
-  [{ cert: 'a.pem' }, 'redisTls.certFile is set without redisTls.keyFile; set both or neither'],
-  [{ key: 'a.key' }, 'redisTls.keyFile is set without redisTls.certFile; set both or neither'],
+  [{ cert: 'a.pem' }, 'redisTls.certFile is set without redisTls.keyFile. Set both or neither.'],
+  [{ key: 'a.key' }, 'redisTls.keyFile is set without redisTls.certFile. Set both or neither.'],
   [{ ca: 'a.pem', url: 'redis://localhost' }, `redisTls.caFile ${noTls}`]
 ]
 
@@ -96,18 +100,21 @@ for (const [given, ...expected] of rejected) {
 test('a key in place of the path of its file is not shown', async t => {
   const oneLine = key.replaceAll('\n', '\\n')
   const { problems } = await resolveWith(t, { cert: 'a.pem', key: oneLine })
-  t.deepEqual(problems, [`redisTls.keyFile is not a path; ${keyAllowed}`])
+  t.deepEqual(problems, [`redisTls.keyFile cannot be the key itself. ${keyAdvice}`])
 })
 
 test('without redisUrl, redisTls has no effect, with a warning', async t => {
   const { problems, warnings } = await resolveWith(t, { ca: 'a.pem', url: '' })
-  t.deepEqual([problems, warnings], [[], ['redisTls.caFile has no effect, because redisUrl is not set']])
+  t.deepEqual([problems, warnings], [[], ['redisTls.caFile has no effect, because redisUrl is not set.']])
 })
 
 test('the key file counts as a secret file: not inside wwwroot, and not readable by every user', async t => {
   const { problems } = await resolveWith(t, { cert: 'a.pem', key: 'wwwroot/a.key' })
   t.is(problems.length, 1)
-  t.regex(problems[0] ?? '', /^redisTls\.keyFile the file \.\/wwwroot\/a\.key is inside wwwroot/)
+  t.regex(
+    problems[0] ?? '',
+    /^redisTls\.keyFile must not be public, but the file \.\/wwwroot\/a\.key is inside wwwroot/
+  )
   const cwd = await tempFolder(t, files)
   await chmod(cwd, 0o755)
   const env = { ...enough, REDIS_URL: 'rediss://localhost', REDIS_TLS_CERT_FILE: 'a.pem', REDIS_TLS_KEY_FILE: 'a.key' }

@@ -10,13 +10,13 @@ test('in dual mode public scopes that are not among the internal scopes are refu
   const problems = await problemsOf(t, { env })
   t.is(problems.length, 1)
   t.is(problems[0]?.key, 'platform.publicScopes')
-  t.is(problems[0]?.origin, 'variable PUBLIC_TOKEN_SCOPES')
-  t.regex(problems[0]?.message ?? '', /^found viewables:read, .*\(data:read\)$/)
+  t.is(problems[0]?.source, 'variable PUBLIC_TOKEN_SCOPES')
+  t.regex(problems[0]?.message ?? '', /^contains viewables:read, which the internal token lacks\. .*\(data:read\)\.$/)
 })
 
 test('in dual mode the default public scopes must be among the given internal scopes', async t => {
   const [problem] = await problemsOf(t, { env: { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read' } })
-  t.is(problem?.origin, 'default')
+  t.is(problem?.source, 'default')
 })
 
 test('in dual mode equal internal and public scopes get a warning, in any order', async t => {
@@ -38,8 +38,8 @@ test('scopes of the other mode are not compared, but get a warning that they hav
   t.deepEqual(
     warnings.map(warning => `${warning.key} ${warning.message}`),
     [
-      'platform.internalScopes has no effect, because mode is single',
-      'platform.publicScopes has no effect, because mode is single'
+      'platform.internalScopes has no effect, because mode is single.',
+      'platform.publicScopes has no effect, because mode is single.'
     ]
   )
   const inDual = await load(t, { env: { ...dual, PLATFORM_SCOPES: 'a' } })
@@ -54,8 +54,11 @@ test('session.store redis is refused without redisUrl, and accepted with it', as
   const problems = await problemsOf(t, { env })
   t.is(problems.length, 1)
   t.is(problems[0]?.key, 'session.store')
-  t.is(problems[0]?.origin, 'variable PLATFORM_AUTH_SESSION_STORE')
-  t.regex(problems[0]?.message ?? '', /^found redis, but redisUrl is not set; allowed: cookie, or redis with redisUrl/)
+  t.is(problems[0]?.source, 'variable PLATFORM_AUTH_SESSION_STORE')
+  t.regex(
+    problems[0]?.message ?? '',
+    /^is redis, but redisUrl is not set\. Set redisUrl, .* or set session\.store to cookie\.$/
+  )
   const { config } = await load(t, { env: { ...env, REDIS_URL: 'redis://localhost:6379' } })
   t.is(config.session.store, 'redis')
 })
@@ -93,7 +96,7 @@ test('metrics cannot use the port of the server on the same host', async t => {
 
 test('a grace period shorter than a refresh may take gets a warning', async t => {
   const warned = async (env: Record<string, string>) =>
-    (await load(t, { env })).warnings.map(({ key, origin }) => `${key} (${origin})`)
+    (await load(t, { env })).warnings.map(({ key, source }) => `${key} (${source})`)
   const single = { PLATFORM_AUTH_MODE: 'single' }
   for (const [times, expected] of [
     [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '10' }, []],
@@ -123,12 +126,12 @@ test('back-channel logout is refused without an issuer, and without the scope op
   const [withoutIssuer, ...others] = await problemsOf(t, { env: { ...backChannel, PLATFORM_SCOPES: 'openid a' } })
   t.deepEqual(others, [])
   t.is(withoutIssuer?.key, 'platform.backChannelLogout')
-  t.regex(withoutIssuer?.message ?? '', /needs the issuer.*set platform\.issuer$/)
+  t.regex(withoutIssuer?.message ?? '', /needs the issuer.*Set platform\.issuer\.$/)
   const [withoutOpenid] = await problemsOf(t, { env: { ...backChannel, ...ISSUER, PLATFORM_SCOPES: 'a' } })
-  t.regex(withoutOpenid?.message ?? '', /platform\.scopes has no openid.*add openid/)
+  t.regex(withoutOpenid?.message ?? '', /platform\.scopes does not contain openid.*Add openid/)
   const inDual = { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' }
   const [withoutInternal] = await problemsOf(t, { env: { ...backChannel, ...ISSUER, ...inDual } })
-  t.regex(withoutInternal?.message ?? '', /platform\.internalScopes has no openid/)
+  t.regex(withoutInternal?.message ?? '', /platform\.internalScopes does not contain openid/)
 })
 
 test('back-channel logout is accepted with an issuer and the scope openid', async t => {

@@ -1,7 +1,6 @@
 import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
-import { namesFile } from '#src/config/flags.js'
-import { required, settingKeys, settingOf } from '#src/config/settings.js'
+import { namesFile, required, settingKeys, settingOf } from '#src/config/settings.js'
 
 for (const name of ['env', 'flag'] as const) {
   test(`no two settings have the same ${name}`, t => {

@@ -171,7 +171,7 @@ for (const [key, ...values] of refused) {
       const result = checkValue(key, value)
       t.true('rejected' in result, `${String(value)} was accepted`)
       if ('rejected' in result)
-        t.true(result.rejected[0]?.endsWith(`allowed: ${settingOf(key).type.allowed}`), result.rejected.join())
+        t.true(result.rejected[0]?.endsWith(`. Set it to ${settingOf(key).type.allowed}.`), result.rejected.join())
     }
   })
 }
@@ -203,7 +203,11 @@ for (const [key, ...placeholders] of [
   test(`${key} refuses a placeholder and says that it is one`, t => {
     for (const text of placeholders) {
       const result = checkValue(key, text)
-      t.regex('rejected' in result ? (result.rejected[0] ?? '') : '', /it is a placeholder; allowed: the client/, text)
+      t.regex(
+        'rejected' in result ? (result.rejected[0] ?? '') : '',
+        /because it is a placeholder\. Set it to the client/,
+        text
+      )
     }
   })
 }
@@ -230,7 +234,7 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
 ]
 
 for (const [key, text, value] of fromText) {
-  test(`the variable of ${key} accepts the text ${JSON.stringify(text)}`, async t => {
+  test(`the variable of ${key} accepts the string ${JSON.stringify(text)}`, async t => {
     const { config } = await load(t, { env: { [settingOf(key).env]: text } })
     const [group = '', member] = key.split('.')
     const found = (config as unknown as Record<string, Record<string, unknown>>)[group]
@@ -238,24 +242,24 @@ for (const [key, text, value] of fromText) {
   })
 }
 
-test('a settings file may write a number or a yes-or-no value as a text, as variables do', async t => {
+test('a settings file may write a number or a yes-or-no value as a string, as variables do', async t => {
   const text =
     'port: "8096"\ntrustProxy: "yes"\nlog: { level: 40, requests: "true" }\nplatform: { timeoutSeconds: "5" }\n'
   const { config } = await load(t, { files: { 'x.yaml': text }, configFile: 'x.yaml' })
   t.deepEqual([config.port, config.trustProxy, config.log.requests, config.log.level], [8096, true, true, 'warn'])
   t.is(config.platform.timeoutSeconds, 5)
   const [problem] = await problemsOf(t, { files: { 'x.yaml': 'port: "80.5"' }, configFile: 'x.yaml' })
-  t.is(problem?.message, 'found the text "80.5"; allowed: a port number from 0 to 65535')
+  t.is(problem?.message, 'cannot be the string "80.5". Set it to a port number from 0 to 65535.')
 })
 
 for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
-  test(`the text ${text} is not a valid port`, async t => {
+  test(`the string ${text} is not a valid port`, async t => {
     const [problem] = await problemsOf(t, { env: { PORT: text } })
-    const found = text === '-1' ? '-1' : `the text "${text}"`
+    const found = text === '-1' ? '-1' : `the string "${text}"`
     t.deepEqual(problem, {
       key: 'port',
-      origin: 'variable PORT',
-      message: `found ${found}; allowed: a port number from 0 to 65535`
+      source: 'variable PORT',
+      message: `cannot be ${found}. Set it to a port number from 0 to 65535.`
     })
   })
 }
@@ -273,25 +277,34 @@ test('an error shows only the first line of a refused value', async t => {
   const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
   for (const mode of [...hidden, hidden]) {
     const [problem] = await problemsOf(t, { files: { 'x.json': JSON.stringify({ mode }) }, configFile: 'x.json' })
-    t.is(problem?.message, `found the ${typeof mode === 'string' ? 'text' : 'list'} "single…"; allowed: single or dual`)
+    t.is(
+      problem?.message,
+      `cannot be the ${typeof mode === 'string' ? 'string' : 'list'} "single…". Set it to single or dual.`
+    )
   }
   const [wwwroot] = await problemsOf(t, { files: { 'x.json': '{"wwwroot":"pages\\nhunter2"}' }, configFile: 'x.json' })
-  t.is(wwwroot?.message, 'found the text "pages…", but there is no such folder; allowed: a folder')
+  t.is(
+    wwwroot?.message,
+    'cannot be the string "pages…", because there is no such folder. Set it to the path of a folder.'
+  )
 })
 
 test('a folder of static files must exist, and its path becomes absolute', async t => {
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
   const [missing] = await problemsOf(t, { flags: { wwwroot: 'pages' } })
-  t.is(missing?.message, 'found the text "pages", but there is no such folder; allowed: a folder')
+  t.is(
+    missing?.message,
+    'cannot be the string "pages", because there is no such folder. Set it to the path of a folder.'
+  )
   const [isFile] = await problemsOf(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } })
   t.is(isFile?.key, 'wwwroot')
 })
 
 test('a folder wwwroot in the working directory is served by default', async t => {
-  const { config, origins } = await load(t, { files: { 'wwwroot/index.html': '' } })
+  const { config, sources } = await load(t, { files: { 'wwwroot/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/wwwroot$/)
-  t.is(origins.wwwroot, 'default')
+  t.is(sources.wwwroot, 'default')
 })
 
 test('the fallback must be a file of wwwroot', async t => {
@@ -303,7 +316,7 @@ test('the fallback must be a file of wwwroot', async t => {
   t.is(missing?.key, 'fallback')
   t.is(
     missing?.message,
-    'found the text "app.html", but wwwroot has no such file; allowed: a file of wwwroot, such as index.html'
+    'cannot be the string "app.html", because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.'
   )
   for (const fallback of [
     'app',
@@ -337,6 +350,6 @@ test('each missing folder in hashedAssets gets a warning', async t => {
   t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
   t.deepEqual(
     warnings.map(({ key, message }) => `${key} ${message}`),
-    ['hashedAssets lists "static/js", but wwwroot has no such folder']
+    ['hashedAssets lists "static/js", but wwwroot has no such folder.']
   )
 })

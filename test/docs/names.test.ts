@@ -1,8 +1,7 @@
 import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { ownOptions, settingOptions } from '#src/cli/options.js'
-import { flagName } from '#src/config/flags.js'
-import { isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 

@@ -1,4 +1,4 @@
-import { HEALTH_ROUTES } from '#src/config/addresses.js'
+import { HEALTH_ROUTES } from '#src/config/urls.js'
 import { authRouter } from '#src/http/routes/auth-routes.js'
 import { createServices } from '#src/services.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'

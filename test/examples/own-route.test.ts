@@ -117,7 +117,7 @@ test('run as a program through a symbolic link, the example reports in one messa
     defaultCallbackUrl
   )
   for (const [port, says] of [
-    ['x', /^The settings cannot be used:\n {2}port \(variable PORT\): .*\n$/],
+    ['x', /^The settings cannot be used:\n {2}port \(variable PORT\) .*\n$/],
     [taken, /^listen EADDRINUSE: .*\n$/]
   ] as const) {
     const program = spawn(process.execPath, [link], { cwd, env: { ...settings, PORT: port } })

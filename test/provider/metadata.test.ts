@@ -251,7 +251,7 @@ test('an issuer on this machine may have plain http endpoints on this machine', 
 test('the error about a rejected endpoint contains the name of the endpoint and the reason, but not the address', async t => {
   for (const [address, reason] of [
     ['http://localhost/x', 'it is plain http on this machine, but the issuer is on another machine'],
-    ['https://user:password@idp.example/x', 'it holds a user name']
+    ['https://user:password@idp.example/x', 'it contains a user name']
   ] as const) {
     const failing = createMetadata(discovering, answering({ ...document, token_endpoint: address }))()
     const message = `the identity provider's discovery endpoint: its token_endpoint cannot be used: ${reason}`

@@ -28,7 +28,7 @@ test('if redisUrl is not set, the store is in the memory of this process', async
 test('the Redis client is loaded only if redisUrl is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
-    import { parseRedisAddress } from '#src/config/redis-address.js'
+    import { parseRedisUrl } from '#src/config/redis-url.js'
     import { createStores } from '#src/store/index.js'
     import { systemClock } from '#src/support/clock.js'
     const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
@@ -45,7 +45,7 @@ test('the Redis client is loaded only if redisUrl is set', async t => {
     return stdout.trim()
   }
   t.is(await run('undefined'), 'false')
-  t.is(await run("parseRedisAddress('redis://127.0.0.1:1')"), 'true')
+  t.is(await run("parseRedisUrl('redis://127.0.0.1:1')"), 'true')
 })
 
 testWithRedis('only replicas with the same mode, client and issuer share their sessions in Redis', async t => {

@@ -1,6 +1,6 @@
 // A database that Redis does not have, or that the user may not select. ioredis itself would go on in database 0.
 import test from 'ava'
-import { parseRedisAddress, type RedisAddress } from '#src/config/redis-address.js'
+import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
 import { RedisDatabaseError, requireDatabase } from '#src/store/index.js'
 import { openRedisClient } from '#src/store/redis-client.js'
 import { eventually } from '../helpers/eventually.js'
@@ -8,7 +8,7 @@ import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startTestServer } from '../helpers/server.js'
 
 const noTls = { caFile: undefined, certFile: undefined, keyFile: undefined }
-const settingsFor = (url: string) => ({ redisUrl: parseRedisAddress(url), redisTls: noTls })
+const settingsFor = (url: string) => ({ redisUrl: parseRedisUrl(url), redisTls: noTls })
 
 testWithRedis('a server does not start if Redis refuses its database', async t => {
   const { url, admin, port } = await startRedis(t)
@@ -51,7 +51,7 @@ testWithRedis('a client whose database is refused later sends no command, and co
     onError: (error: Error) => errors.push(error),
     onMessage() {}
   }
-  const client = await openRedisClient(parseRedisAddress(`${url}/16`) as RedisAddress, events)
+  const client = await openRedisClient(parseRedisUrl(`${url}/16`) as RedisUrl, events)
   t.teardown(() => client.close())
   let sent = 0
   await eventually(async () => {

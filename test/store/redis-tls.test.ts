@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { parseRedisAddress, type RedisAddress } from '#src/config/redis-address.js'
+import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
 import { openRedisClient, tlsOptions } from '#src/store/redis-client.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { eventually } from '../helpers/eventually.js'
@@ -39,7 +39,7 @@ testWithRedis('a client sends the client certificate, and uses a renewed one whe
     onError() {},
     onMessage() {}
   }
-  const address = parseRedisAddress(redis.url) as RedisAddress
+  const address = parseRedisUrl(redis.url) as RedisUrl
   const client = await openRedisClient(address, events, { caFile: redis.certificate, certFile, keyFile })
   t.teardown(() => client.close())
   await eventually(() => errors >= 2)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
+import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
 import { errorCode } from '../../support/error-code.js'
 import { closeServer, listen } from '../../support/listener.js'
 import { type Listener, listenError, listeners } from '../listen-error.js'

@@ -2,8 +2,9 @@
  * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns
  * findings. `errors.ts` and `redis-state.ts` are helpers of the checks, and `report.ts` prints the findings.
  */
-import type { Environment } from '../../config/environment.js'
+
 import type { LoadedConfig } from '../../config/load.js'
+import type { Environment } from '../../config/sources.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
 import { checkLogin, checkLogout } from './login-and-logout.js'
 import {

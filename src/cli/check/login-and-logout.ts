@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { homeUrlOf } from '../../config/addresses.js'
+import { homeUrlOf } from '../../config/urls.js'
 import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Transport } from '../../provider/transport.js'

@@ -1,6 +1,6 @@
 /** Runs the Redis commands of the server one by one, to find out which of them Redis refuses. */
 import { randomBytes } from 'node:crypto'
-import type { RedisAddress } from '../../config/redis-address.js'
+import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { isRefusedDatabase, reasonOf } from '../../store/redis-client.js'
 import { type CheckedRedis, withRedis } from './redis-state.js'
@@ -65,7 +65,7 @@ export interface RedisProblem {
  * @param timeoutMs the time limit of the whole call
  */
 export async function testRights(
-  address: RedisAddress,
+  address: RedisUrl,
   config: Config,
   timeoutMs: number
 ): Promise<RefusedRights | RedisProblem> {

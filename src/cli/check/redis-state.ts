@@ -1,5 +1,5 @@
 /** Connects to Redis, and reads its memory and persistence settings. */
-import type { RedisAddress } from '../../config/redis-address.js'
+import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { channelOf, prefixOf } from '../../store/index.js'
 import { type Cluster, openRedisClient, type Redis, type RedisClient } from '../../store/redis-client.js'
@@ -30,7 +30,7 @@ export interface RedisCondition {
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
  */
 export function redisConditions(
-  address: RedisAddress,
+  address: RedisUrl,
   config: Config,
   timeoutMs: number
 ): Promise<readonly RedisCondition[]> {
@@ -42,7 +42,7 @@ export function redisConditions(
 
 const CONFIG_NAMES = ['maxmemory', 'maxmemory-policy', 'appendonly', 'save', 'min-replicas-to-write']
 
-async function conditionOf(server: Redis, kind: RedisAddress['kind']): Promise<RedisCondition> {
+async function conditionOf(server: Redis, kind: RedisUrl['kind']): Promise<RedisCondition> {
   const [info, config] = await Promise.all([
     server.info().then(parseInfo, emptyReply),
     server.config('GET', ...CONFIG_NAMES).then(parsePairs, emptyReply)
@@ -105,7 +105,7 @@ export interface CheckedRedis {
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
  */
 export async function withRedis<T>(
-  address: RedisAddress,
+  address: RedisUrl,
   config: Config,
   timeoutMs: number,
   use: (redis: CheckedRedis) => Promise<T>

@@ -1,5 +1,5 @@
 import { connect } from 'node:tls'
-import type { RedisAddress } from '../../config/redis-address.js'
+import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { databaseAdvice } from '../../store/index.js'
 import { tlsOptions } from '../../store/redis-client.js'
@@ -65,7 +65,7 @@ function shownRights(rights: readonly string[]): string {
     .join('; ')
 }
 
-function explain(problem: RedisProblem, address: RedisAddress): readonly [message: string, next: string] {
+function explain(problem: RedisProblem, address: RedisUrl): readonly [message: string, next: string] {
   const { reason, isAboutDatabase } = problem
   if (isAboutDatabase && reason !== 'NOAUTH') {
     const message = `Redis refuses to select database ${address.database} of redisUrl (${reason}).`
@@ -97,10 +97,7 @@ const rejections: Readonly<Record<string, readonly [message: string, next: strin
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
 
-function unreachable(
-  reason: string,
-  { hosts, tls, masterName }: RedisAddress
-): readonly [message: string, next: string] {
+function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): readonly [message: string, next: string] {
   const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
   if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E')) {
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
@@ -274,7 +271,7 @@ const LATE_ALERT_MS = 500
  * client only reports that the connection was closed if TLS fails late, or fails at a sentinel.
  */
 export function tlsProblem(
-  { hosts }: RedisAddress,
+  { hosts }: RedisUrl,
   { redisTls }: Pick<Config, 'redisTls'>,
   timeoutMs: number
 ): Promise<string | undefined> {

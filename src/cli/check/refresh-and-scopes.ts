@@ -28,11 +28,11 @@ export function checkScopes({ platform: { internalScopes, publicScopes } }: Conf
 }
 
 /** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
-export function checkOpenid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
+export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Finding[] {
   const { issuer } = config.platform
   if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
   // The demo simulates Autodesk Platform Services.
-  if (quirksOf({ issuer }).identifiesWithoutOpenid || origins['platform.issuer'] === 'demo') return []
+  if (quirksOf({ issuer }).identifiesWithoutOpenid || sources['platform.issuer'] === 'demo') return []
   const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
   return [warning('scopes', message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
 }

@@ -2,10 +2,10 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isClaimEntry } from '../../config/access-entry.js'
-import type { Environment } from '../../config/environment.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
+import type { Environment } from '../../config/sources.js'
 import { messageOf } from '../errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
@@ -17,17 +17,13 @@ export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
 /** Reports invalid settings. They need no advice, because each message already contains the allowed values. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
-    ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: sentence(problem) })),
+    ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: describeProblem(problem) })),
     ...warnings.map(warningOf)
   ]
 }
 
 function warningOf(problem: Problem): Finding {
-  return warning('settings', sentence(problem), 'Change this setting, unless its value is intended.')
-}
-
-function sentence(problem: Problem): string {
-  return `${describeProblem(problem).replace(/[.?]$/, '')}.`
+  return warning('settings', describeProblem(problem), 'Change this setting, unless its value is intended.')
 }
 
 /** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../config/errors.js'
-import { type Resolution, resolveSettings } from '../../config/resolve.js'
+import { type Resolution, resolveSettings } from '../../config/load.js'
 import {
   defaultText,
   type SettingKey,
@@ -34,35 +34,35 @@ export const config: Command = async function config(invocation) {
 interface SettingLine {
   readonly key: SettingKey
   readonly text: string
-  readonly origin: string
+  readonly source: string
 }
 
 /**
  * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value`, and on a second line the
- * origin unless it is the default.
+ * source unless it is the default.
  */
-function asText({ values, origins, problems }: Resolution, columns: number | undefined, colours: Colours): string {
+function asText({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const rejected = new Set(problems.map(problem => problem.key))
   const rows = settingKeys.map((key): SettingLine => {
     const isRejected = values[key] === undefined && rejected.has(key)
-    return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
+    return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), source: sources[key] }
   })
   // A text can have several lines. For example, it has one line for each proxy rule.
   const width = (column: keyof SettingLine) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
-  const isTable = columns === undefined || keyWidth + textWidth + width('origin') + 4 <= columns
+  const isTable = columns === undefined || keyWidth + textWidth + width('source') + 4 <= columns
   const { bold, dim } = colours
-  const asTableRow = ({ key, text, origin }: SettingLine) => {
+  const asTableRow = ({ key, text, source }: SettingLine) => {
     const [line = '', ...more] = text.split('\n')
     const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
-    return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(origin)}\n${rest}`
+    return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(source)}\n${rest}`
   }
-  const asLines = ({ key, text, origin }: SettingLine) => {
+  const asLines = ({ key, text, source }: SettingLine) => {
     const [line, ...more] = text.split('\n').map((line, index) => (index === 0 ? `${key} = ${line}` : `    ${line}`))
     const lines = [line ?? '', ...more].map(line => wrap(line, columns, 4))
     const assignment = lines.join('\n').replace(key, bold(key))
-    return origin === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(origin, columns, 4))}\n`
+    return source === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(source, columns, 4))}\n`
   }
   return rows.map(isTable ? asTableRow : asLines).join('')
 }
@@ -80,8 +80,8 @@ function valueInEffect(key: SettingKey, values: Values): unknown {
   return shownValue(key, values) ?? builtIn ?? null
 }
 
-function asJson({ values, origins, problems, warnings, file }: Resolution): object {
-  const settings = settingKeys.map(key => [key, { value: valueInEffect(key, values), origin: origins[key] }] as const)
+function asJson({ values, sources, problems, warnings, file }: Resolution): object {
+  const settings = settingKeys.map(key => [key, { value: valueInEffect(key, values), source: sources[key] }] as const)
   return { settings: Object.fromEntries(settings), file: file ?? null, problems, warnings }
 }
 

@@ -46,8 +46,8 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
   const stopWatching = endOnUncaughtErrors(terminal, log)
   const tracing = await startTracing(terminal.env, log)
   try {
-    for (const { setting, origin, message } of await startWarnings(loaded)) {
-      log.warn({ event: 'setting_warning', setting, origin }, message)
+    for (const { setting, source, message } of await startWarnings(loaded)) {
+      log.warn({ event: 'setting_warning', setting, source }, message)
     }
     for (const { message, next } of checkTls(terminal.env))
       log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
@@ -74,25 +74,25 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
 interface StartWarning {
   /** The setting, or a file or variable whose name resembles a setting. */
   readonly setting: string
-  readonly origin: string
+  readonly source: string
   readonly message: string
 }
 
 /** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
-export async function startWarnings({ config, origins, warnings }: LoadedConfig): Promise<StartWarning[]> {
-  const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
+export async function startWarnings({ config, sources, warnings }: LoadedConfig): Promise<StartWarning[]> {
+  const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, sources[setting], finding)
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
   // not help.
   const callbackFindings = config.port === 0 ? [] : checkCallback(config)
   return [
-    ...warnings.map(({ key, origin, message }) => ({ setting: key, origin, message: `${key} ${message}` })),
+    ...warnings.map(({ key, source, message }) => ({ setting: key, source, message: `${key} ${message}` })),
     ...callbackFindings.flatMap(warningsOf('platform.callbackUrl')),
     ...(await checkWwwroot(config)).flatMap(warningsOf('wwwroot'))
   ]
 }
 
-function toWarnings(setting: SettingKey, origin: string, { status, message, next }: Finding): StartWarning[] {
-  return status === 'ok' ? [] : [{ setting, origin, message: `${message} ${next}` }]
+function toWarnings(setting: SettingKey, source: string, { status, message, next }: Finding): StartWarning[] {
+  return status === 'ok' ? [] : [{ setting, source, message: `${message} ${next}` }]
 }
 
 /**

@@ -1,9 +1,9 @@
-import { callbackPath } from '../../config/addresses.js'
 import { type Checked, checkValue } from '../../config/check-value.js'
 import { ConfigError, type Problem } from '../../config/errors.js'
-import { layerOfFlags } from '../../config/flags.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
-import { readText, yesOrNo } from '../../config/types.js'
+import { layerOfFlags } from '../../config/sources.js'
+import { readString, yesOrNo } from '../../config/types.js'
+import { callbackPath } from '../../config/urls.js'
 import type { Invocation } from '../command.js'
 import type { Questions } from '../questions.js'
 
@@ -17,11 +17,11 @@ export async function answersOfFlags({ flags, terminal }: Invocation): Promise<V
   const { given } = await layerOfFlags(flags, terminal.cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: Problem[] = []
-  for (const [key, { origin, ...found }] of given) {
+  for (const [key, { source, ...found }] of given) {
     const checked: Checked =
       'value' in found ? checkValue(key, found.value) : { rejected: 'rejected' in found ? [found.rejected] : [] }
     if ('value' in checked) values[key] = checked.value
-    else problems.push(...checked.rejected.map(message => ({ key, origin, message })))
+    else problems.push(...checked.rejected.map(message => ({ key, source, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return values as Values
@@ -73,8 +73,8 @@ export async function askFor(
 /** Asks if `.env` should be added to `.gitignore`. */
 export async function askToIgnoreSecrets(questions: Questions): Promise<boolean> {
   const check = (answer: string): Checked => {
-    const parsed = yesOrNo.parse(readText(yesOrNo, answer))
-    return 'value' in parsed ? parsed : { rejected: ['allowed: yes or no'] }
+    const parsed = yesOrNo.parse(readString(yesOrNo, answer))
+    return 'value' in parsed ? parsed : { rejected: ['must be yes or no.'] }
   }
   const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
   return (await questions.ask({ text, defaultAnswer: 'yes', isSecret: false, check })) === true
@@ -83,6 +83,6 @@ export async function askToIgnoreSecrets(questions: Questions): Promise<boolean>
 async function answerTo(questions: Questions, key: SettingKey, text: string, defaultAnswer: string): Promise<unknown> {
   const { type, secret = false } = settingOf(key)
   const check = (answer: string): Checked =>
-    answer === '' ? { value: undefined } : checkValue(key, readText(type, answer))
+    answer === '' ? { value: undefined } : checkValue(key, readString(type, answer))
   return questions.ask({ text, defaultAnswer, isSecret: secret, check })
 }

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { HEALTH_ROUTES } from '../../config/addresses.js'
+import { HEALTH_ROUTES } from '../../config/urls.js'
 import type { Services } from '../../services.js'
 
 /**

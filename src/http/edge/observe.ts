@@ -2,7 +2,7 @@
 import type { ReadStream } from 'node:fs'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
-import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/addresses.js'
+import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { requestId, requestLog } from './request.js'

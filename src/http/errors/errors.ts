@@ -4,7 +4,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
-import { AUTH_ROUTES } from '../../config/addresses.js'
+import { AUTH_ROUTES } from '../../config/urls.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
 import type { Services } from '../../services.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'

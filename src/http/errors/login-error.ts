@@ -1,8 +1,8 @@
 /** Creates the error response of the callback for a login that failed. */
 
 import type { Context } from 'koa'
-import { isLoopback } from '../../config/addresses.js'
 import type { CookieNames, Site } from '../../config/site.js'
+import { isLoopback } from '../../config/urls.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import type { LoginLoopReason } from '../../pages/index.js'
 import { OAuthError, type ProviderError } from '../../provider/errors.js'

@@ -4,7 +4,7 @@
  */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import { AUTH_ROUTES, isAuthPath } from '../../config/addresses.js'
+import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Services } from '../../services.js'
 import type { SessionRecord } from '../../session/record.js'

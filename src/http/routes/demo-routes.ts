@@ -3,7 +3,7 @@
  * identity provider is the built-in demo, and only then is this file loaded.
  */
 import type { Context, Middleware } from 'koa'
-import { isLocalRequest } from '../../config/addresses.js'
+import { isLocalRequest } from '../../config/urls.js'
 import type { DemoProvider, Services } from '../../services.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { requireTokens } from './require-tokens.js'

@@ -4,7 +4,7 @@
  */
 
 import type { Context } from 'koa'
-import { AUTH_PATH } from '../../config/addresses.js'
+import { AUTH_PATH } from '../../config/urls.js'
 import type { LoginPrompt } from '../../login/begin-login.js'
 
 /** Returns the path and query in the parameter `return_to` if it is safe, otherwise `/`. */

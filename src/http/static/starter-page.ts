@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
-import { isLocalRequest, isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
+import { isLocalRequest, isLoopback } from '../../config/urls.js'
 import type { Services } from '../../services.js'
 
 /** True if the folder of static files contains the starter page. */

@@ -112,11 +112,14 @@ test('wrong settings are reported as findings with exit code 2, and no request i
   const { code, output, errors, lines } = await check(t, [], { env })
   t.deepEqual([code, errors], [2, ''])
   t.is(lines.length, 3)
-  t.regex(lines[0] ?? '', /^failed settings port \(variable PORT\): found .*\.$/)
-  t.regex(lines[1] ?? '', /^failed settings session\.secret \(variable SERVER_SESSION_SECRET\): /)
+  t.regex(lines[0] ?? '', /^failed settings port \(variable PORT\) cannot be the string "x"\. .*\.$/)
+  t.regex(
+    lines[1] ?? '',
+    /^failed settings session\.secret \(variable SERVER_SESSION_SECRET\) cannot be used, because /
+  )
   t.regex(
     lines[2] ?? '',
-    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change this setting, unless its value is intended\.$/
+    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\? Next: Change this setting, unless its value is intended\.$/
   )
   t.false(output.includes('hunter2'))
   t.is(idp.requests.length, 0)
@@ -144,8 +147,8 @@ test('check reports warnings about settings as findings, for public scopes equal
   })
   const warnings = lines.filter(line => line.startsWith('warning settings'))
   t.deepEqual(warnings, [
-    'warning settings platform.publicScopes (flag --public-scopes): are the same as platform.internalScopes, so pages have the same access as the server. Next: Change this setting, unless its value is intended.',
-    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Next: Change this setting, unless its value is intended.'
+    'warning settings platform.publicScopes (flag --public-scopes) has the same scopes as platform.internalScopes, so pages have the same access as the server. Next: Change this setting, unless its value is intended.',
+    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL) uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https. Next: Change this setting, unless its value is intended.'
   ])
   t.false(lines.some(line => line.startsWith('ok scopes')))
 })
@@ -207,7 +210,7 @@ testWhere(
     await chmod(cwd, 0o755)
     await chmod(join(cwd, '.env'), 0o644)
     const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
-    const warning = `.env (working directory): can be read by every user of this machine; run "chmod o-rw ${cwd}/.env".`
+    const warning = `.env (working directory) can be read by every user of this machine. Run "chmod o-rw ${cwd}/.env".`
     t.true(
       lines.includes(`warning settings ${warning} Next: Change this setting, unless its value is intended.`),
       lines.join('\n')

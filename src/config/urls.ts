@@ -1,4 +1,6 @@
-import { type StringRule, textWith, type ValueType } from './types.js'
+import { type StringRule, stringWith, type ValueType } from './types.js'
+
+// The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`).
 
 /** The routes of login, logout and tokens are below this path. */
 export const AUTH_PATH = '/api/auth'
@@ -14,59 +16,64 @@ export const AUTH_ROUTES = {
 
 export const HEALTH_ROUTES = { healthz: '/healthz', readyz: '/readyz' } as const
 
-// Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
-// callback URL character by character.
+/** True for `/api/auth` and every path below it. */
+export function isAuthPath(path: string): boolean {
+  return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
+}
+
+// Types of the settings that are URLs. A URL keeps its original spelling, because the provider compares the callback URL
+// character by character.
 
 export const callbackPath = AUTH_ROUTES.callback
 
-// The order matters, because the later rules need an address that can be parsed.
+// The order matters, because the later rules need a URL that can be parsed.
 const webRules: readonly StringRule[] = [
-  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
-  { holds: address => !hasUser(address), reason: 'it holds a user name' },
+  { accepts: isWebUrl, reason: 'it is not an absolute http or https URL' },
+  { accepts: url => !hasUser(url), reason: 'it contains a user name' },
   // RFC 6749 sections 3.1, 3.1.2 and 3.2.
-  { holds: address => !address.includes('#'), reason: 'it holds a fragment' }
+  { accepts: url => !url.includes('#'), reason: 'it contains a fragment' }
 ]
 
 /** The type of the callback URL, to which the provider sends the browser after a login. */
-export const callbackAddress: ValueType<string> = {
-  allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
+export const callbackUrl: ValueType<string> = {
+  allowed: `an absolute http or https URL whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
-  parse: textWith(
+  parse: stringWith(
     ...webRules,
-    { holds: address => pathOf(address).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
+    { accepts: url => pathOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
     // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
     // site.
-    { holds: address => !pathOf(address).includes('//'), reason: 'its path has an empty segment' }
+    { accepts: url => !pathOf(url).includes('//'), reason: 'its path has an empty segment' }
   )
 }
 
 const providerRules: readonly StringRule[] = [
   ...webRules,
-  { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
+  { accepts: isSafeUrl, reason: 'plain http would send secrets over the network unencrypted' }
 ]
 
 /**
- * The type of an endpoint of the identity provider. The address must use https, because secrets are sent to it. Plain http
- * is allowed only if the address is on this machine.
+ * The type of an endpoint of the identity provider. The URL must use https, because secrets are sent to it. Plain http is
+ * allowed only on this machine.
  */
-export const providerAddress: ValueType<string> = {
-  allowed: 'an https address (plain http only on this machine)',
+export const providerUrl: ValueType<string> = {
+  allowed: 'an https URL (plain http only on this machine)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
-  parse: textWith(...providerRules)
+  parse: stringWith(...providerRules)
 }
 
 /** The type of an optional endpoint. The word `none` disables the endpoint. */
-export const optionalProviderAddress: ValueType<string> = {
-  allowed: `${providerAddress.allowed}, or the word none`,
+export const optionalProviderUrl: ValueType<string> = {
+  allowed: `${providerUrl.allowed}, or the word none`,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
-  parse: written => (written === 'none' ? { value: written } : providerAddress.parse(written))
+  parse: written => (written === 'none' ? { value: written } : providerUrl.parse(written))
 }
 
 /** The type of the issuer, which has neither a query nor a fragment (RFC 8414 section 2). */
-export const issuerAddress: ValueType<string> = {
-  allowed: `${providerAddress.allowed} without a query`,
+export const issuerUrl: ValueType<string> = {
+  allowed: `${providerUrl.allowed} without a query`,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
-  parse: textWith(...providerRules, { holds: address => !address.includes('?'), reason: 'it holds a query' })
+  parse: stringWith(...providerRules, { accepts: url => !url.includes('?'), reason: 'it contains a query' })
 }
 
 /**
@@ -77,14 +84,14 @@ export function basePathOf(callbackUrl: string): string {
   return pathOf(callbackUrl).slice(0, -callbackPath.length)
 }
 
-/** Returns the public address of the start page. */
+/** Returns the public URL of the start page. */
 export function homeUrlOf(callbackUrl: string): string {
   return `${new URL(callbackUrl).origin}${basePathOf(callbackUrl)}/`
 }
 
 /**
- * Returns the address at which a browser on this machine reaches a server that listens on `port` of `host`. Without a host,
- * the server listens on all interfaces, and the address contains `localhost`.
+ * Returns the URL at which a browser on this machine reaches a server that listens on `port` of `host`. If `host` is
+ * undefined, the server listens on all interfaces, and the URL contains `localhost`.
  */
 export function localUrlOf({ port, host }: { readonly port: number; readonly host: string | undefined }): string {
   const url = `http://${localNameOf(host)}:${port}`
@@ -101,16 +108,16 @@ export function localNameOf(host = 'localhost'): string {
   return spelled === '0.0.0.0' || spelled === '[::]' ? 'localhost' : spelled
 }
 
-/** True if secrets may be sent to the address, because it uses https or is on this machine. */
-export function isSafeAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol } = new URL(address)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(address))
+/** True if secrets may be sent to the URL, because it uses https or is on this machine. */
+function isSafeUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false
+  const { protocol } = new URL(url)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(url))
 }
 
-/** True if the host of the address is always this machine. */
-export function isLoopback(address: string): boolean {
-  const { hostname } = new URL(address)
+/** True if the host of the URL is always this machine. */
+export function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
@@ -128,14 +135,14 @@ interface ReceivedRequest {
  */
 export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: string): boolean {
   const isLocalPeer = /^(::1$|(::ffff:)?127\.)/.test(socket.remoteAddress ?? '')
-  const address = `http://${headers.host}`
-  if (!isLocalPeer || !URL.canParse(address)) return false
-  return isLoopback(address) || new URL(address).hostname === new URL(publicUrl).hostname
+  const url = `http://${headers.host}`
+  if (!isLocalPeer || !URL.canParse(url)) return false
+  return isLoopback(url) || new URL(url).hostname === new URL(publicUrl).hostname
 }
 
-/** Removes user name and password from an address, so that it can be shown. */
-export function withoutUser(address: string): string {
-  return address.replace(/\/\/[^/?#]*@/, '//***@')
+/** Removes user name and password from a URL, so that it can be shown. */
+export function withoutUser(url: string): string {
+  return url.replace(/\/\/[^/?#]*@/, '//***@')
 }
 
 /**
@@ -144,7 +151,7 @@ export function withoutUser(address: string): string {
  * make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
-  const broken = providerRules.find(({ holds }) => !holds(endpoint))
+  const broken = providerRules.find(({ accepts }) => !accepts(endpoint))
   if (broken) return broken.reason
   if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
     return 'it is plain http on this machine, but the issuer is on another machine'
@@ -152,24 +159,17 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
   return undefined
 }
 
-// The URL parser removes white space and replaces backslashes. An address that needs such a correction is rejected,
+// The URL parser removes white space and replaces backslashes. A URL that needs such a correction is rejected,
 // because the result may not be what its author meant.
-function isWebAddress(address: string): boolean {
-  return /^https?:\/\/[^\s\\]+$/i.test(address) && URL.canParse(address)
+function isWebUrl(url: string): boolean {
+  return /^https?:\/\/[^\s\\]+$/i.test(url) && URL.canParse(url)
 }
 
-function hasUser(address: string): boolean {
-  const { username, password } = new URL(address)
+function hasUser(url: string): boolean {
+  const { username, password } = new URL(url)
   return username !== '' || password !== ''
 }
 
-function pathOf(address: string): string {
-  return new URL(address).pathname
-}
-
-/** The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`). */
-
-/** True for `/api/auth` and every path below it. */
-export function isAuthPath(path: string): boolean {
-  return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
+function pathOf(url: string): string {
+  return new URL(url).pathname
 }

@@ -1,6 +1,6 @@
-import { withoutUser } from './addresses.js'
 import { quote } from './errors.js'
 import { REJECTED, type ValueType } from './types.js'
+import { withoutUser } from './urls.js'
 
 /**
  * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
@@ -8,8 +8,8 @@ import { REJECTED, type ValueType } from './types.js'
  * `?cluster` a single host is one node of a cluster. The parser is our own because `URL` allows only one host, and
  * because the Redis client would accept any parameter as one of its options.
  */
-export interface RedisAddress {
-  /** The address as it was written. It may contain passwords. */
+export interface RedisUrl {
+  /** The URL as it was written. It may contain passwords. */
   readonly text: string
   readonly kind: 'single' | 'cluster' | 'sentinel'
   readonly hosts: readonly { readonly host: string; readonly port: number }[]
@@ -32,20 +32,20 @@ const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
 /** The type of the setting `redisUrl`. */
-export const redisAddress: ValueType<RedisAddress, string> = {
+export const redisUrl: ValueType<RedisUrl, string> = {
   allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
   json: { type: 'string', pattern: '^rediss?://\\S+$' },
   parse(written) {
     if (typeof written !== 'string') return REJECTED
-    const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisAddress(written) : undefined
+    const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisUrl(written) : undefined
     return value ? { value } : { reason: whyRefused(written) }
   },
   write: ({ text }) => text,
   mask: text => withoutSentinelPassword(withoutUser(text))
 }
 
-/** Parses the address. Returns undefined if the address is malformed. */
-export function parseRedisAddress(text: string): RedisAddress | undefined {
+/** Returns undefined if the URL is malformed. */
+export function parseRedisUrl(text: string): RedisUrl | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
   const masterName = parameters.get('sentinel') ?? undefined
@@ -91,10 +91,10 @@ function whyRefused(text: string): string {
 }
 
 /**
- * Hides the sentinel password. Parameter names are decoded as in `parseRedisAddress`, so `sentinel%50assword` is also
+ * Hides the sentinel password. Parameter names are decoded as in `parseRedisUrl`, so `sentinel%50assword` is also
  * hidden.
  */
-export function withoutSentinelPassword(text: string): string {
+function withoutSentinelPassword(text: string): string {
   const [before = '', ...query] = text.split('?')
   const parameters = query.join('?').split('&')
   const shown = parameters.map(parameter =>

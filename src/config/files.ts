@@ -1,6 +1,35 @@
-import { realpath, stat } from 'node:fs/promises'
+import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
+import { errorCode } from '../support/error-code.js'
 import type { Problem } from './errors.js'
+
+/** Reads text files, and finds files with secrets that other users or everyone can read. */
+
+const notUtf8 = 'NOT_UTF8'
+
+/**
+ * Reads a text file in UTF-8 and removes the byte order mark that Windows editors write. Rejects if the file is in UTF-16,
+ * which some Windows editors also write.
+ */
+export async function readTextFile(path: string): Promise<string> {
+  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
+  if (text.includes('\0')) throw Object.assign(new Error('not UTF-8'), { code: notUtf8 })
+  return text
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EACCES: 'this user may not read it',
+  EPERM: 'this user may not read it',
+  EISDIR: 'it is a folder',
+  [notUtf8]: 'it is not encoded in UTF-8'
+}
+
+export function whyUnreadable(error: unknown): string {
+  const code = errorCode(error)
+  return (code && reasons[code]) ?? code ?? 'unknown reason'
+}
 
 // The permission bits of all users except the owner and the group. The group is excluded, because a service often
 // gets its secret files through its group, as in the systemd unit that we ship.
@@ -9,15 +38,15 @@ const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
 
 /** A file that contains secrets, with the setting and the source that refer to it. */
-export interface SecretFile extends Pick<Problem, 'key' | 'origin'> {
+export interface SecretFile extends Pick<Problem, 'key' | 'source'> {
   readonly path: string
 }
 
 /** Returns a warning if users other than the owner and the group may read or change the file. */
-export async function exposedFile({ key, origin, path }: SecretFile): Promise<Problem[]> {
+export async function exposedFile({ key, source, path }: SecretFile): Promise<Problem[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
-  return [{ key, origin, message: `can be ${rights} by every user of this machine; run "chmod o-rw ${path}"` }]
+  return [{ key, source, message: `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".` }]
 }
 
 async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {
@@ -51,10 +80,10 @@ async function isReachableByOthers(path: string): Promise<boolean> {
 export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {
   const root = await realpath(wwwroot)
   const problems = await Promise.all(
-    files.map(async ({ key, origin, path }) => {
+    files.map(async ({ key, source, path }) => {
       if (!(await isFileInside(root, path))) return []
-      const message = `the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download; move this file, or set wwwroot to another folder`
-      return [{ key, origin, message }]
+      const message = `must not be public, but the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to another folder.`
+      return [{ key, source, message }]
     })
   )
   return problems.flat()

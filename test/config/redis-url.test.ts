@@ -1,5 +1,5 @@
 import test from 'ava'
-import { parseRedisAddress, redisAddress, withoutSentinelPassword } from '#src/config/redis-address.js'
+import { parseRedisUrl, redisUrl } from '#src/config/redis-url.js'
 
 const plain = {
   kind: 'single',
@@ -49,8 +49,8 @@ const accepted = {
   }
 }
 
-for (const [text, address] of Object.entries(accepted)) {
-  test(`${text} is parsed`, t => t.deepEqual(parseRedisAddress(text), { text, ...address }))
+for (const [text, parts] of Object.entries(accepted)) {
+  test(`${text} is parsed`, t => t.deepEqual(parseRedisUrl(text), { text, ...parts }))
 }
 
 const refused = {
@@ -69,7 +69,7 @@ const refused = {
 }
 
 for (const [what, text] of Object.entries(refused)) {
-  test(`a Redis address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
+  test(`a Redis URL with ${what} is refused`, t => t.is(parseRedisUrl(text), undefined))
 }
 
 const hint = /^its user or password has a \/, \? or #; write %2F, %3F or %23 instead$/
@@ -91,7 +91,7 @@ const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
 
 for (const [url, reason] of reasons) {
   test(`the reason why ${url} is refused contains no part of a password`, t => {
-    const parsed = redisAddress.parse(url)
+    const parsed = redisUrl.parse(url)
     const shown = 'reason' in parsed ? (parsed.reason ?? '') : ''
     t.regex(shown, reason)
     t.notRegex(shown, /hun|123/)
@@ -111,7 +111,7 @@ const shown = {
 
 for (const [text, expected] of Object.entries(shown)) {
   test(`${text} is shown without its sentinel password`, t => {
-    t.not(parseRedisAddress(text), undefined)
-    t.is(withoutSentinelPassword(text), expected)
+    t.not(parseRedisUrl(text), undefined)
+    t.is(redisUrl.mask?.(text), expected)
   })
 }

@@ -1,24 +1,9 @@
-import { flagName } from './flags.js'
-import {
-  defaultText,
-  required,
-  type SettingKey,
-  settingKeys,
-  settingOf,
-  type Values,
-  writtenValue
-} from './settings.js'
+import { type SettingKey, settingKeys, settingOf, type Values, writtenValue } from './settings.js'
 
-/** Returns a settings file in YAML that explains every setting. A setting without a value in `chosen` is a comment. */
-export function sampleFile(chosen: Values): string {
-  const header = [
-    '# Settings of platform-auth-server. Each comment lists the allowed values, the default, the variable and the flag.',
-    '# Flags override variables, variables override this file, and this file overrides the defaults.'
-  ]
-  return fileOf(header, settingKeys, chosen, explained)
-}
-
-/** Returns a settings file in YAML for `init`, with only the settings in `chosen`. Comments say what each of them means. */
+/**
+ * Returns a settings file in YAML for the command `init`, with only the settings in `chosen`. Comments say what each of them
+ * means.
+ */
 export function shortFile(chosen: Values): string {
   const header = [
     '# Settings of platform-auth-server. The secrets are in .env, and all other settings have their defaults.',
@@ -26,10 +11,14 @@ export function shortFile(chosen: Values): string {
     '# node_modules/platform-auth-server/docs/configuration.md explains them, and config/full.yaml there is a sample.'
   ]
   const keys = settingKeys.filter(key => chosen[key] !== undefined)
-  return fileOf(header, keys, chosen, key => [`# ${settingOf(key).summary}`])
+  return settingsFile(header, keys, chosen, key => [`# ${settingOf(key).summary}`])
 }
 
-function fileOf(
+/**
+ * Returns a settings file in YAML with these settings. A setting without a value in `chosen` is a comment.
+ * @param comments the lines above a setting
+ */
+export function settingsFile(
   header: readonly string[],
   keys: readonly SettingKey[],
   chosen: Values,
@@ -56,31 +45,6 @@ function groupLine(group: string, chosen: Values): string {
   const members = settingKeys.filter(key => key.startsWith(`${group}.`))
   const isEmpty = members.every(key => chosen[key] === undefined)
   return isEmpty && members.some(key => settingOf(key).rejectsEmpty) ? `# ${group}:` : `${group}:`
-}
-
-/** Returns the text of `config/full.yaml`, which sets every setting with a default, in dual mode. */
-export function fullSample(): string {
-  const defaults = settingKeys.map(key => [key, settingOf(key).default] as const)
-  const shown = defaults.filter(
-    ([key, value]) => value !== required && !settingOf(key).secret && key !== 'platform.scopes'
-  )
-  const values: Values = {
-    ...Object.fromEntries(shown),
-    mode: 'dual',
-    'platform.clientId': 'replace-with-your-client-id',
-    'platform.callbackUrl': 'https://app.example.com/api/auth/callback'
-  }
-  return `# yaml-language-server: $schema=./schema.json\n${sampleFile(values)}`
-}
-
-function explained(key: SettingKey): string[] {
-  const { env, flag, type, secret, summary, default: defaultValue } = settingOf(key)
-  const isRequired = defaultValue === required
-  const names = [env, ...(flag ? [flagName(flag)] : [])].join(', ')
-  const facts = secret
-    ? `Keep it out of this file: ${names} or ${env}_FILE.`
-    : `Allowed: ${type.allowed}. ${isRequired ? 'Required' : `Default: ${defaultText(key)}`}. ${names}`
-  return [`# ${summary}`, `# ${facts}`]
 }
 
 function valueLines(name: string, value: unknown, sample: readonly string[] | undefined): string[] {

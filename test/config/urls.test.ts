@@ -1,7 +1,7 @@
 import test from 'ava'
-import { basePathOf, homeUrlOf, isLocalRequest, isSafeAddress, localUrlOf } from '#src/config/addresses.js'
+import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, providerUrl } from '#src/config/urls.js'
 
-const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
+const urls: readonly (readonly [url: string, isSafe: boolean])[] = [
   ['https://idp.example', true],
   ['https://localhost:8443/x', true],
   ['http://localhost:8080/x', true],
@@ -26,9 +26,9 @@ const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
   ['', false]
 ]
 
-for (const [address, isSafe] of addresses) {
-  test(`tokens ${isSafe ? 'may' : 'must not'} be sent to "${address}"`, t => {
-    t.is(isSafeAddress(address), isSafe)
+for (const [url, isSafe] of urls) {
+  test(`secrets ${isSafe ? 'may' : 'must not'} be sent to "${url}"`, t => {
+    t.is('value' in providerUrl.parse(url), isSafe)
   })
 }
 
@@ -56,12 +56,12 @@ for (const [host, url] of [
   ['app_1.internal', 'http://app_1.internal:8080'],
   ['fe80::1%eth0', 'http://[fe80::1%eth0]:8080']
 ] as const) {
-  test(`the local address for the host ${host ?? 'undefined'} is ${url}`, t => {
+  test(`the local URL for the host ${host ?? 'undefined'} is ${url}`, t => {
     t.is(localUrlOf({ host, port: 8080 }), url)
   })
 }
 
-test('the default port of http is omitted from the local address', t => {
+test('the default port of http is omitted from the local URL', t => {
   t.is(localUrlOf({ host: undefined, port: 80 }), 'http://localhost')
 })
 

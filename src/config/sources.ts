@@ -1,0 +1,262 @@
+import { stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { errorCode } from '../support/error-code.js'
+import { isJsonObject } from '../support/json.js'
+import { nearest } from '../support/nearest.js'
+import type { Problem } from './errors.js'
+import { exposedFile, readTextFile, type SecretFile, whyUnreadable } from './files.js'
+import { flagName, groups, isSettingKey, namesFile, type SettingKey, settingKeys, settingOf } from './settings.js'
+import { readString, type ValueType } from './types.js'
+import { unknownVariables, type Variable } from './unknown-variables.js'
+
+/**
+ * The sources of settings: the flags, a program, the environment with `.env`, and the files of secrets. `file.ts` finds and
+ * reads the settings file.
+ */
+
+/** The unchecked settings of one source. */
+export interface Layer {
+  readonly given: ReadonlyMap<SettingKey, Given>
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
+}
+
+/** One setting in a source. It has a value, the reason why its value is rejected, or a request for the default. */
+export type Given = {
+  readonly source: string
+  /** The absolute path of the file, for a secret that has its own file. */
+  readonly secretFile?: string
+} & ({ readonly value: unknown } | { readonly rejected: string } | { readonly useDefault: true })
+
+export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
+
+/**
+ * Reads nested settings from a file or a program. A string may have the form that a variable has, such as `"8096"` for a
+ * port.
+ * @param nullIsDefault if true, `null` requests the default; otherwise a setting that is `null` counts as not set
+ */
+export function layerOfObject(object: unknown, source: string, { nullIsDefault = false } = {}): Layer {
+  const given = new Map<SettingKey, Given>()
+  const problems: Problem[] = []
+  const reject = (key: string, message: string) => void problems.push({ key, source, message })
+
+  function add(key: string, value: unknown) {
+    if (!isSettingKey(key)) reject(key, unknownKey(key))
+    else if (value !== null || (settingOf(key).rejectsEmpty && !nullIsDefault))
+      given.set(key, { source, value: typeof value === 'string' ? readString(settingOf(key).type, value) : value })
+    else if (nullIsDefault) given.set(key, { source, useDefault: true })
+  }
+
+  if (!isJsonObject(object)) {
+    reject('settings', 'must be a mapping of settings to values.')
+    return { ...emptyLayer, problems }
+  }
+  for (const [name, value] of Object.entries(object)) {
+    if (name === '$schema') continue
+    if (isSettingKey(name) && name.includes('.')) reject(name, writtenFlat(name))
+    else if (!groups.includes(name)) add(name, value)
+    else if (isJsonObject(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
+    // If an empty `access:` counted as not set, everyone could sign in.
+    else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) add(key, null)
+    // The message does not contain the value, because it may be a secret that belongs one level deeper.
+    else if (value !== null && value !== undefined)
+      reject(name, `must be a group with the settings ${membersOf(name)}.`)
+  }
+  return { given, problems, warnings: [] }
+}
+
+function unknownKey(key: string): string {
+  const lastPart = (name: string) => name.slice(name.indexOf('.') + 1)
+  const guess = nearest(key, [...settingKeys, ...groups], name => [name, lastPart(name)])
+  return `is not a setting.${guess ? ` Did you mean ${guess}?` : ''}`
+}
+
+function writtenFlat(key: string): string {
+  const [group, member] = key.split('.')
+  return `must be nested. Write ${member} inside the group ${group}.`
+}
+
+function strictMembersOf(group: string): readonly SettingKey[] {
+  return settingKeys.filter(key => key.startsWith(`${group}.`) && settingOf(key).rejectsEmpty)
+}
+
+function membersOf(group: string): string {
+  return settingKeys
+    .filter(key => key.startsWith(`${group}.`))
+    .map(key => key.slice(group.length + 1))
+    .join(', ')
+}
+
+/** The values on the command line. A repeatable flag has a list, and a flag such as `--log-requests` has a boolean. */
+export type Flags = { readonly [Key in SettingKey]?: FlagValue }
+type FlagValue = string | boolean | readonly string[]
+
+export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
+  const given = new Map<SettingKey, Given>()
+  const warnings: Problem[] = []
+  for (const [key, value] of Object.entries(flags)) {
+    if (!isSettingKey(key) || value === undefined) continue
+    const found = await givenByFlag(key, value, cwd)
+    given.set(key, found)
+    if (!showsSecret(key, value)) continue
+    const { env } = settingOf(key)
+    const message = `contains a password that every process on this machine can read. Use the variable ${env} or ${env}_FILE instead.`
+    warnings.push({ key, source: found.source, message })
+  }
+  return { given, problems: [], warnings }
+}
+
+async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Promise<Given> {
+  const { flag, type } = settingOf(key)
+  const source = `flag ${flagName(flag ?? key)}`
+  if (typeof value === 'boolean') return { source, value }
+  if (typeof value !== 'string') return { source, value: value.flatMap(string => readString(type, string)) }
+  if (!namesFile(flag)) return { source, value: readString(type, value.trim()) }
+  const found = await readSecretFile(value, cwd, source, type)
+  // An empty variable counts as not set, but an empty file named by a flag is a mistake.
+  return isBlank(found) ? { source, rejected: emptyFile(value, type) } : found
+}
+
+/**
+ * True if the value of a flag contains a secret, which the process list then shows. This applies only to the URL of Redis,
+ * which may contain a password.
+ */
+function showsSecret(key: SettingKey, value: FlagValue): boolean {
+  const { secret = false, flag, type } = settingOf(key)
+  return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Returns the `.env` file of the working directory, which may be missing. */
+export function dotEnvFile(cwd: string): SecretFile {
+  return { key: '.env', source: 'working directory', path: join(cwd, '.env') }
+}
+
+/**
+ * Reads the settings from the variables of the process and from a `.env` file in the working directory. A variable of the
+ * process overrides the same variable in `.env`.
+ */
+export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
+  const { fromDotEnv, problems } = await readDotEnv(cwd)
+  const variables = new Map<string, Variable>()
+  const add = (values: Environment, isInDotEnv: boolean) => {
+    for (const [name, value] of Object.entries(values)) {
+      const source = `variable ${name}${isInDotEnv ? ' in .env' : ''}`
+      if (value !== undefined) variables.set(name, { name, value, source, isInDotEnv })
+    }
+  }
+  add(fromDotEnv, true)
+  add(env, false)
+
+  const given = new Map<SettingKey, Given>()
+  const unknown = unknownVariables([...variables.values()])
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
+  for (const key of settingKeys) {
+    const { env: name, tutorialEnv } = settingOf(key)
+    const found = await givenByVariable(key, name, variables, cwd)
+    const fallback =
+      tutorialEnv && (!found || isBlank(found)) && (await givenByVariable(key, tutorialEnv, variables, cwd))
+    if (fallback && !isBlank(fallback)) {
+      given.set(key, fallback)
+      const message = `is used because ${name} is not set. Rename the variable to ${name}.`
+      warnings.push({ key, source: fallback.source, message })
+    } else if (found) given.set(key, found)
+  }
+  return { given, problems: [...problems, ...unknown.problems], warnings }
+}
+
+async function givenByVariable(
+  key: SettingKey,
+  name: string,
+  variables: ReadonlyMap<string, Variable>,
+  cwd: string
+): Promise<Given | undefined> {
+  const { secret, type, default: fallback } = settingOf(key)
+  const direct = variables.get(name)
+  const file = secret ? variables.get(`${name}_FILE`) : undefined
+  if (direct?.value && file?.value) {
+    return { source: direct.source, rejected: `is also set by the ${file.source}. Remove one of the two variables.` }
+  }
+  const variable = file?.value ? file : direct
+  if (!variable) return undefined
+  const { source } = variable
+  const value = variable.value.trim()
+  if (/[\r\n]/.test(value) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
+    return { source, rejected: `${severalLines} Set it to ${variable === file ? 'the path of a file' : type.allowed}.` }
+  }
+  if (variable === file) {
+    const found = await readSecretFile(variable.value, cwd, source, type)
+    // Without an error, the server would run without the key or without Redis. The file of earlier secrets may be empty, and an
+    // empty file of a required secret is reported as a missing setting.
+    return isBlank(found) && fallback === undefined ? { source, rejected: emptyFile(variable.value, type) } : found
+  }
+  return { source, value: secret ? variable.value : readString(type, value) }
+}
+
+// A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value
+// were accepted as a list of scopes, the server would send these secrets to the provider.
+const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing.'
+const severalLinesAllowed = new Set(
+  (['session.previousSecrets', 'proxy.routes', 'platform.clientKey'] as const).map(key => settingOf(key).env)
+)
+
+/** An empty variable counts as not set, because compose files and CI systems set a variable without a value to ''. */
+function isBlank(given: Given): boolean {
+  return 'value' in given && typeof given.value === 'string' && given.value.trim() === ''
+}
+
+async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
+  const { path, ...dotEnv } = dotEnvFile(cwd)
+  try {
+    const text = await readTextFile(path)
+    // For parseEnv, only a line feed ends a line. If all lines ended in carriage returns, the first variable would contain
+    // all other variables.
+    return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
+  } catch (error) {
+    // A folder with the name `.env` is often a Python environment, so it is ignored.
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
+    const problem = { ...dotEnv, message: `cannot be read, because ${whyUnreadable(error)}.` }
+    return { fromDotEnv: {}, problems: [problem] }
+  }
+}
+
+/**
+ * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add one that is not part of
+ * the secret.
+ */
+async function readSecretFile(path: string, cwd: string, source: string, type: ValueType<unknown>): Promise<Given> {
+  const secretFile = resolve(cwd, path)
+  try {
+    const secret = await readTextFile(secretFile)
+    return { source, secretFile, value: secret.replace(/\r?\n$/, '') }
+  } catch (error) {
+    const isMissing = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(errorCode(error) ?? '')
+    const isShown = !isMissing || (type.isFileContent ? !looksLikeKey(path) : await looksLikePath(path, cwd))
+    const file = isShown ? `the file ${path}` : 'a file'
+    const message = `cannot be read from ${file}, because ${whyUnreadable(error)}. Set it to the path of a file that contains the secret.`
+    return { source, rejected: message }
+  }
+}
+
+function emptyFile(path: string, { allowed }: ValueType<unknown>): string {
+  return `cannot be read from the file ${path}, because the file is empty. The file must contain ${allowed}.`
+}
+
+// A path that does not exist may be the secret itself, given by mistake. Messages show it only if that is ruled out.
+
+function looksLikeKey(path: string): boolean {
+  return path.length >= 500 || /PRIVATE KEY|[{}\r\n]/.test(path)
+}
+
+/** True if the path has an extension that such files have, or if it begins with a folder that exists. No secret does. */
+async function looksLikePath(path: string, cwd: string): Promise<boolean> {
+  if (path.length < 500 && /^\S+\.(txt|secret|key|pem)$/.test(path)) return true
+  const [folder] = /^(?:\/|(?:\.\.?\/)*)[^/]+(?=\/)/.exec(path) ?? []
+  if (folder === undefined) return false
+  return stat(resolve(cwd, folder)).then(
+    found => found.isDirectory(),
+    () => false
+  )
+}
