@@ -1,5 +1,8 @@
 import type { Sources } from '../config/load.js'
 import type { Flags } from '../config/sources.js'
+import type { DemoChoices } from '../open-demo.js'
+import { UsageError } from './errors.js'
+import type { CommandLineOption } from './options.js'
 import type { Terminal } from './terminal.js'
 
 /** The input of a command. */
@@ -7,8 +10,8 @@ export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
   readonly configFile: string | undefined
-  /** The word after the name of the command, if the command has one of `actions`. */
-  readonly action: string | undefined
+  /** True if the word `action` of the command was given. */
+  readonly hasAction: boolean
   /** The options that are not settings. The keys are their names in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
@@ -19,9 +22,9 @@ export type Command = (invocation: Invocation) => Promise<number>
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** The words that may follow the name of the command. */
-  readonly actions?: readonly { readonly name: string; readonly summary: string }[]
-  readonly options?: readonly { readonly flags: string; readonly summary: string }[]
+  /** A word that may follow the name of the command. */
+  readonly action?: { readonly name: string; readonly summary: string }
+  readonly options?: readonly CommandLineOption[]
   /** True if the command uses the settings. Its help then mentions the flags of the settings. */
   readonly takesSettings?: true
   readonly load: () => Promise<Command>
@@ -30,4 +33,22 @@ export interface CommandEntry {
 export function sourcesOf({ terminal, flags, configFile }: Invocation): Sources {
   const { env, cwd } = terminal
   return { env, cwd, flags, ...(configFile !== undefined && { configFile }) }
+}
+
+/** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
+export function readDemoOptions({ options }: Invocation): DemoChoices | undefined {
+  const { demo, demoPort, demoTokenLifetime } = options
+  const port = wholeNumber('--demo-port', demoPort, 0, 65_535)
+  const tokenLifetimeSeconds = wholeNumber('--demo-token-lifetime', demoTokenLifetime, 1, 86_400)
+  if (demo === true) return { port, tokenLifetimeSeconds }
+  if (port !== undefined) throw new UsageError('--demo-port needs --demo.')
+  if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime needs --demo.')
+  return undefined
+}
+
+function wholeNumber(flag: string, text: unknown, minimum: number, maximum: number): number | undefined {
+  if (text === undefined) return undefined
+  const number = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
+  if (number >= minimum && number <= maximum) return number
+  throw new UsageError(`${flag} must be a whole number from ${minimum} to ${maximum}.`)
 }

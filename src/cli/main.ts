@@ -8,21 +8,20 @@ import { flagName, required, settingKeys, settingOf } from '../config/settings.j
 import { commands, defaultCommand } from './commands/index.js'
 import { exitCodes, messageOf, RunError, UsageError, unknownWord } from './errors.js'
 import { ownOptions, settingOptions } from './options.js'
-import { createProgram } from './program.js'
+import { parseCommandLine } from './program.js'
 import { columnsOf, processTerminal, type Terminal, watchOutput, wrapLines } from './terminal.js'
 
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {
   let code: number = exitCodes.fine
   const output = watchOutput(terminal.stdout)
-  const program = createProgram(terminal, async (command, invocation) => {
-    const run = await command.load()
-    code = await run(invocation)
-    // A failure to write to stdout does not change the exit code of the server.
-    if (command !== defaultCommand) await output.flush()
-  })
   try {
-    await program.parseAsync(terminal.args, { from: 'user' })
+    await parseCommandLine(terminal, async (command, invocation) => {
+      const run = await command.load()
+      code = await run(invocation)
+      // A failure to write to stdout does not change the exit code of the server.
+      if (command !== defaultCommand) await output.flush()
+    })
     return code
   } catch (error) {
     return report(error, terminal)

@@ -8,7 +8,7 @@ export interface CommandLineOption {
   /** The short form, such as `-p`. */
   readonly short?: string
   /** The heading above the flag in `--help all`. */
-  readonly group: string
+  readonly group?: string
   readonly summary: string
   /** A remark in `--help`, such as the variable and the default. */
   readonly note?: string

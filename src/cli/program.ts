@@ -4,102 +4,112 @@ import { version } from '../support/version.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { UsageError, unknownWord } from './errors.js'
-import { commandHelp, fullHelp, helpOfHelp, shortHelp } from './help.js'
+import { describe, description, type HelpTopic, textAfterCommandHelp, textAfterHelp } from './help.js'
 import { type CommandLineOption, ownOptions, settingOptions } from './options.js'
 import type { Terminal } from './terminal.js'
 
-/** Declares the command line for commander. `run` is called with the typed command, or with the default command. */
-export function createProgram(
-  terminal: Terminal,
-  run: (command: CommandEntry, invocation: Invocation) => Promise<void>
-): Commander {
+const MAX_HELP_COLUMNS = 120
+
+type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
+
+/** Parses the command line. Calls `run` with the typed command, or with the default command. */
+export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
+  const word = wordAfterHelp(terminal.args)
+  // Commander prints the help of the program for `--help check`.
+  const args = word !== undefined && commandNames.includes(word) ? [word, '--help'] : terminal.args
+  await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
+}
+
+/** Declares the command line for commander. */
+function createProgram(terminal: Terminal, word: string | undefined, run: Run): Commander {
+  const { stdout } = terminal
   const options = [...settingOptions(), ...ownOptions]
-  const program = new Commander('platform-auth-server')
-    .version(version(), '-V, --version')
+  const topic = word === 'all' ? 'all' : 'short'
+  const program: Commander = new Commander('platform-auth-server')
+    .description(description)
+    .version(version(), '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({
-      writeOut: text => void terminal.stdout.write(text),
+      writeOut: text => void stdout.write(text),
       // Errors are thrown, and `main` reports them.
       writeErr: () => {}
     })
-    .configureHelp({ formatHelp: () => helpOn(wordAfterHelp(terminal.args), terminal) })
+    .configureHelp({
+      helpWidth: Math.min(stdout.columns ?? 100, MAX_HELP_COLUMNS),
+      minWidthToWrap: 20,
+      subcommandTerm: command =>
+        [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
+    })
     .allowExcessArguments()
     // The help command of commander answers an unknown command by printing the full help as an error.
     .helpCommand(false)
-  for (const option of options) program.addOption(toCommander(option))
+    .addHelpText('before', () => {
+      if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)
+      return ''
+    })
+    .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
+  for (const option of options) program.addOption(toCommander(option, topic))
   rejectContradictions(program)
 
-  const invoke = (entry: CommandEntry, own: Record<string, unknown>, action?: string) => {
+  const invoke = (entry: CommandEntry, own: Record<string, unknown>, hasAction = false) => {
     const { config, ...given } = givenOptions(program)
     const configFile = typeof config === 'string' ? config : undefined
     const flags = settingsAmong(given, options)
-    return run(entry, { terminal, flags, configFile, action, options: { ...given, ...own } })
+    return run(entry, { terminal, flags, configFile, hasAction, options: { ...given, ...own } })
   }
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
     await invoke(defaultCommand, {})
   })
   for (const entry of commands) {
-    const command = program.command(entry.name).allowExcessArguments()
-    command.configureHelp({ formatHelp: () => helpOn(entry.name, terminal) })
-    for (const option of entry.options ?? []) command.option(option.flags)
+    const command = program
+      .command(entry.name)
+      .description(entry.summary)
+      .helpOption('-h, --help', 'Print this help.')
+      .allowExcessArguments()
+      .addHelpText('after', () => {
+        const text = textAfterCommandHelp(entry, command.createHelp())
+        return text && `\n${text}`
+      })
+    if (entry.action) command.argument(`[${entry.action.name}]`, entry.action.summary)
+    const shared = ownOptions.filter(({ commands }) => commands.includes(entry.name))
+    for (const option of [...(entry.options ?? []), ...shared]) command.addOption(toCommander(option, 'command'))
     rejectContradictions(command)
     command.action(() => {
-      const [action, ...others] = actionFirst(entry, command.args)
-      rejectArguments(entry, others)
-      return invoke(entry, command.opts(), action)
+      const hasAction = entry.action !== undefined && command.args[0] === entry.action.name
+      rejectArguments(entry, command.args.slice(hasAction ? 1 : 0))
+      return invoke(entry, command.opts(), hasAction)
     })
   }
-  const help = program.command('help [topic]').allowExcessArguments(false)
-  help.configureHelp({ formatHelp: () => helpOn('help', terminal) })
-  help.action((topic?: string) => void terminal.stdout.write(helpOn(topic, terminal)))
+  program
+    .command('help [command]')
+    .description('Print the help of a command, or with "all" of everything.')
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments(false)
+    .action(async (topic?: string) => {
+      await parseCommandLine({ ...terminal, args: ['--help', ...(topic === undefined ? [] : [topic])] }, run)
+    })
   return program
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
 
-/**
- * Returns the help on a command, on everything (`all`), or without a topic the short help of the program.
- * @throws {UsageError} if there is no such command
- */
-function helpOn(topic: string | undefined, { stdout }: Terminal): string {
-  const columns = Math.min(stdout.columns ?? 100, 120)
-  if (topic === undefined) return shortHelp(columns)
-  if (topic === 'all') return fullHelp(columns)
-  if (topic === 'help') return helpOfHelp(columns)
-  const entry = commands.find(command => command.name === topic)
-  if (entry === undefined) throw unknownWord('command', topic, commandNames)
-  return commandHelp(entry, columns)
-}
-
 /** Returns the word after `--help` or `-h`, if there is one. */
 function wordAfterHelp(args: readonly string[]): string | undefined {
-  const word = args[args.findIndex(arg => arg === '--help' || arg === '-h') + 1]
+  const index = args.findIndex(arg => arg === '--help' || arg === '-h')
+  const word = index === -1 ? undefined : args[index + 1]
   return word?.startsWith('-') ? undefined : word
 }
 
-/** Returns the arguments of a command, of which the first one is the action, or undefined if there is none. */
-function actionFirst({ name, actions = [] }: CommandEntry, args: readonly string[]): readonly (string | undefined)[] {
-  const [word] = args
-  if (actions.length === 0 || word === undefined) return [undefined, ...args]
-  const names = actions.map(action => action.name)
-  if (!names.includes(word))
-    throw unknownWord(
-      'action',
-      `${name} ${word}`,
-      names.map(action => `${name} ${action}`)
-    )
-  return args
-}
-
 /** @throws {UsageError} if the command has arguments, because all commands accept only flags */
-function rejectArguments({ name }: CommandEntry, [excess]: readonly (string | undefined)[]): void {
+function rejectArguments({ name, action }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   // The part after an equals sign may be a secret, so the message does not contain it.
   const [shown = ''] = excess.split('=', 1)
-  throw new UsageError(`${name} accepts only flags. Remove ${shown}.`)
+  throw new UsageError(`${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${shown}.`)
 }
 
 function isPath(word: string): boolean {
@@ -110,8 +120,9 @@ function missingFlag(path: string): UsageError {
   return new UsageError(`To serve a folder of pages, use the flag --wwwroot: --wwwroot ${path}`)
 }
 
-function toCommander({ short, flags, isRepeatable }: CommandLineOption): Option {
-  const option = new Option(short === undefined ? flags : `${short}, ${flags}`)
+function toCommander(declared: CommandLineOption, topic: HelpTopic): Option {
+  const { short, flags, isRepeatable } = declared
+  const option = describe(new Option(short === undefined ? flags : `${short}, ${flags}`), declared, topic)
   return isRepeatable ? option.argParser((value, earlier: readonly string[] = []) => [...earlier, value]) : option
 }
 

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isatty } from 'node:tty'
+import { fileURLToPath } from 'node:url'
+import { Help } from 'commander'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/sources.js'
 import { errorCode } from '../support/error-code.js'
@@ -41,6 +43,9 @@ export interface Terminal {
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 export type ReloadSignal = 'SIGHUP'
+
+/** The path of this program. `dist/bundle` and `dist/cli` are equally deep, so the same relative path fits both. */
+export const programPath = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
 const PARENT_CHECK_MS = 500
 
@@ -108,21 +113,16 @@ export function columnsOf({ isTTY, columns }: Output): number | undefined {
   return isTTY === true ? (columns ?? 80) : undefined
 }
 
+// Commander does not wrap text in fewer columns than this.
+const helper = Object.assign(new Help(), { minWidthToWrap: 1 })
+
 /**
  * Breaks a text between words. A word that is longer than a line, such as an address, stays whole.
  * @param indent the number of spaces before each line except the first, which the caller has already started
  */
 export function wrap(text: string, columns: number | undefined, indent = 0): string {
   if (columns === undefined) return text
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && indent + line.length + 1 + word.length > columns) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, line].join(`\n${' '.repeat(indent)}`)
+  return helper.boxWrap(text, columns - indent).replaceAll('\n', `\n${' '.repeat(indent)}`)
 }
 
 /** Wraps each line of a message. Continuation lines are indented by two more columns than the first line. */

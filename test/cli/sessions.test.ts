@@ -172,8 +172,20 @@ const refusals: readonly (readonly [
     2,
     /^sessions needs the list of the sessions of each user\. .*platform\.backChannelLogout/
   ],
-  ['an unknown action', ['stop', '--user', 'ada'], enough, 2, /^There is no action sessions stop\. /],
-  ['two actions', ['end', 'end', '--user', 'ada'], enough, 2, /^sessions accepts only flags\. Remove end\./]
+  [
+    'an unknown action',
+    ['stop', '--user', 'ada'],
+    enough,
+    2,
+    /^sessions accepts only flags and the word end\. Remove stop\.$/m
+  ],
+  [
+    'two actions',
+    ['end', 'end', '--user', 'ada'],
+    enough,
+    2,
+    /^sessions accepts only flags and the word end\. Remove end\./
+  ]
 ]
 
 for (const [title, args, env, code, message] of refusals) {

@@ -3,7 +3,7 @@ import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
 import { errorCode } from '../../support/error-code.js'
 import { closeServer, listen } from '../../support/listener.js'
-import { type Listener, listenError, listeners } from '../listen-error.js'
+import { type Listener, listenError, listeners } from '../errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
 /** Reports the callback URL to register, and every difference between this URL and the address of the server. */

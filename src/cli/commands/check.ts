@@ -6,10 +6,8 @@ import { closeServer } from '../../support/listener.js'
 import { findings } from '../check/index.js'
 import { createReport } from '../check/report.js'
 import { invalidSettings } from '../check/settings.js'
-import { type Command, type Invocation, sourcesOf } from '../command.js'
-import { readDemoOptions } from '../demo.js'
-import { exitCodes } from '../errors.js'
-import { listenError } from '../listen-error.js'
+import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
+import { exitCodes, listenError } from '../errors.js'
 
 export const check: Command = async function check(invocation) {
   const { terminal, options } = invocation

@@ -29,14 +29,14 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'init',
     summary: 'Write a settings file and a .env with a new secret. Never overwrites a file.',
-    options: [{ flags: '--yes', summary: 'Ask no questions. The answers come from the flags.' }],
+    options: [{ flags: '--yes', summary: 'Ask no questions, and take the answers from the flags.' }],
     takesSettings: true,
     load: async () => (await import('./init.js')).init
   },
   {
     name: 'sessions',
     summary: 'List the sessions of a user, or end them.',
-    actions: [{ name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' }],
+    action: { name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' },
     options: [
       { flags: '--user <name>', summary: 'E-mail address, user name, display name or sub of the user.' },
       { flags: '--json', summary: 'Print JSON.' }
@@ -47,6 +47,6 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'secret',
     summary: 'Print a new session secret.',
-    load: async () => (await import('./secret.js')).secret
+    load: async () => (await import('./init.js')).secret
   }
 ]

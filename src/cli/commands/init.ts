@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { findFiles } from '../../config/file.js'
+import { newSecret } from '../../config/secrets.js'
 import type { Values } from '../../config/settings.js'
 import type { Command, Invocation } from '../command.js'
 import { exitCodes } from '../errors.js'
-import { answersOfFlags, askFor, askToIgnoreSecrets, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
   existingSecretsMessage,
   gitStateOf,
@@ -16,7 +16,14 @@ import {
   settingsText,
   writeNew
 } from '../init/files.js'
-import { createQuestions } from '../questions.js'
+import {
+  answersOfFlags,
+  askFor,
+  askToIgnoreSecrets,
+  clientIdPlaceholder,
+  createQuestions,
+  withDefaults
+} from '../init/questions.js'
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
@@ -109,4 +116,10 @@ function nextSteps(written: Written, values: Values): string[] {
     'Start: npx platform-auth-server'
   ]
   return steps.map((step, index) => `${index + 1}. ${step}`)
+}
+
+/** Prints a secret for a deployment whose files `init` did not write. */
+export const secret: Command = async function secret({ terminal }) {
+  terminal.stdout.write(`${newSecret()}\n`)
+  return exitCodes.fine
 }

@@ -18,7 +18,7 @@ import { exitCodes, messageOf, RunError, UsageError } from '../errors.js'
 import { columnsOf, wrapLines } from '../terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {
-  const { terminal, action, options } = invocation
+  const { terminal, hasAction: ends, options } = invocation
   const { user, json } = options
   if (typeof user !== 'string' || user.trim() === '') {
     throw new UsageError('sessions needs a user: --user followed by an e-mail address, a user name or a sub.')
@@ -26,7 +26,7 @@ export const sessions: Command = async function sessions(invocation) {
   const { config } = await loadConfig(sourcesOf(invocation))
   const result = await withIndex(config, async (userSessions, iss) => {
     const users = await userSessions.listed(iss, user)
-    if (action !== 'end') return { text: listText(user, users, config), value: { users: users.map(asJson(config)) } }
+    if (!ends) return { text: listText(user, users, config), value: { users: users.map(asJson(config)) } }
     const [found, ...others] = users
     if (others.length > 0) throw new UsageError(ambiguous(user, users))
     if (!found) return { text: noneFound(user), value: { ended: 0, revoked: 0, notRevoked: 0 } }

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config, SettingKey } from '../../config/settings.js'
@@ -7,21 +9,53 @@ import { version } from '../../support/version.js'
 import { checkCallback } from '../check/callback-and-port.js'
 import type { Finding } from '../check/report.js'
 import { checkTls, checkWwwroot } from '../check/settings.js'
-import { type Command, type Invocation, sourcesOf } from '../command.js'
-import { readDemoOptions } from '../demo.js'
-import { exitCodes } from '../errors.js'
-import { listenError } from '../listen-error.js'
+import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
+import { exitCodes, listenError } from '../errors.js'
 import { holdSignals, reloadSecretsOnHangup, untilStopped } from '../signals.js'
-import { columnsOf, type Terminal } from '../terminal.js'
+import { columnsOf, programPath, type Terminal } from '../terminal.js'
 import { startTracing } from '../tracing.js'
 
 export const start: Command = async function start(invocation) {
-  if (invocation.options.watch === true) return (await import('../watch.js')).watch(invocation.terminal)
+  if (invocation.options.watch === true) return watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
     return await serve(invocation, signals.onSignal)
   } finally {
     signals.release()
+  }
+}
+
+// Node's watch mode loses a signal that arrives while it restarts the program, so the signal is repeated.
+const REPEAT_MS = 2000
+
+/**
+ * Runs the server in Node's watch mode, which restarts it when one of its modules changes. These are mainly the module
+ * of the setting `extend` and the modules that it imports. Stops the server at a signal and returns the exit code.
+ */
+async function watch(terminal: Terminal): Promise<number> {
+  const args = terminal.args.filter(arg => arg !== '--watch')
+  // In its own process group, the server gets no signal from the terminal, and only Node's watch mode tells it to stop.
+  const node = spawn(process.execPath, ['--watch', '--watch-preserve-output', programPath, ...args], {
+    cwd: terminal.cwd,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true
+  })
+  const ended = once(node, 'exit')
+  let isStopping = false
+  const stop = async () => {
+    isStopping = true
+    node.kill('SIGTERM')
+    const repeated = setInterval(() => node.kill('SIGTERM'), REPEAT_MS)
+    await ended
+    clearInterval(repeated)
+  }
+  // The terminal sends SIGHUP when it is closed.
+  const removeListener = terminal.onSignal('SIGHUP', stop)
+  try {
+    const exitCode = ended.then(() => (isStopping ? exitCodes.fine : exitCodes.failed))
+    return await Promise.race([untilStopped(terminal, stop), exitCode])
+  } finally {
+    removeListener()
   }
 }
 
