@@ -1,5 +1,7 @@
 /** Parses the command line. */
 import { parseArgs } from 'node:util'
+import { REUSES } from './lost/logins.js'
+import { PAGES } from './lost/user.js'
 import { PROGRAMS, SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
@@ -30,7 +32,9 @@ export const USAGE = `npm run bench -- [options]
 
 Only for the measurement lost:
   --seed N          seed of the random numbers (1)
-  --people N        people who load pages (200)
+  --users N         users who load pages (200)
+  --reuse KIND      what the provider does at a second use of a refresh token (${REUSES[0]}): ${REUSES.join(',')}
+  --pages KIND      the requests of a page (${PAGES[0]}): ${PAGES.join(',')}
   --programs NAMES  programs to compare, separated by commas (all)
   --cases NAMES     cases to play, separated by commas (all)
   --write-docs      saves the results in bench/results/, and writes docs/comparison.md and docs/comparison.svg`
@@ -48,7 +52,9 @@ Only for the measurement lost:
  * @property {string} [profile] name of a scenario
  * @property {string} [candidate] the server to profile
  * @property {number} seed
- * @property {number} people
+ * @property {number} users
+ * @property {import('./lost/logins.js').Reuse} reuse
+ * @property {import('./lost/user.js').PageKind} pages
  * @property {string[]} [programs]
  * @property {string[]} [cases]
  * @property {boolean} writeDocs
@@ -72,7 +78,9 @@ export function parseOptions() {
       profile: { type: 'string' },
       candidate: { type: 'string' },
       seed: { type: 'string', default: '1' },
-      people: { type: 'string', default: '200' },
+      users: { type: 'string', default: '200' },
+      reuse: { type: 'string', default: REUSES[0] },
+      pages: { type: 'string', default: PAGES[0] },
       programs: { type: 'string' },
       cases: { type: 'string' },
       'write-docs': { type: 'boolean', default: false }
@@ -82,7 +90,9 @@ export function parseOptions() {
   const unknown =
     only.find(name => !MEASUREMENTS.includes(name)) ?? [values.profile].find(name => name && !SCENARIOS.includes(name))
   if (unknown !== undefined) throw new Error(`There is no measurement "${unknown}". Run with --help to list them.`)
-  const numbers = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'people'].map(name => [
+  oneOf('reuse', values.reuse, REUSES)
+  oneOf('pages', values.pages, PAGES)
+  const numbers = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'users'].map(name => [
     name,
     positive(name, values[name])
   ])
@@ -98,6 +108,10 @@ export function parseOptions() {
     cases: values.cases?.split(','),
     writeDocs: values['write-docs']
   }
+}
+
+function oneOf(name, text, all) {
+  if (!all.includes(text)) throw new Error(`--${name} must be one of ${all.join(', ')}.`)
 }
 
 function positive(name, text) {

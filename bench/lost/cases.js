@@ -22,8 +22,12 @@ const RESTART_MS = 1000
  * @property {string} title
  * @property {1 | 2} processes
  * @property {boolean} [needsRedis]
+ * @property {boolean} [withoutRedis] no program has a Redis, also not with two processes
+ * @property {boolean} [keepsFile] Redis writes every change to its append-only file
+ * @property {number} [lifetimeSeconds] the lifetime of access tokens, if it is not that of the program
+ * @property {number} [faultAfterMs] the earliest begin of the fault
  * @property {number} durationMs
- * @property {Fault} [fault] begins while people load pages
+ * @property {Fault} [fault] begins while users load pages
  */
 
 /** @type {Case[]} */
@@ -49,18 +53,15 @@ export const cases = [
     title: 'process killed',
     processes: 2,
     durationMs: 12 * SECOND,
-    fault: { begin: ({ fleet }) => fleet.kill(0), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.start(0) }
+    fault: killedProcess()
   },
+  { name: 'stopped', title: 'process stopped, 6 s', processes: 2, durationMs: 15 * SECOND, fault: stopped(6 * SECOND) },
   {
-    name: 'stopped',
-    title: 'process stopped, 6 s',
+    name: 'stopped-90s',
+    title: 'process stopped, 90 s',
     processes: 2,
-    durationMs: 15 * SECOND,
-    fault: {
-      begin: ({ fleet }) => fleet.signal(0, 'SIGSTOP'),
-      lastsMs: 6 * SECOND,
-      end: ({ fleet }) => fleet.signal(0, 'SIGCONT')
-    }
+    durationMs: 105 * SECOND,
+    fault: stopped(90 * SECOND)
   },
   {
     name: 'redis-empty',
@@ -68,13 +69,48 @@ export const cases = [
     processes: 2,
     needsRedis: true,
     durationMs: 12 * SECOND,
-    fault: { begin: ({ fleet }) => fleet.killRedis(), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.startRedis() }
+    fault: restartedRedis()
+  },
+  {
+    name: 'redis-file',
+    title: 'Redis restarted with its file',
+    processes: 2,
+    needsRedis: true,
+    keepsFile: true,
+    durationMs: 12 * SECOND,
+    fault: restartedRedis()
+  },
+  {
+    // Processes remember the last minute. No token is refreshed in it, so Redis has the only copy of a stored session.
+    name: 'redis-empty-later',
+    title: 'Redis restarted empty, tokens of 10 minutes',
+    processes: 2,
+    needsRedis: true,
+    lifetimeSeconds: 600,
+    faultAfterMs: 70 * SECOND,
+    durationMs: 85 * SECOND,
+    fault: restartedRedis()
+  },
+  {
+    name: 'two-alone',
+    title: 'two processes without Redis',
+    processes: 2,
+    withoutRedis: true,
+    durationMs: 20 * SECOND
+  },
+  {
+    name: 'killed-alone',
+    title: 'only process killed, without Redis',
+    processes: 1,
+    withoutRedis: true,
+    durationMs: 12 * SECOND,
+    fault: killedProcess()
   },
   {
     name: 'cut',
     title: 'connections cut',
     processes: 2,
-    durationMs: 14 * SECOND,
+    durationMs: 17 * SECOND,
     fault: {
       begin: ({ weather }) => cutPages(weather, 0.5),
       lastsMs: 8 * SECOND,
@@ -84,12 +120,31 @@ export const cases = [
 ]
 
 /** The longest that a case may take, with its start and the time until everyone's outcome is known. */
-export const LONGEST_CASE_MS = 4 * MINUTE
+export const LONGEST_CASE_MS = 5 * MINUTE
 
 // Everyone's session is refreshed within about 4 s, so everyone meets the slow provider.
 /** @returns {Fault} */
 function slowProvider(ms) {
   return { begin: stage => stage.slowProvider(ms), lastsMs: 5 * SECOND, end: stage => stage.slowProvider(0) }
+}
+
+/** @returns {Fault} */
+function killedProcess() {
+  return { begin: ({ fleet }) => fleet.kill(0), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.start(0) }
+}
+
+/** @returns {Fault} */
+function stopped(ms) {
+  return {
+    begin: ({ fleet }) => fleet.signal(0, 'SIGSTOP'),
+    lastsMs: ms,
+    end: ({ fleet }) => fleet.signal(0, 'SIGCONT')
+  }
+}
+
+/** @returns {Fault} */
+function restartedRedis() {
+  return { begin: ({ fleet }) => fleet.killRedis(), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.startRedis() }
 }
 
 function cutPages(weather, share) {
@@ -106,5 +161,9 @@ export function absence(program, which) {
   if (program.onlyCase && program.onlyCase !== which.name) return { leftOut: program.whyOnly }
   if (which.processes > program.maxProcesses) return { impossible: program.whyNotTwo }
   if (which.needsRedis && program.redis === 'never') return { impossible: 'it uses no Redis' }
+  if (which.withoutRedis && program.redis === 'always') return { impossible: 'its sessions are in Redis' }
+  if (which.withoutRedis && which.processes === 2 && program.redis === 'never') {
+    return { leftOut: 'it uses no Redis with two processes either' }
+  }
   return undefined
 }

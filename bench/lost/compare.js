@@ -11,5 +11,5 @@ export async function compareLost(options) {
     if (options.writeDocs) await saveRun(run)
   })
   if (options.writeDocs) await writePage()
-  return `\n## lost: people who were signed out, of ${run.people}\n\n${runTable([run])}\n## lost: requests that failed\n\n${failureTable([run])}`
+  return `\n## lost: users who were signed out, of ${run.users}\n\n${runTable([run])}\n## lost: requests that failed\n\n${failureTable([run])}`
 }

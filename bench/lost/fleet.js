@@ -1,4 +1,7 @@
 /** Runs the processes of a program and its Redis, and harms them. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { launch } from '../candidates/program.js'
 
 /**
@@ -16,12 +19,15 @@ import { launch } from '../candidates/program.js'
 
 /**
  * @param {import('./programs/common.js').Compared} program
- * @param {number} size
+ * @param {import('./cases.js').Case} which
  * @param {{ secret: string, providerUrl: string, apiUrl: string }} setting
  * @returns {Promise<Fleet>}
  */
-export async function startFleet(program, size, setting) {
-  const needsRedis = program.redis === 'always' || (program.redis === 'two processes' && size > 1)
+export async function startFleet(program, { processes: size, withoutRedis, keepsFile }, setting) {
+  const usesRedis = program.redis === 'always' || (program.redis === 'two processes' && size > 1)
+  const needsRedis = usesRedis && !withoutRedis
+  // The file must outlive the folder of a Redis that is killed.
+  const folder = keepsFile ? await mkdtemp(join(tmpdir(), 'bench-redis-')) : undefined
   let redis
   const members = []
   const fleet = {
@@ -37,7 +43,7 @@ export async function startFleet(program, size, setting) {
     },
     signal: (index, name) => members[index].signal(name),
     async startRedis() {
-      redis = await launch(describeRedis, redis?.place.port)
+      redis = await launch(place => describeRedis(place, folder), redis?.place.port)
     },
     async killRedis() {
       redis.signal('SIGKILL')
@@ -51,6 +57,7 @@ export async function startFleet(program, size, setting) {
     printed: () => members.map(member => member.printed()),
     async end() {
       await Promise.all([...members, redis].map(member => member?.end()))
+      if (folder) await rm(folder, { recursive: true })
     }
   }
   try {
@@ -63,7 +70,8 @@ export async function startFleet(program, size, setting) {
   }
 }
 
-function describeRedis({ port, folder }) {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  return { command: 'redis-server', args }
+function describeRedis(place, fileFolder) {
+  const file = fileFolder ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no']
+  const where = ['--port', String(place.port), '--bind', '127.0.0.1', '--dir', fileFolder ?? place.folder]
+  return { command: 'redis-server', args: [...where, '--save', '', ...file] }
 }

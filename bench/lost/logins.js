@@ -1,23 +1,32 @@
-/**
- * The provider's record of all logins. A refresh token can be used once. If it is used again, the provider assumes that it was
- * stolen and revokes all tokens of the login (RFC 9700 section 4.14.2).
- */
+/** The provider's record of all logins. A refresh token can be used once. */
 import { randomBytes } from 'node:crypto'
+
+/** The time for which a provider of the kind `allows` accepts a second use. */
+const GRACE_MS = 30_000
+
+/**
+ * What the provider does at a second use of a refresh token:
+ * - `ends-login`: it assumes that the token was stolen and revokes all tokens of the login (RFC 9700 section 4.14.2)
+ * - `refuses`: it refuses this request, and the login continues with the newest tokens
+ * - `allows`: it issues tokens again for 30 s, and ends the login at a later use
+ * @typedef {'ends-login' | 'refuses' | 'allows'} Reuse
+ */
+export const REUSES = /** @type {const} */ (['ends-login', 'refuses', 'allows'])
 
 /**
  * @typedef {object} Login
- * @property {string} person
+ * @property {string} user
  * @property {boolean} isRevoked
  * @property {string} scope
  *
- * @typedef {{ login: Login, timesUsed: number }} RefreshToken
+ * @typedef {{ login: Login, timesUsed: number, firstUsedAt: number }} RefreshToken
  */
 
 /**
- * @param {{ lifetimeMs: number, leewayMs: number, now: () => number }} options `leewayMs` is the time for which an API still
- *   accepts an access token that has expired
+ * @param {{ lifetimeMs: number, leewayMs: number, now: () => number, reuse?: Reuse }} options `leewayMs` is the time for
+ *   which an API still accepts an access token that has expired
  */
-export function createLogins({ lifetimeMs, leewayMs, now }) {
+export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }) {
   /** @type {Login[]} */
   const logins = []
   /** @type {Map<string, RefreshToken>} */
@@ -33,7 +42,7 @@ export function createLogins({ lifetimeMs, leewayMs, now }) {
   function issue(login, delayMs) {
     const accessToken = randomText()
     const refreshToken = randomText()
-    refreshTokens.set(refreshToken, { login, timesUsed: 0 })
+    refreshTokens.set(refreshToken, { login, timesUsed: 0, firstUsedAt: 0 })
     accessTokens.set(accessToken, { login, expiresAt: now() + delayMs + lifetimeMs })
     return { accessToken, refreshToken, login }
   }
@@ -41,12 +50,12 @@ export function createLogins({ lifetimeMs, leewayMs, now }) {
   return {
     counts,
     /**
-     * @param {string} person
+     * @param {string} user
      * @param {string} scope
      * @param {number} [delayMs]
      */
-    begin(person, scope, delayMs = 0) {
-      const login = { person, scope, isRevoked: false }
+    begin(user, scope, delayMs = 0) {
+      const login = { user, scope, isRevoked: false }
       logins.push(login)
       return issue(login, delayMs)
     },
@@ -57,12 +66,12 @@ export function createLogins({ lifetimeMs, leewayMs, now }) {
      */
     refresh(token, delayMs = 0) {
       const found = refreshTokens.get(token)
-      if (found === undefined || found.login.isRevoked || found.timesUsed > 0) {
+      if (found !== undefined && found.timesUsed > 0) noteReuse(found)
+      if (found === undefined || found.login.isRevoked || (found.timesUsed > 0 && !isInGrace(found))) {
         counts.refused++
-        if (found !== undefined) noteReuse(found)
         return undefined
       }
-      found.timesUsed = 1
+      if (found.timesUsed === 0) Object.assign(found, { timesUsed: 1, firstUsedAt: now() })
       counts.refreshes++
       return issue(found.login, delayMs)
     },
@@ -71,18 +80,22 @@ export function createLogins({ lifetimeMs, leewayMs, now }) {
       const found = accessTokens.get(token)
       return found !== undefined && !found.login.isRevoked && now() < found.expiresAt + leewayMs
     },
-    /** The people whose login the provider has ended. */
-    revokedPeople: () => logins.filter(({ isRevoked }) => isRevoked).map(({ person }) => person),
+    /** The users whose login the provider has ended. */
+    revokedUsers: () => logins.filter(({ isRevoked }) => isRevoked).map(({ user }) => user),
     /** @param {string} token an access token */
-    personOf: token => accessTokens.get(token)?.login.person
+    userOf: token => accessTokens.get(token)?.login.user
+  }
+
+  /** @param {RefreshToken} token */
+  function isInGrace({ firstUsedAt }) {
+    return reuse === 'allows' && now() - firstUsedAt < GRACE_MS
   }
 
   /** @param {RefreshToken} token */
   function noteReuse(token) {
-    if (token.timesUsed === 0) return
     token.timesUsed++
     if (token.timesUsed === 2) counts.sentTwice++
-    if (token.login.isRevoked) return
+    if (token.login.isRevoked || reuse === 'refuses' || isInGrace(token)) return
     token.login.isRevoked = true
     counts.revoked++
   }

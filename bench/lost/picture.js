@@ -1,5 +1,5 @@
-/** The picture of the comparison: one bar for each program and case, as long as the share of people who were signed out. */
-import { absentText, casesOf, joined, lostPeople, resultsOf } from './tables.js'
+/** The picture of the comparison: one bar for each program and case, as long as the share of users who were signed out. */
+import { absentText, casesOf, joined, lostUsers, resultsOf } from './tables.js'
 
 const LABEL_WIDTH = 256
 const COLUMN_WIDTH = 118
@@ -11,16 +11,16 @@ const BAR_HEIGHT = 12
 
 /** @param {import('./measure.js').LostRun[]} runs */
 export function picture(runs) {
-  const [{ programs, people }] = runs
+  const [{ programs, users }] = runs
   const played = casesOf(runs)
   const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
   const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
   const rows = programs.map((program, index) => {
     const outcomesOf = which => resultsOf(runs, program.name).map(({ outcomes }) => outcomes[which])
-    return row(program, played, outcomesOf, people, HEAD_HEIGHT + index * ROW_HEIGHT)
+    return row(program, played, outcomesOf, users, HEAD_HEIGHT + index * ROW_HEIGHT)
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
-<title id="title">People who were signed out although their login should have continued, of ${people}</title>
+<title id="title">Users who were signed out although their login should have continued, of ${users}</title>
 <desc id="description">${escaped(description(runs))}</desc>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
@@ -36,7 +36,7 @@ text { fill: #f0f6fc }
 .none { fill: #56d364 }
 }
 </style>
-<text x="0" y="18">Signed out, of ${people} people</text>
+<text x="0" y="18">Signed out, of ${users} users</text>
 ${played.map(({ title }, index) => heading(title, LABEL_WIDTH + index * COLUMN_WIDTH)).join('\n')}
 ${rows.join('\n')}
 <text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs))}</text>
@@ -60,20 +60,20 @@ function halves(text) {
   return [words.slice(0, middle).join(' '), words.slice(middle).join(' ')]
 }
 
-function row({ title }, played, outcomesOf, people, y) {
-  const cells = played.map(({ name }, index) => cell(outcomesOf(name), people, LABEL_WIDTH + index * COLUMN_WIDTH, y))
+function row({ title }, played, outcomesOf, users, y) {
+  const cells = played.map(({ name }, index) => cell(outcomesOf(name), users, LABEL_WIDTH + index * COLUMN_WIDTH, y))
   return `<text x="0" y="${y + 20}">${escaped(title)}</text>${cells.join('')}`
 }
 
-function cell(outcomes, people, x, y) {
+function cell(outcomes, users, x, y) {
   const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
   if (known.length === 0) {
     return `<text class="quiet" x="${x}" y="${y + 20}">${joined(outcomes.map(absentText))}</text>`
   }
   const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
-  // A few people must still be visible.
-  const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / people))
-  const label = joined(known.map(lostPeople))
+  // A few users must still be visible.
+  const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / users))
+  const label = joined(known.map(lostUsers))
   return [
     `<rect class="track" x="${x}" y="${y + 20}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
     length > 0 ? `<rect class="bar" x="${x}" y="${y + 20}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
@@ -92,7 +92,7 @@ export function description(runs) {
       const outcomes = resultsOf(runs, name).map(({ outcomes }) => outcomes[which.name])
       const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
       if (known.length === 0) return []
-      return `${joined(known.map(lostPeople))} (${which.title})`
+      return `${joined(known.map(lostUsers))} (${which.title})`
     })
     return `${title}: ${parts.join('; ')}.`
   })

@@ -25,10 +25,15 @@ const jwks = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg
  * @typedef {object} Setup
  * @property {number} seed
  * @property {number} lifetimeSeconds the lifetime of access tokens
+ * @property {import('./logins.js').Reuse} [reuse]
  */
 
 let lifetimeSeconds = 3
 let slowMs = 0
+/** @type {import('./logins.js').Reuse} */
+let reuse = 'ends-login'
+/** The refreshes that the provider has not responded to yet. */
+let inProgress = 0
 let random = createRandom(1)
 let logins = newLogins()
 /** The logins between `/authorize` and the code exchange, by their codes. */
@@ -37,7 +42,7 @@ const api = { accepted: 0, refused: 0 }
 let issuer = ''
 
 function newLogins() {
-  return createLogins({ lifetimeMs: lifetimeSeconds * 1000, leewayMs: LEEWAY_MS, now: Date.now })
+  return createLogins({ lifetimeMs: lifetimeSeconds * 1000, leewayMs: LEEWAY_MS, now: Date.now, reuse })
 }
 
 const routes = {
@@ -60,9 +65,9 @@ const routes = {
   '/authorize': authorize,
   '/token': token,
   '/userinfo'(request, response) {
-    const person = logins.isAccepted(bearer(request)) ? logins.personOf(bearer(request)) : undefined
-    if (person === undefined) json(response, 401, { error: 'invalid_token' })
-    else json(response, 200, claimsOf(person))
+    const user = logins.isAccepted(bearer(request)) ? logins.userOf(bearer(request)) : undefined
+    if (user === undefined) json(response, 401, { error: 'invalid_token' })
+    else json(response, 200, claimsOf(user))
   },
   [API_PATH](request, response) {
     const isAccepted = logins.isAccepted(bearer(request))
@@ -84,12 +89,12 @@ const server = http.createServer(async (request, response) => {
 })
 server.keepAliveTimeout = 60_000
 
-/** The browser names the person in a header, as it would be known from a cookie of the provider. */
+/** The browser names the user in a header, as it would be known from a cookie of the provider. */
 function authorize(request, response) {
   const { searchParams: query } = new URL(request.url, issuer)
   const code = randomBytes(16).toString('base64url')
   codes.set(code, {
-    person: String(request.headers['x-person']),
+    user: String(request.headers['x-user']),
     scope: query.get('scope') ?? '',
     nonce: query.get('nonce') ?? undefined,
     challenge: query.get('code_challenge') ?? undefined
@@ -109,9 +114,11 @@ async function token(request, response) {
   const form = new URLSearchParams(Buffer.concat(await request.toArray()).toString())
   const isRefresh = form.get('grant_type') === 'refresh_token'
   const delayMs = between(random, SHORTEST_MS, LONGEST_MS) + (isRefresh ? slowMs : 0)
+  if (isRefresh) inProgress++
   await pause(delayMs / 2)
   const answer = isRefresh ? refreshed(form, delayMs / 2) : exchanged(form, delayMs / 2)
   await pause(delayMs / 2)
+  if (isRefresh) inProgress--
   if (answer === undefined) json(response, 400, { error: 'invalid_grant' })
   else json(response, 200, answer)
 }
@@ -120,7 +127,7 @@ function exchanged(form, delayMs) {
   const found = codes.get(form.get('code'))
   if (found === undefined || !isChallengeOf(form.get('code_verifier'), found.challenge)) return undefined
   codes.delete(form.get('code'))
-  return tokenResponse(logins.begin(found.person, found.scope, delayMs), found.nonce)
+  return tokenResponse(logins.begin(found.user, found.scope, delayMs), found.nonce)
 }
 
 function refreshed(form, delayMs) {
@@ -134,7 +141,7 @@ function tokenResponse({ accessToken, refreshToken, login }, nonce) {
     access_token: accessToken,
     refresh_token: refreshToken,
     expires_in: lifetimeSeconds,
-    ...(login.scope.split(' ').includes('openid') && { id_token: idToken(login.person, nonce) })
+    ...(login.scope.split(' ').includes('openid') && { id_token: idToken(login.user, nonce) })
   }
 }
 
@@ -147,9 +154,9 @@ function isChallengeOf(verifier, challenge) {
   )
 }
 
-function idToken(person, nonce) {
+function idToken(user, nonce) {
   const iat = Math.floor(Date.now() / 1000)
-  const claims = { ...claimsOf(person), iss: issuer, aud: CLIENT_ID, iat, exp: iat + ID_TOKEN_SECONDS, nonce }
+  const claims = { ...claimsOf(user), iss: issuer, aud: CLIENT_ID, iat, exp: iat + ID_TOKEN_SECONDS, nonce }
   const signed = [{ alg: 'RS256', kid: KEY_ID, typ: 'JWT' }, claims]
     .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.')
@@ -157,14 +164,14 @@ function idToken(person, nonce) {
 }
 
 /** oauth2-proxy asks the userinfo endpoint for its claims if one of them is missing in the ID token. */
-function claimsOf(person) {
+function claimsOf(user) {
   return {
-    sub: person,
-    name: `Person ${person}`,
-    preferred_username: person,
-    email: `${person}@mail.example`,
+    sub: user,
+    name: `User ${user}`,
+    preferred_username: user,
+    email: `${user}@mail.example`,
     email_verified: true,
-    groups: ['people']
+    groups: ['users']
   }
 }
 
@@ -188,6 +195,7 @@ answerParent({
   /** @param {Setup} setup */
   begin(setup) {
     lifetimeSeconds = setup.lifetimeSeconds
+    reuse = setup.reuse ?? 'ends-login'
     random = createRandom(setup.seed)
     slowMs = 0
     logins = newLogins()
@@ -198,5 +206,5 @@ answerParent({
   slow(ms) {
     slowMs = ms
   },
-  report: () => ({ ...logins.counts, api: { ...api }, revokedPeople: logins.revokedPeople() })
+  report: () => ({ ...logins.counts, inProgress, api: { ...api }, revokedUsers: logins.revokedUsers() })
 })

@@ -1,4 +1,4 @@
-/** Asks for a person until it is known whether the person is still signed in. */
+/** Asks for a user until it is known whether the user is still signed in. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { lastOutcome, outcomeOf } from './verdict.js'
 
@@ -8,16 +8,16 @@ const LONGEST_REFUSED_MS = 10_000
 const LONGEST_WAITING_MS = 75_000
 
 /**
- * @param {ReturnType<typeof import('./person.js').createPerson>} person
- * @param {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this person
+ * @param {ReturnType<typeof import('./user.js').createUser>} user
+ * @param {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this user
  * @returns {Promise<'signed in' | 'signed out' | 'waiting'>}
  */
-export async function settle(person, isRevoked) {
+export async function settle(user, isRevoked) {
   const began = performance.now()
   const answers = []
   for (;;) {
-    answers.push(await person.look())
-    const outcome = outcomeOf({ answers, isRevoked: isRevoked(person.id), hasCookies: person.hasCookies() })
+    answers.push(await user.look())
+    const outcome = outcomeOf({ answers, isRevoked: isRevoked(user.id), hasCookies: user.hasCookies() })
     if (outcome !== 'undecided') return outcome
     const limit = answers.at(-1) === 'refused' ? LONGEST_REFUSED_MS : LONGEST_WAITING_MS
     if (performance.now() - began > limit) return lastOutcome(answers)

@@ -25,11 +25,11 @@ export function runTable(runs) {
     ['', ...programs.map(({ title }) => title)],
     [
       ...casesOf(runs).map(({ title, name }) =>
-        row(`signed out: ${title}`, ({ outcomes }) => measured(outcomes[name], lostPeople))
+        row(`signed out: ${title}`, ({ outcomes }) => measured(outcomes[name], lostUsers))
       ),
       row('refresh tokens sent twice, all cases', result => total(result, 'sentTwice')),
-      row('refresh requests for a person, one process', ({ outcomes, people }) =>
-        measured(outcomes['one-process'], outcome => refreshesOf(outcome, people))
+      row('refresh requests for a user, one process', ({ outcomes, users }) =>
+        measured(outcomes['one-process'], outcome => refreshesOf(outcome, users))
       ),
       row('longest response without a fault', ({ outcomes }) =>
         measured(outcomes['one-process'], ({ longestMs }) => seconds(longestMs, 1))
@@ -73,11 +73,11 @@ export function casesOf(runs) {
  * The results of a program, one for each run.
  * @param {LostRun[]} runs
  * @param {string} name
- * @returns {({ people: number } & Pick<ProgramResult, 'outcomes' | 'executableBytes'>)[]}
+ * @returns {({ users: number } & Pick<ProgramResult, 'outcomes' | 'executableBytes'>)[]}
  */
 export function resultsOf(runs, name) {
-  return runs.map(({ programs, people }) => ({
-    people,
+  return runs.map(({ programs, users }) => ({
+    users,
     outcomes: {},
     ...programs.find(program => program.name === name)
   }))
@@ -121,12 +121,12 @@ export function absentText(outcome) {
 }
 
 /** A program that loses logins sends fewer of them. Dual mode and the tutorial send two for each refresh. */
-function refreshesOf({ refreshes }, people) {
-  return (refreshes / people).toFixed(1)
+function refreshesOf({ refreshes }, users) {
+  return (refreshes / users).toFixed(1)
 }
 
-/** The people who were signed out, and those who still got errors when no time was left. */
-export function lostPeople({ signedOut, waiting }) {
+/** The users who were signed out, and those who still got errors when no time was left. */
+export function lostUsers({ signedOut, waiting }) {
   return waiting > 0 ? `${signedOut} (${waiting} waited)` : signedOut
 }
 

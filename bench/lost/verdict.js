@@ -1,8 +1,8 @@
-/** Decides from the last responses whether a person is still signed in. */
+/** Decides from the last responses whether a user is still signed in. */
 
 /**
  * - `served`: the program sent the data of the API
- * - `refused`: the program asks the person to sign in again
+ * - `refused`: the program asks the user to sign in again
  * - `failed`: the program answered with an error of its own
  * - `unanswered`: no complete response
  * @typedef {'served' | 'refused' | 'failed' | 'unanswered'} Kind
@@ -10,7 +10,7 @@
  * @typedef {'signed in' | 'signed out' | 'undecided'} Outcome
  */
 
-/** The number of responses in a row that are needed before a person counts as signed out. */
+/** The number of responses in a row that are needed before a user counts as signed out. */
 export const REPEATED = 3
 
 /**
@@ -20,13 +20,13 @@ export const REPEATED = 3
 export function kindOf(status) {
   if (status === undefined) return 'unanswered'
   if (status === 200) return 'served'
-  // A program that redirects sends the person to the login.
+  // A program that redirects sends the user to the login.
   if ((status >= 300 && status < 400) || [400, 401, 403].includes(status)) return 'refused'
   return 'failed'
 }
 
 /**
- * A person whose login the provider has ended cannot be served any more, whatever the program answers. A person whose cookies
+ * A user whose login the provider has ended cannot be served any more, whatever the program answers. A user whose cookies
  * the program has deleted cannot be recognised any more. Everyone else gets more time, because a program may recover.
  * @param {{ answers: Kind[], isRevoked: boolean, hasCookies: boolean }} end the responses after the fault has passed
  * @returns {Outcome}

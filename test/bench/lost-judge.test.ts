@@ -1,4 +1,4 @@
-// The judge of `npm run bench -- --only lost` must see a loss. These tests run its provider and its people with a program that
+// The judge of `npm run bench -- --only lost` must see a loss. These tests run its provider and its users with a program that
 // loses logins, and with a program that does not.
 import { once } from 'node:events'
 import http from 'node:http'
@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava'
 
 type Kind = 'served' | 'refused' | 'failed' | 'unanswered'
 
-interface Person {
+interface User {
   signIn(): Promise<void>
   look(): Promise<Kind>
 }
@@ -20,7 +20,7 @@ interface Tokens {
 interface Report {
   sentTwice: number
   revoked: number
-  revokedPeople: string[]
+  revokedUsers: string[]
 }
 
 const bench = new URL('../../bench/', import.meta.url)
@@ -30,11 +30,12 @@ const { startProcess } = (await import(`${bench}processes.js`)) as {
     core: undefined
   ): { ask(question: string, data?: unknown): Promise<unknown>; stop(): Promise<void> }
 }
-const { createPerson } = (await import(`${bench}lost/person.js`)) as {
-  createPerson(id: string, random: () => number, jar: object, surroundings: object): Person
+const { createUser, createTally } = (await import(`${bench}lost/user.js`)) as {
+  createTally(): object
+  createUser(id: string, random: () => number, jar: object, surroundings: object): User
 }
 const { settle } = (await import(`${bench}lost/settle.js`)) as {
-  settle(person: Person, isRevoked: (id: string) => boolean): Promise<string>
+  settle(user: User, isRevoked: (id: string) => boolean): Promise<string>
 }
 const { kindOf, outcomeOf, lastOutcome } = (await import(`${bench}lost/verdict.js`)) as {
   kindOf(status: number | undefined): Kind
@@ -42,12 +43,12 @@ const { kindOf, outcomeOf, lastOutcome } = (await import(`${bench}lost/verdict.j
   lastOutcome(answers: Kind[]): string
 }
 const { createLogins } = (await import(`${bench}lost/logins.js`)) as {
-  createLogins(options: { lifetimeMs: number; leewayMs: number; now: () => number }): {
+  createLogins(options: { lifetimeMs: number; leewayMs: number; now: () => number; reuse?: string }): {
     counts: { sentTwice: number; revoked: number; refreshes: number }
-    begin(person: string, scope: string): { accessToken: string; refreshToken: string }
+    begin(user: string, scope: string): { accessToken: string; refreshToken: string }
     refresh(token: string): { accessToken: string; refreshToken: string } | undefined
     isAccepted(token: string): boolean
-    revokedPeople(): string[]
+    revokedUsers(): string[]
   }
 }
 
@@ -65,8 +66,31 @@ test('a refresh token that is used twice ends the login, and is counted once', t
   t.like(logins.counts, { refreshes: 1, sentTwice: 1, revoked: 1 })
   t.is(logins.refresh(second?.refreshToken ?? ''), undefined, 'all tokens of the login are revoked')
   t.false(logins.isAccepted(second?.accessToken ?? ''))
-  t.deepEqual(logins.revokedPeople(), ['Ada'])
+  t.deepEqual(logins.revokedUsers(), ['Ada'])
   t.truthy(logins.refresh(other.refreshToken), 'other logins continue')
+})
+
+test('a provider that refuses the second use of a refresh token keeps the login', t => {
+  const logins = createLogins({ lifetimeMs: 1000, leewayMs: 0, now: () => 0, reuse: 'refuses' })
+  const first = logins.begin('Ada', 'openid')
+  const second = logins.refresh(first.refreshToken)
+  t.is(logins.refresh(first.refreshToken), undefined)
+  t.like(logins.counts, { refreshes: 1, sentTwice: 1, revoked: 0 })
+  t.truthy(logins.refresh(second?.refreshToken ?? ''))
+})
+
+test('a provider that allows a second use does so for 30 s, and then ends the login', t => {
+  let now = 0
+  const logins = createLogins({ lifetimeMs: 100_000, leewayMs: 0, now: () => now, reuse: 'allows' })
+  const first = logins.begin('Ada', 'openid')
+  const second = logins.refresh(first.refreshToken)
+  now = 29_999
+  t.truthy(logins.refresh(first.refreshToken))
+  t.like(logins.counts, { refreshes: 2, sentTwice: 1, revoked: 0 })
+  now = 30_000
+  t.is(logins.refresh(first.refreshToken), undefined)
+  t.deepEqual(logins.revokedUsers(), ['Ada'])
+  t.false(logins.isAccepted(second?.accessToken ?? ''))
 })
 
 test('an access token is accepted until its lifetime and the leeway have passed', t => {
@@ -93,7 +117,7 @@ for (const [status, kind] of kinds) {
   test(`a response with ${status ?? 'no status'} counts as ${kind}`, t => t.is(kindOf(status), kind))
 }
 
-test('a person is signed out only after several refusals, and only if the login cannot come back', t => {
+test('a user is signed out only after several refusals, and only if the login cannot come back', t => {
   const refused: Kind[] = ['refused', 'refused', 'refused']
   const failed: Kind[] = ['failed', 'failed', 'failed']
   const alive = { isRevoked: false, hasCookies: true }
@@ -111,17 +135,17 @@ test('a program that sends a refresh token twice loses the login, and the judge 
   const { kinds, outcome, report } = await play(t, 'careless')
   t.true(kinds.includes('refused'))
   t.is(outcome, 'signed out')
-  t.like(report, { sentTwice: 1, revoked: 1, revokedPeople: ['Ada'] })
+  t.like(report, { sentTwice: 1, revoked: 1, revokedUsers: ['Ada'] })
 })
 
 test('a program that refreshes once keeps the login', async t => {
   const { kinds, outcome, report } = await play(t, 'careful')
   t.deepEqual(new Set(kinds), new Set(['served']))
   t.is(outcome, 'signed in')
-  t.like(report, { sentTwice: 0, revoked: 0, revokedPeople: [] })
+  t.like(report, { sentTwice: 0, revoked: 0, revokedUsers: [] })
 })
 
-/** Signs one person in, sends the requests of a page at the same time, and asks the judge. */
+/** Signs one user in, sends the requests of a page at the same time, and asks the judge. */
 async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
   const provider = startProcess('lost/provider.js', undefined)
   t.teardown(() => provider.stop())
@@ -129,12 +153,12 @@ async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
   // The programs refresh for every request, so no access token becomes old, however slow the machine is.
   await provider.ask('begin', { seed: 1, lifetimeSeconds: 60 })
   const port = await startProgram(t, manner, providerUrl)
-  const surroundings = { origin: ORIGIN, loginPath: '/login', path: '/data', ports: () => [port] }
-  const person = createPerson('Ada', () => 0, oneCookie(), surroundings)
-  await person.signIn()
-  const kinds = await Promise.all(Array.from({ length: REQUESTS }, () => person.look()))
-  const { revokedPeople } = (await provider.ask('report')) as Report
-  const outcome = await settle(person, id => revokedPeople.includes(id))
+  const surroundings = { origin: ORIGIN, loginPath: '/login', path: '/data', ports: () => [port], tally: createTally() }
+  const user = createUser('Ada', () => 0, oneCookie(), surroundings)
+  await user.signIn()
+  const kinds = await Promise.all(Array.from({ length: REQUESTS }, () => user.look()))
+  const { revokedUsers } = (await provider.ask('report')) as Report
+  const outcome = await settle(user, id => revokedUsers.includes(id))
   return { kinds, outcome, report: (await provider.ask('report')) as Report }
 }
 

@@ -14,7 +14,7 @@ interface Outcome {
 
 interface Run {
   seed: number
-  people: number
+  users: number
   programs: { name: string; title: string; outcomes: Record<string, Outcome> }[]
 }
 
@@ -33,7 +33,7 @@ function run(seed: number, signedOut: number): Run {
   const nothing = { signedOut: 0, waiting: 2, sentTwice: 0, refreshes: 750, requests: 100, failed: 0 }
   return {
     seed,
-    people: 50,
+    users: 50,
     programs: [
       {
         name: 'a',
@@ -65,7 +65,7 @@ test('the table shows the value of each run, and does not count zero if there is
   t.deepEqual(cellsOf(text, 'signed out: one process'), ['12, 9', '0 (2 waited)'])
   t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
-  t.deepEqual(cellsOf(text, 'refresh requests for a person, one process'), ['1.5', '15.0'])
+  t.deepEqual(cellsOf(text, 'refresh requests for a user, one process'), ['1.5', '15.0'])
   t.false(text.includes('a process killed'), 'a case that nobody played has no row')
 })
 

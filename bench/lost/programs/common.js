@@ -20,7 +20,7 @@ import { CALLBACK_URL } from '../../settings.js'
  * @property {string} path the path that the pages ask for
  * @property {1 | 2} maxProcesses
  * @property {string} [whyNotTwo] the reason if there is no case with two processes
- * @property {boolean} [isSticky] a person stays at one process while it listens
+ * @property {boolean} [isSticky] a user stays at one process while it listens
  * @property {string} [onlyCase] the name of the only case in which the program takes part
  * @property {string} [whyOnly] the reason for it
  * @property {'always' | 'two processes' | 'never'} redis when the program has a Redis
@@ -38,7 +38,7 @@ import { CALLBACK_URL } from '../../settings.js'
 /** The seconds after which every program refreshes a session. */
 export const REFRESH_SECONDS = 2
 
-/** The public address of every program. People send it as `Host`, whichever process they connect to. */
+/** The public address of every program. Users send it as `Host`, whichever process they connect to. */
 export const ORIGIN = new URL(CALLBACK_URL).origin
 
 /**

@@ -41,7 +41,7 @@ export const programs = [
     maxProcesses: 2,
     redis: 'always',
     store: 'Redis, with an id in the cookie',
-    design: `${byDesign} ${betweenServers} The documentation advises sticky sessions, so every person stays at one server while it listens.`,
+    design: `${byDesign} ${betweenServers} The documentation advises sticky sessions, so every user stays at one server while it listens.`,
     reasons: [
       'If the provider is slower than 5 s, the lock ends ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)), and a waiting request sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
       'If a server is killed while the provider answers it, nobody has the new refresh token. The other server sends the old one after at most 5 s.',
@@ -102,7 +102,7 @@ PidFile apache.pid
 ErrorLog error.log
 KeepAliveTimeout 75
 MaxKeepAliveRequests 0
-# A request that waits for a refresh keeps its thread. There are enough threads for all requests of all people.
+# A request that waits for a refresh keeps its thread. There are enough threads for all requests of all users.
 ThreadsPerChild 64
 ServerLimit 25
 MaxRequestWorkers 1600

@@ -23,7 +23,7 @@ export const programs = [
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
     design:
-      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If the refresh takes longer than the lock, another request sends the same refresh token. If the wait ends without a lock, or if the provider refuses the refresh token, the session is removed and the person must sign in again.',
+      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If the refresh takes longer than the lock, another request sends the same refresh token. If the wait ends without a lock, or if the provider refuses the refresh token, the session is removed and the user must sign in again.',
     reasons: [
       'If the provider is slow, the lock ends after 2 s ([`sessionRefreshLockDuration`](https://github.com/oauth2-proxy/oauth2-proxy/blob/v7.15.2/pkg/middleware/stored_session.go)), and the next request sends the same refresh token. The provider ends the login, and the log says `Fatal refresh error detected`.',
       'If a process is killed or stopped while it refreshes, the same happens as soon as the lock has ended. A request that gets no lock within 5 s removes the session (`timeout obtaining session lock`).',

@@ -23,7 +23,15 @@ export const programs = [
     PLATFORM_AUTH_MODE: 'dual',
     INTERNAL_TOKEN_SCOPES: 'openid data:read viewables:read',
     PUBLIC_TOKEN_SCOPES: 'viewables:read'
-  })
+  }),
+  {
+    ...ours('platform-auth-server-stored', 'this server, `session.store: redis`', {
+      PLATFORM_SCOPES: 'openid data:read',
+      PLATFORM_AUTH_SESSION_STORE: 'redis'
+    }),
+    redis: 'always',
+    store: 'Redis, with an encrypted id in the cookie'
+  }
 ]
 
 function ours(name, title, env) {

@@ -1,10 +1,18 @@
-/** A simulated person with one browser. Its pages send several requests at the same time. */
+/** A simulated user with one browser, whose pages send several requests. */
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { HEADERS } from '../get.js'
 import { between } from './random.js'
 import { kindOf, REPEATED } from './verdict.js'
 
+/**
+ * The requests of a page:
+ * - `parallel`: six requests in parallel
+ * - `one-first`: one request alone, and then five in parallel
+ * - `document-first`: the document as a navigation, and then six requests in parallel, as a framework loads a page
+ * @typedef {'parallel' | 'one-first' | 'document-first'} PageKind
+ */
+export const PAGES = /** @type {const} */ (['parallel', 'one-first', 'document-first'])
 const REQUESTS_PER_PAGE = 6
 const SHORTEST_THOUGHT_MS = 1000
 const LONGEST_THOUGHT_MS = 2000
@@ -30,16 +38,18 @@ const NAVIGATION = {
 const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
 
 /**
- * What all people of a case share.
+ * What all users of a case share.
  * @typedef {object} Surroundings
  * @property {string} origin the public address of the program
  * @property {string} loginPath
  * @property {string} path the path that every request asks for
- * @property {boolean} [isSticky] every person stays at one process while it listens
+ * @property {PageKind} [pages]
+ * @property {string} [documentPath] the path of the document that contains the page
+ * @property {boolean} [isSticky] every user stays at one process while it listens
  * @property {() => number[]} ports the ports of the processes
  * @property {Tally} tally
  * @property {{ cutShare: number }} weather the share of pages whose connections are cut
- * @property {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this person
+ * @property {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this user
  *
  * @typedef {object} Tally
  * @property {number} requests
@@ -48,7 +58,8 @@ const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
  * @property {Record<string, string>} samples the beginning of the first response with each status except 200
  * @property {number} cut
  * @property {number} pages
- * @property {number} longestMs
+ * @property {number[]} durations
+ * @property {Map<string, number>} waits the users who got a response without data, and the longest time until they got data again
  */
 
 /**
@@ -57,10 +68,23 @@ const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
  * @param {import('tough-cookie').CookieJar} jar
  * @param {Surroundings} surroundings
  */
-export function createPerson(id, random, jar, surroundings) {
-  const { origin, loginPath, path, isSticky, ports, tally, weather, isRevoked } = surroundings
+export function createUser(id, random, jar, surroundings) {
+  const {
+    origin,
+    loginPath,
+    path,
+    pages,
+    documentPath = '/',
+    isSticky,
+    ports,
+    tally,
+    weather,
+    isRevoked
+  } = surroundings
   const home = random()
   let lostPages = 0
+  // The time since which this user was not served, although requests were complete.
+  let unservedSince
 
   /** Sends a request to one of the processes. If nothing listens on its port, another process gets it, as a proxy would do. */
   async function askProgram(url, options) {
@@ -89,7 +113,7 @@ export function createPerson(id, random, jar, surroundings) {
 
   function askProvider(url) {
     const { port, host, pathname, search } = new URL(url)
-    return send({ port, path: pathname + search, headers: { ...NAVIGATION, host, 'x-person': id } })
+    return send({ port, path: pathname + search, headers: { ...NAVIGATION, host, 'x-user': id } })
   }
 
   async function load(signal) {
@@ -100,12 +124,37 @@ export function createPerson(id, random, jar, surroundings) {
       tally.cut++
       return undefined
     }
-    tally.longestMs = Math.max(tally.longestMs, performance.now() - began)
+    tally.durations.push(performance.now() - began)
     tally.statuses[status ?? 'none'] = (tally.statuses[status ?? 'none'] ?? 0) + 1
     if (status !== 200) tally.samples[status ?? 'none'] ??= body.slice(0, SAMPLE_LENGTH)
     const kind = kindOf(status)
     tally.kinds[kind]++
+    noteWait(kind, began)
     return kind
+  }
+
+  /** Measures how long this user gets no data although the browser cuts nothing. */
+  function noteWait(kind, began) {
+    if (kind !== 'served') {
+      unservedSince ??= began
+      tally.waits.set(id, Math.max(tally.waits.get(id) ?? 0, performance.now() - unservedSince))
+    } else if (unservedSince !== undefined) {
+      tally.waits.set(id, Math.max(tally.waits.get(id) ?? 0, performance.now() - unservedSince))
+      unservedSince = undefined
+    }
+  }
+
+  /** A navigation has no result here: programs respond to it with the document, or with a redirect to the login. */
+  async function loadDocument(signal) {
+    await askProgram(origin + documentPath, { headers: NAVIGATION, signal }).catch(noAnswer)
+  }
+
+  /** Returns the kinds of the responses to the requests of a page. */
+  async function loadParts(signal) {
+    const parallel = count => Promise.all(Array.from({ length: count }, () => load(signal)))
+    if (pages === 'document-first') await loadDocument(signal)
+    if (pages !== 'one-first') return parallel(REQUESTS_PER_PAGE)
+    return [await load(signal), ...(await parallel(REQUESTS_PER_PAGE - 1))]
   }
 
   async function loadPage() {
@@ -114,7 +163,7 @@ export function createPerson(id, random, jar, surroundings) {
     const cutMs = between(random, 0, LONGEST_UNTIL_CUT_MS)
     const controller = new AbortController()
     const timer = setTimeout(() => controller.abort(isCut ? CUT : 'too slow'), isCut ? cutMs : LONGEST_WAIT_MS)
-    const kinds = await Promise.all(Array.from({ length: REQUESTS_PER_PAGE }, () => load(controller.signal)))
+    const kinds = await loadParts(controller.signal)
     clearTimeout(timer)
     if (isCut) return
     const isLost = kinds.every(kind => kind === 'refused') || (isRevoked(id) && !kinds.includes('served'))
@@ -145,20 +194,22 @@ export function createPerson(id, random, jar, surroundings) {
       }
       throw new Error(`the login redirected more than ${MAX_REDIRECTS} times`)
     },
-    /** Loads pages until the time has passed, or until this person gives up after several pages without a login. */
+    /** Loads pages until the time has passed, or until this user gives up after several pages without a login. */
     async live(hasEnded) {
       while (!hasEnded() && lostPages < REPEATED) {
         await pause(between(random, SHORTEST_THOUGHT_MS, LONGEST_THOUGHT_MS))
         if (!hasEnded()) await loadPage()
       }
     },
-    /** Sends one request that is not counted. */
-    async look() {
-      const signal = AbortSignal.timeout(LONGEST_WAIT_MS)
-      const { status } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
-      return kindOf(status)
-    }
+    /** Sends one request. */
+    look: () => load(AbortSignal.timeout(LONGEST_WAIT_MS))
   }
+}
+
+/** @returns {Tally} */
+export function createTally() {
+  const kinds = { served: 0, refused: 0, failed: 0, unanswered: 0 }
+  return { requests: 0, pages: 0, cut: 0, statuses: {}, samples: {}, kinds, durations: [], waits: new Map() }
 }
 
 /** @param {NodeJS.ErrnoException} error */
