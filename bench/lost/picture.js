@@ -6,7 +6,10 @@ const COLUMN_WIDTH = 118
 const BAR_WIDTH = 92
 const ROW_HEIGHT = 38
 const HEAD_HEIGHT = 62
-const FOOT_HEIGHT = 30
+const FOOT_HEIGHT = 48
+/** Without these conditions the picture is not true, so they are a part of it. */
+const CONDITIONS =
+  'The provider ends the login at a second use of a refresh token. Access tokens live for 2 s, so every user refreshes during each fault. Pages send 6 requests in parallel.'
 const BAR_HEIGHT = 12
 
 /** @param {import('./measure.js').LostRun[]} runs */
@@ -39,6 +42,7 @@ text { fill: #f0f6fc }
 <text x="0" y="18">Signed out, of ${users} users</text>
 ${played.map(({ title }, index) => heading(title, LABEL_WIDTH + index * COLUMN_WIDTH)).join('\n')}
 ${rows.join('\n')}
+<text class="quiet" x="0" y="${height - 28}">${CONDITIONS}</text>
 <text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs))}</text>
 </svg>
 `

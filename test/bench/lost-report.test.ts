@@ -21,11 +21,12 @@ interface Run {
 interface Tables {
   runTable(runs: Run[]): string
   failureTable(runs: Run[]): string
+  hourTable(runs: Run[]): string
 }
 
 const lost = new URL('../../bench/lost/', import.meta.url)
 const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
-const { runTable, failureTable } = (await import(`${lost}tables.js`)) as Tables
+const { runTable, failureTable, hourTable } = (await import(`${lost}tables.js`)) as Tables
 const { picture } = (await import(`${lost}picture.js`)) as { picture(runs: Run[]): string }
 
 function run(seed: number, signedOut: number): Run {
@@ -65,7 +66,7 @@ test('the table shows the value of each run, and does not count zero if there is
   t.deepEqual(cellsOf(text, 'signed out: one process'), ['12, 9', '0 (2 waited)'])
   t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
-  t.deepEqual(cellsOf(text, 'refresh requests for a user, one process'), ['1.5', '15.0'])
+  t.deepEqual(cellsOf(text, 'refresh requests of a user, one process'), ['1.5', '15.0'])
   t.false(text.includes('a process killed'), 'a case that nobody played has no row')
 })
 
@@ -73,6 +74,25 @@ test('a case that only one run has played has the value of this run', t => {
   const second = run(2, 9)
   for (const program of second.programs) delete program.outcomes['one-process']
   t.deepEqual(cellsOf(runTable([run(1, 12), second]), 'signed out: one process'), ['12', '0 (2 waited)'])
+})
+
+test('with more than three runs, a cell has the median and the range', t => {
+  const runs = [4, 9, 0, 28].map((signedOut, index) => run(index, signedOut))
+  t.deepEqual(cellsOf(runTable(runs), 'signed out: one process')[0], '9 (0 to 28)')
+})
+
+test('of 10,000 users with tokens of an hour, a fault signs out those whose refresh meets it', t => {
+  const kept = { signedOut: 0, waiting: 0 }
+  const outcomes = {
+    'one-process': kept,
+    killed: { signedOut: 10, waiting: 0 },
+    'provider-3s': { signedOut: 50, waiting: 0 },
+    'redis-empty': { signedOut: 25, waiting: 0 }
+  }
+  const text = hourTable([{ seed: 1, users: 50, programs: [{ name: 'a', title: 'Program A', outcomes }] }])
+  t.deepEqual(cellsOf(text, 'process killed'), ['1.7'], '10,000 × 10/50 × 3 s / 3,600 s')
+  t.deepEqual(cellsOf(text, 'provider slow, 3 s'), ['14'], '10,000 × 50/50 × 5 s / 3,600 s')
+  t.deepEqual(cellsOf(text, 'Redis restarted empty'), ['5000'], 'the lifetime makes no difference')
 })
 
 test('the table of failures shows the share of the requests', t => {

@@ -19,9 +19,9 @@ const sources = [
 ]
 
 const byDesign =
-  'One thread of a server at a time refreshes a session, and its result is kept for 30 s for requests with the old refresh token. Others look for the result every 0.5 s, and after 5 s send the same refresh token. After a failed refresh, the refresh token is not sent again for 30 s.'
+  'One thread of a server at a time refreshes a session, and its result is kept for 30 s. Other requests look for the result every 0.5 s, and after 5 s send the same refresh token. After a failed refresh, none is sent for 30 s.'
 const betweenServers =
-  'Between two servers, the lock is a value in Redis that is read and then written, so both can read it before one of them writes.'
+  'The lock between servers is a value in Redis that is read and then written, so both can read it before one of them writes.'
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -41,11 +41,11 @@ export const programs = [
     maxProcesses: 2,
     redis: 'always',
     store: 'Redis, with an id in the cookie',
-    design: `${byDesign} ${betweenServers} The documentation advises sticky sessions, so every user stays at one server while it listens.`,
+    design: `As with shared memory. ${betweenServers} The documentation advises sticky sessions, so every user stays at one server while it listens.`,
     reasons: [
-      'If the provider is slower than 5 s, the lock ends ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)), and a waiting request sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
+      'The lock ends after 5 s ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)). With a slower provider, a waiting request then sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
       'If a server is killed while the provider answers it, nobody has the new refresh token. The other server sends the old one after at most 5 s.',
-      'Redis is the only place of the sessions. If Redis loses its data, everyone must sign in again.'
+      'The sessions are in Redis only, so a Redis that restarts empty ends all of them.'
     ]
   },
   {
@@ -56,9 +56,9 @@ export const programs = [
     whyOnly: 'its documentation advises against this configuration',
     redis: 'always',
     store: 'Redis, with an id in the cookie',
-    design: `The same without sticky sessions, which is not what the documentation advises. ${betweenServers} It is in the table to show why.`,
+    design: 'The same without sticky sessions. The documentation advises against it, and the table shows why.',
     reasons: [
-      'Both servers found no lock in Redis and sent the same refresh token. The log says `access_token could not be refreshed` after `invalid_grant`. The [documentation](https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations) says that the lock is a best effort, and advises against rotating refresh tokens with several servers unless sessions are sticky.'
+      'Both servers found no lock in Redis and sent the same refresh token. The log says `access_token could not be refreshed` after `invalid_grant`. The documentation calls the lock a best effort.'
     ]
   }
 ]

@@ -16,14 +16,14 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'an encrypted cookie',
     design:
-      'Every request that finds the access token expired refreshes it, with the code of the documentation. There is no lock, so requests at the same time send the same refresh token. A custom session store would not change this.',
+      'Every request that finds the access token expired refreshes it, with the code of the documentation and without a lock. A custom session store would not change this.',
     reasons: [
-      'The six requests of a page find the access token expired at the same time, and all of them send the same refresh token. The provider ends the login at the second one. This happens at the first expiry, so the kind of the fault makes no difference.'
+      'The six parallel requests of a page find the access token expired, and all of them send the same refresh token. The provider ends the login at the second one. This happens at the first expiry, with or without a fault.'
     ],
     sources: [
       'https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens'
     ],
-    extras: 'part of your own Express server; back-channel logout and token exchange in code',
+    extras: 'part of an existing Express server; back-channel logout and token exchange in code',
     version: () => packageVersion('express-openid-connect'),
     describe: (place, setting) => nodeProgram('express-openid-connect', place, setting)
   },
@@ -34,14 +34,14 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
     store: 'encrypted cookies, because no database is configured',
     design:
-      'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock, so requests at the same time send the same refresh token. With a database, they would read the same refresh token from there.',
-    reasons: ['As for express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
+      'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock. With a database, parallel requests would read the same refresh token from there.',
+    reasons: ['As express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
       'https://better-auth.com/docs/plugins/generic-oauth'
     ],
-    extras: 'accounts of its own, with passwords, passkeys, second factors, organisations and a database',
+    extras: 'built-in accounts, with passwords, passkeys, second factors, organisations and a database',
     version: () => packageVersion('better-auth'),
     describe: (place, setting) => nodeProgram('better-auth', place, setting)
   },
@@ -51,9 +51,8 @@ export const programs = [
     title: "the tutorial's code",
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'a signed cookie that can be read',
-    design:
-      'Every request that finds the access token expired refreshes it, with two token requests. There is no lock, so requests at the same time send the same refresh token.',
-    reasons: ['As for express-openid-connect. The failed refresh is answered with 500.'],
+    design: 'As express-openid-connect, with two token requests for a refresh.',
+    reasons: ['As express-openid-connect. The response to a failed refresh is 500.'],
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     extras: 'short enough to read in some minutes',
     version: () => `with Express ${packageVersion('express')} and cookie-session ${packageVersion('cookie-session')}`,

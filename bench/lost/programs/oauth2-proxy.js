@@ -23,12 +23,12 @@ export const programs = [
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
     design:
-      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If the refresh takes longer than the lock, another request sends the same refresh token. If the wait ends without a lock, or if the provider refuses the refresh token, the session is removed and the user must sign in again.',
+      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If a refresh takes longer than the lock, another request sends the same refresh token. If a wait ends without a lock, or if the session cannot be loaded, it is removed.',
     reasons: [
-      'If the provider is slow, the lock ends after 2 s ([`sessionRefreshLockDuration`](https://github.com/oauth2-proxy/oauth2-proxy/blob/v7.15.2/pkg/middleware/stored_session.go)), and the next request sends the same refresh token. The provider ends the login, and the log says `Fatal refresh error detected`.',
-      'If a process is killed or stopped while it refreshes, the same happens as soon as the lock has ended. A request that gets no lock within 5 s removes the session (`timeout obtaining session lock`).',
-      'The refresh belongs to the request that began it (`s.sessionRefresher(req.Context(), session)` in the same file). If the browser cuts the connection, the refresh is cancelled, although the provider may already have used the refresh token. The log says `context canceled`.',
-      'Redis is the only place of the sessions. If Redis loses its data, everyone must sign in again.'
+      'The lock ends after 2 s ([`sessionRefreshLockDuration`](https://github.com/oauth2-proxy/oauth2-proxy/blob/v7.15.2/pkg/middleware/stored_session.go)). With a slow provider, the next request then sends the same refresh token. The log says `Fatal refresh error detected`.',
+      'The same happens if a process is killed or stopped while it refreshes. A request that gets no lock within 5 s removes the session (`timeout obtaining session lock`).',
+      'If the browser cuts the connection of the request that began a refresh, the refresh is cancelled (`s.sessionRefresher(req.Context(), session)` in the same file), although the provider may have used the refresh token. The log says `context canceled`.',
+      'Any error of the store clears the session (`Error loading cookied session: …, removing session` in the same file). So the outage of a second is enough for every user who sends a request in it, even if Redis keeps its data.'
     ],
     sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage'],
     executableBytes: () => sizeOf(executable),

@@ -13,7 +13,7 @@ const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
 const reasons = [
-  'If a process is killed while the provider answers it, nobody has the new refresh token. The lock of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent. If the provider had already used it, the login ends ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). Both modes do this.'
+  'If a process is killed while it refreshes a session, the new refresh token may be lost. The lease of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent, and the login ends if the provider had already used it ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).'
 ]
 
 /** @type {import('./common.js').Compared[]} */
@@ -45,9 +45,9 @@ function ours(name, title, env) {
     maxProcesses: 2,
     redis: 'two processes',
     store: 'encrypted cookies; several processes coordinate through Redis',
-    design: `One process at a time refreshes a session, under a lock that outlives the call. The result is kept until the browser has sent the new cookie. A request that would wait too long gets 503 with Retry-After and keeps its session. A login is lost if its process is killed while the provider answers.${
-      isDual ? ' A refresh needs two token requests, because each session has a second access token for pages.' : ''
-    }`,
+    design: isDual
+      ? 'As in single mode, with two token requests for a refresh, because each session has a second access token for pages.'
+      : 'One process at a time refreshes a session, under a lease that outlives the call. The result is kept until the browser has sent the new cookie. A request that would wait too long gets 503 with Retry-After and keeps its session.',
     sources: ['redis-and-replicas.md'],
     executableBytes: nodeBytes,
     extras: '–',
