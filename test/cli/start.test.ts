@@ -197,13 +197,13 @@ test('a demo is refused on a host that no browser can open', async t => {
 test('settings of a demo take precedence over the environment and files but not over flags', async t => {
   const { log } = await started(
     t,
-    ['--demo', '--port', '0', '--callback-url', 'http://127.0.0.1:8080/api/auth/callback'],
+    ['--demo', '--port', '0', '--callback-url', 'https://app.example.com/api/auth/callback'],
     {
       env: { ...env, PLATFORM_AUTHORIZATION_ENDPOINT: 'https://provider.example/authorize' }
     }
   )
   const line = log().find(({ event }) => event === 'server_started')
-  t.is(line?.callbackUrl, 'http://127.0.0.1:8080/api/auth/callback')
+  t.is(line?.callbackUrl, 'https://app.example.com/api/auth/callback')
   t.is((await loginAddress(line)).origin as unknown, line?.demo)
 })
 
