@@ -78,8 +78,8 @@ export function settingOptions(): CommandLineOption[] {
 }
 
 function summaryOf(flag: string, summary: string): string {
-  if (namesFile(flag)) return summary.replace(/\.$/, ', from a file.')
-  return flag.startsWith('--no-') ? `Switch off: ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
+  if (namesFile(flag)) return `${summary} Read the value from this file.`
+  return flag.startsWith('--no-') ? `Do not ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
 }
 
 /**

@@ -10,9 +10,9 @@ const HOP_BY_HOP =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|http2-settings)$/i
 const NEVER_SENT =
   /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|sec-.*)$/i
-const NEVER_ANSWERED =
+const NEVER_IN_A_RESPONSE =
   /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date)$/i
-// The headers that browsers send by themselves, and those that a page of another site can set without a CORS preflight.
+// The headers that browsers send on their own, and those that a page of another site can set without a CORS preflight.
 const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i
 
@@ -35,9 +35,9 @@ export const requestHeaderNames = headerNames(
   'one of them must not be sent to an upstream'
 )
 
-export const answerHeaderNames = headerNames(
+export const responseHeaderNames = headerNames(
   'header names separated by spaces, without cookies, CORS, security policies, caching and hop-by-hop headers',
-  [HOP_BY_HOP, NEVER_ANSWERED],
+  [HOP_BY_HOP, NEVER_IN_A_RESPONSE],
   'one of them must not come from an upstream'
 )
 
@@ -48,7 +48,7 @@ export const csrfHeaderName: ValueType<string> = {
     { accepts: name => TOKEN.test(name), reason: 'it is not a header name' },
     {
       accepts: name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
-      reason: 'browsers send this header by themselves'
+      reason: 'browsers send this header on their own'
     }
   )
 }

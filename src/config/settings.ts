@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
-import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
+import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisUrl } from './redis-url.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
@@ -29,7 +29,7 @@ export interface Setting<Value = unknown> {
   readonly shortFlag?: string
   readonly type: ValueType<Value>
   readonly default: Value | undefined | typeof required
-  /** The text for the default in the reference, if the value itself is not clear. */
+  /** Describes the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
   /**
    * True if the value is a secret. All output hides the value. If its type has a function `mask`, output hides only the
@@ -79,7 +79,7 @@ export const settings = {
     type: oneOf('single', 'dual'),
     default: 'single',
     summary:
-      'With single, each session has one access token, which stays on the server. With dual, it also has a second access token with fewer scopes for your pages (the public token).'
+      'Choose how many access tokens a session has. With single, it has one, which stays on the server. With dual, it also has a second one with fewer scopes for your pages (the public token).'
   },
   port: {
     env: 'PORT',
@@ -87,7 +87,7 @@ export const settings = {
     shortFlag: '-p',
     type: port,
     default: 8080,
-    summary: 'Port on which the server listens. With 0, the system chooses a free port.'
+    summary: 'Listen on this port. With 0, the system chooses a free port.'
   },
   host: {
     env: 'PLATFORM_AUTH_HOST',
@@ -95,7 +95,7 @@ export const settings = {
     type: hostName,
     default: undefined,
     defaultText: 'all interfaces',
-    summary: 'Host name or address on which the server listens.'
+    summary: 'Listen on this host name or IP address.'
   },
   wwwroot: {
     env: 'PLATFORM_AUTH_WWWROOT',
@@ -103,7 +103,7 @@ export const settings = {
     type: string('a folder', /\S/),
     default: undefined,
     defaultText: './wwwroot if it exists, otherwise the packaged starter page',
-    summary: 'Folder of static files, relative to the working directory.'
+    summary: 'Serve the static files of this folder, relative to the working directory.'
   },
   fallback: {
     env: 'PLATFORM_AUTH_FALLBACK',
@@ -111,21 +111,21 @@ export const settings = {
     type: string('a file of wwwroot, such as index.html', pathInside),
     default: undefined,
     summary:
-      'File that is served if a browser opens an address for which wwwroot has no file. Single-page applications need this setting.'
+      'Serve this file if a browser opens a URL for which wwwroot has no file. Single-page applications need this setting.'
   },
   hashedAssets: {
     env: 'PLATFORM_AUTH_HASHED_ASSETS',
     flag: '--hashed-assets <folders>',
     type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
     default: undefined,
-    summary: 'Folders whose file names change with the content. Browsers may cache these files for a year.'
+    summary: 'Let browsers cache the files of these folders for a year, because their names change with their content.'
   },
   extend: {
     env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
     type: string('a JavaScript module', /\S/),
     default: undefined,
-    summary: 'Module whose default export adds your own routes.'
+    summary: 'Add the custom routes of this module, from its default export.'
   },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',
@@ -133,15 +133,14 @@ export const settings = {
     type: sessionSecret,
     default: required,
     secret: true,
-    summary: 'Secret that encrypts the session cookie.'
+    summary: 'Encrypt the session cookie with this secret.'
   },
   'session.previousSecrets': {
     env: 'SERVER_SESSION_PREVIOUS_SECRETS',
     type: sessionSecrets,
     default: [],
-    defaultText: 'none',
     secret: true,
-    summary: 'Earlier session secrets. A session that was encrypted with one of them stays valid.'
+    summary: 'Accept sessions that were encrypted with these earlier secrets.'
   },
   'session.maxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_MAX_AGE',
@@ -149,7 +148,7 @@ export const settings = {
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: seconds(1, 34_560_000),
     default: 86_400,
-    summary: 'Lifetime of a session, counted from its login or its last refresh.'
+    summary: 'End a session this long after its login or its last refresh.'
   },
   'session.absoluteMaxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
@@ -158,7 +157,7 @@ export const settings = {
     // an ordinary second login would also be treated as a loop.
     type: seconds(60, 315_360_000),
     default: undefined,
-    summary: 'Maximum lifetime of a session, counted from its login. A refresh does not extend it.'
+    summary: 'End a session this long after its login, even if it was refreshed.'
   },
   'session.store': {
     env: 'PLATFORM_AUTH_SESSION_STORE',
@@ -166,13 +165,13 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'With cookie, the encrypted session is in cookies, which hold 15 kB. With redis, it is in the Redis of redisUrl, for tokens of up to 250 kB, and the cookie has about 200 bytes. If Redis then loses its data, everyone is signed out. While Redis is away, requests with a session get 503.'
+      'Store the encrypted sessions in cookies, which hold 15 kB, or in the Redis of redisUrl, for tokens of up to 250 kB. With redis, the cookie has about 200 bytes. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
     type: cookieName,
     default: 'platform_session',
-    summary: 'Name of the session cookie.'
+    summary: 'Give the session cookie this name.'
   },
   'platform.clientId': {
     env: 'PLATFORM_CLIENT_ID',
@@ -180,7 +179,7 @@ export const settings = {
     flag: '--client-id <id>',
     type: clientId,
     default: required,
-    summary: 'OAuth client id of the application.'
+    summary: 'Identify the application with this OAuth client id.'
   },
   'platform.clientSecret': {
     env: 'PLATFORM_CLIENT_SECRET',
@@ -189,7 +188,8 @@ export const settings = {
     type: clientSecret,
     default: required,
     secret: true,
-    summary: 'OAuth client secret of the application. It is not needed with private_key_jwt.'
+    summary:
+      'Authenticate the application with this OAuth client secret. With private_key_jwt, no client secret is needed.'
   },
   'platform.clientKey': {
     env: 'PLATFORM_CLIENT_KEY',
@@ -197,104 +197,106 @@ export const settings = {
     type: clientKey,
     default: undefined,
     secret: true,
-    summary: 'Private key that replaces the client secret if platform.clientAuthentication is private_key_jwt.'
+    summary: 'Authenticate the application with this private key, if platform.clientAuthentication is private_key_jwt.'
   },
   'platform.clientKeyId': {
     env: 'PLATFORM_CLIENT_KEY_ID',
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
     default: undefined,
     defaultText: 'the kid of the JWK',
-    summary: 'Key id that tells the provider which public key belongs to platform.clientKey.'
+    summary: 'Tell the provider with this key id which public key belongs to platform.clientKey.'
   },
   'platform.clientKeyAlgorithm': {
     env: 'PLATFORM_CLIENT_KEY_ALGORITHM',
     type: keyAlgorithm,
     default: undefined,
     defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
-    summary: 'Signature algorithm of platform.clientKey.'
+    summary: 'Sign with platform.clientKey and this algorithm.'
   },
   'platform.callbackUrl': {
     env: 'PLATFORM_CALLBACK_URL',
     tutorialEnv: 'APS_CALLBACK_URL',
-    flag: '--callback-url <address>',
+    flag: '--callback-url <url>',
     type: callbackUrl,
     default: required,
-    summary: 'Public address of GET /api/auth/callback. Register exactly this address at the provider.'
+    summary:
+      'Receive browsers after a login at this public URL of GET /api/auth/callback. Register exactly this URL at the provider.'
   },
   'platform.scopes': {
     env: 'PLATFORM_SCOPES',
     flag: '--scopes <scopes>',
     type: scopes,
     default: ['data:read', 'account:read', 'account:write'],
-    summary: 'Scopes of the access token (single mode).'
+    summary: 'Request these scopes for the access token (single mode).'
   },
   'platform.internalScopes': {
     env: 'INTERNAL_TOKEN_SCOPES',
     flag: '--internal-scopes <scopes>',
     type: scopes,
     default: ['data:read', 'viewables:read'],
-    summary: 'Scopes of the token that stays on the server (dual mode).'
+    summary: 'Request these scopes for the token that stays on the server (dual mode).'
   },
   'platform.publicScopes': {
     env: 'PUBLIC_TOKEN_SCOPES',
     flag: '--public-scopes <scopes>',
     type: scopes,
     default: ['viewables:read'],
-    summary: 'Scopes of the token for pages (dual mode). Each of them must also be in platform.internalScopes.'
+    summary:
+      'Request these scopes for the token for pages (dual mode). Each of them must also be in platform.internalScopes.'
   },
   'platform.issuer': {
     env: 'PLATFORM_ISSUER',
-    flag: '--issuer <address>',
+    flag: '--issuer <url>',
     type: issuerUrl,
     default: undefined,
     summary:
-      'Issuer of the identity provider. If it is set, the endpoints come from its discovery document. Otherwise they are those of Autodesk Platform Services (APS).'
+      'Use the identity provider with this issuer, and the endpoints from its discovery document. Without an issuer, the endpoints are those of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
     type: providerUrl,
     ...endpoint,
-    summary: 'Address to which a login sends the browser.'
+    summary: 'Send the browser to this URL for a login.'
   },
   'platform.tokenEndpoint': {
     env: 'PLATFORM_TOKEN_ENDPOINT',
     type: providerUrl,
     ...endpoint,
-    summary: 'Address at which the server exchanges a code or a refresh token for new tokens.'
+    summary: 'Exchange a code or a refresh token for new tokens at this URL.'
   },
   'platform.userinfoEndpoint': {
     env: 'PLATFORM_USERINFO_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      'Address that returns the display name of a person. If it is set to none, the name comes from the ID token, and the scopes must contain openid.'
+      'Read the display name of a user from this URL. With none, the name comes from the ID token, and the scopes must contain openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
-    summary: 'Address at which a logout revokes the refresh token. If it is set to none, a logout revokes nothing.'
+    summary: 'Revoke the refresh token at this URL during a logout. With none, a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
     env: 'PLATFORM_END_SESSION_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      "Address of the provider's logout page. If the setting logout has the value idp, a logout sends the browser to this address. Set this setting to none if the provider has no logout page."
+      'Send the browser to this logout page of the provider, if logout is idp. Use none if the provider has no logout page.'
   },
   'platform.backChannelLogout': {
     env: 'PLATFORM_BACK_CHANNEL_LOGOUT',
     type: yesOrNo,
     default: false,
     summary:
-      'Accepts logout tokens of the provider at POST /api/auth/backchannel-logout, and ends the sessions that they name. It also makes /api/auth/logout?everywhere=true end all sessions of a person. It needs platform.issuer and the scope openid.'
+      'Accept logout tokens of the provider at POST /api/auth/backchannel-logout, and end the sessions that they name. Also let /api/auth/logout?everywhere=true end all sessions of a user. This needs platform.issuer and the scope openid.'
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     summary:
-      'Method of client authentication at the token endpoint. client_secret_basic sends the client secret in a header, and client_secret_post in the body. private_key_jwt sends a JWT that is signed with platform.clientKey.'
+      'Authenticate at the token endpoint with this method. client_secret_basic sends the client secret in a header, and client_secret_post in the body. private_key_jwt sends a JWT that is signed with platform.clientKey.'
   },
   'platform.pkce': {
     env: 'PLATFORM_PKCE',
@@ -302,7 +304,7 @@ export const settings = {
     type: yesOrNo,
     default: true,
     summary:
-      'Proof that a code belongs to the login that requested it (PKCE, RFC 7636). Switch PKCE off only if the provider rejects it.'
+      'Prove that a code belongs to the login that requested it (PKCE, RFC 7636). Switch PKCE off only if the provider rejects it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
@@ -310,33 +312,32 @@ export const settings = {
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     default: undefined,
     summary:
-      'Value of the prompt parameter of a login. With login, the provider asks people to sign in each time, so they can choose another account.'
+      'Send this prompt parameter with a login. With login, the provider asks users to sign in each time, so they can choose another account.'
   },
   'platform.timeoutSeconds': {
     env: 'PLATFORM_TIMEOUT',
     type: seconds(1, 300),
     default: 10,
-    summary: 'Time limit for a response of the identity provider.'
+    summary: 'Wait at most this long for a response of the identity provider.'
   },
   'refresh.marginSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_MARGIN',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'A request refreshes the session if its access token expires within this time.'
+    summary: 'Refresh a session if its access token expires within this time.'
   },
   'refresh.spreadSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_SPREAD',
     type: seconds(0, 3600),
     default: 0,
     summary:
-      'Maximum time that is added to refresh.marginSeconds. The added time differs between sessions, so that sessions that began together are refreshed at different times.'
+      'Add up to this time to refresh.marginSeconds. The added time differs between sessions, so that sessions that began together are refreshed at different times.'
   },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),
     default: 0,
-    summary:
-      'Time for which the profile of a session is cached. With 0, every request for the profile calls the provider.'
+    summary: 'Cache the profile of a session for this time. With 0, every request for the profile calls the provider.'
   },
   'access.allow': {
     env: 'PLATFORM_AUTH_ACCESS_ALLOW',
@@ -345,7 +346,7 @@ export const settings = {
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
-      'E-mail addresses, domains, and claims such as groups=admins of the people who may sign in. One of them must fit. The provider must confirm that it has verified the address of the person.'
+      'Let only these users sign in. An entry is an e-mail address, a domain, or a claim such as groups=admins, and one entry must fit. The provider must confirm that it has verified the e-mail address.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
@@ -353,57 +354,54 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Effect of a logout. With local, it ends only the session of this server. With revoke, it ends the session and revokes the refresh token. With idp, it ends the session and the browser signs out at the provider.'
+      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. With idp, the session ends and the browser signs out at the provider.'
   },
   'proxy.routes': {
     env: 'PLATFORM_AUTH_PROXY_ROUTES',
     flag: '--proxy <rule>',
     type: proxyRoutes,
     default: [],
-    defaultText: 'none',
-    summary: 'Rules for requests that are forwarded to an API with the token of the session.'
+    summary: 'Forward requests that match these rules to an API, with the token of the session.'
   },
   'proxy.requestHeaders': {
     env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
     type: requestHeaderNames,
     // The APIs of APS need these two headers to select a region. No API needs an additional response header.
     default: ['x-ads-region', 'region'],
-    summary: 'Additional request headers that the proxy forwards.'
+    summary: 'Forward these request headers in addition to the built-in ones.'
   },
-  'proxy.answerHeaders': {
-    env: 'PLATFORM_AUTH_PROXY_ANSWER_HEADERS',
-    type: answerHeaderNames,
+  'proxy.responseHeaders': {
+    env: 'PLATFORM_AUTH_PROXY_RESPONSE_HEADERS',
+    type: responseHeaderNames,
     default: [],
-    defaultText: 'none',
-    summary: 'Additional response headers that the proxy forwards.'
+    summary: 'Forward these response headers in addition to the built-in ones.'
   },
   'proxy.timeoutSeconds': {
     env: 'PLATFORM_AUTH_PROXY_TIMEOUT',
     type: seconds(1, longestTimeoutSeconds),
     default: 60,
-    summary: 'Time limit for an upstream to send the next part of its response.'
+    summary: "Wait at most this long for the next part of an upstream's response."
   },
   'proxy.maxBodyBytes': {
     env: 'PLATFORM_AUTH_PROXY_MAX_BODY',
     type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
     default: 104_857_600,
-    summary: 'Maximum size of a request body that the proxy forwards.'
+    summary: 'Limit the body of a request that the proxy forwards to this size.'
   },
   'proxy.csrfHeader': {
     env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
     type: csrfHeaderName,
     default: undefined,
-    summary:
-      'Name of a header that every request to the API proxy must have. Pages of other sites cannot add this header.'
+    summary: 'Require this header in every request to the API proxy. Pages of other sites cannot add it.'
   },
   redisUrl: {
     env: 'REDIS_URL',
-    flag: '--redis-url <address>',
+    flag: '--redis-url <url>',
     type: redisUrl,
     default: undefined,
     secret: true,
     summary:
-      'Address of the Redis server with which replicas coordinate refreshes and share logouts. A single process needs no Redis.'
+      'Coordinate refreshes and share logouts between replicas with the Redis server at this URL. A single process needs no Redis.'
   },
   'redisTls.caFile': {
     env: 'REDIS_TLS_CA_FILE',
@@ -411,26 +409,27 @@ export const settings = {
     default: undefined,
     defaultText: 'the authorities that Node trusts',
     summary:
-      'File with the certificates of the authorities that may sign the certificate of Redis. They replace the authorities that Node trusts.'
+      'Trust the authorities in this file to sign the certificate of Redis, instead of the authorities that Node trusts.'
   },
   'redisTls.certFile': {
     env: 'REDIS_TLS_CERT_FILE',
     type: string('a PEM file with a certificate', /\S/),
     default: undefined,
-    summary: 'File with the client certificate for Redis.'
+    summary: 'Authenticate at Redis with this client certificate.'
   },
   'redisTls.keyFile': {
     env: 'REDIS_TLS_KEY_FILE',
     type: string('a PEM file with a private key without a passphrase', /\S/),
     default: undefined,
-    summary: 'File with the private key of redisTls.certFile.'
+    summary: 'Use this private key for redisTls.certFile.'
   },
   'log.level': {
     env: 'LOG_LEVEL',
     flag: '--log-level <level>',
     type: logLevel,
     default: 'info',
-    summary: 'Least severe level that is logged, as a word or as the number in the JSON lines.'
+    summary:
+      'Log the events of this level and of more severe ones. The level is a word or the number in the JSON lines.'
   },
   'log.pretty': {
     env: 'PLATFORM_AUTH_LOG_PRETTY',
@@ -438,33 +437,33 @@ export const settings = {
     type: yesOrNo,
     default: undefined,
     defaultText: 'on a terminal only',
-    summary: 'Writes log lines for people instead of JSON: one line for each event, and a second line for an error.'
+    summary: 'Write log lines for people instead of JSON: one line for each event, and a second line for an error.'
   },
   'log.requests': {
     env: 'PLATFORM_AUTH_LOG_REQUESTS',
     flag: '--log-requests',
     type: yesOrNo,
     default: false,
-    summary: 'Logs one line for every request. Successful requests for /healthz and /readyz are left out.'
+    summary: 'Log one line for every request, except for successful requests for /healthz and /readyz.'
   },
   trustProxy: {
     env: 'PLATFORM_AUTH_TRUST_PROXY',
     flag: '--trust-proxy',
     type: yesOrNo,
     default: false,
-    summary: 'Reads the client address for the logs from X-Forwarded-For. The setting has no other effect.'
+    summary: 'Read the client address for the logs from X-Forwarded-For. The setting has no other effect.'
   },
   'pages.name': {
     env: 'PLATFORM_AUTH_PAGES_NAME',
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
     default: undefined,
-    summary: 'Name of your application on the pages of this server, such as error pages.'
+    summary: 'Show this name of your application on the pages of this server, such as error pages.'
   },
   'pages.logo': {
     env: 'PLATFORM_AUTH_PAGES_LOGO',
     type: string('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
     default: undefined,
-    summary: 'Logo on the pages of this server. It replaces the name, which screen readers still read.'
+    summary: 'Show this logo on the pages of this server instead of the name, which screen readers still read.'
   },
   'pages.accent': {
     env: 'PLATFORM_AUTH_PAGES_ACCENT',
@@ -472,13 +471,13 @@ export const settings = {
     default: undefined,
     defaultText: 'a blue',
     rejectsEmpty: true,
-    summary: 'Colour of the buttons and links on the pages of this server.'
+    summary: 'Give the buttons and links on the pages of this server this colour.'
   },
   'pages.folder': {
     env: 'PLATFORM_AUTH_PAGES_FOLDER',
     type: string('a folder', /\S/),
     default: undefined,
-    summary: 'Folder with your own texts, languages and templates for the pages of this server.'
+    summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
   'forwardAuth.port': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
@@ -487,15 +486,15 @@ export const settings = {
     default: undefined,
     defaultText: 'off',
     summary:
-      'Port on which a gateway such as nginx, Caddy or Traefik asks if the person who sent a request is signed in (forward-auth). Browsers must not be able to reach this port.'
+      'Listen on this port for a gateway such as nginx, Caddy or Traefik, which asks if the user who sent a request is signed in (forward-auth). Browsers must not be able to reach this port.'
   },
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
-    // The server itself listens on all addresses, because browsers must reach it. This port gives away tokens, so by
-    // default it is open only to this machine.
+    // The server itself listens on all interfaces, because browsers must reach it. This port gives away tokens, so by
+    // default only this machine can reach it.
     default: '127.0.0.1',
-    summary: 'Host name or address on which the forward-auth port listens.'
+    summary: 'Listen on this host name or IP address for forward-auth.'
   },
   'metrics.port': {
     env: 'PLATFORM_AUTH_METRICS_PORT',
@@ -503,20 +502,20 @@ export const settings = {
     type: port,
     default: undefined,
     defaultText: 'off',
-    summary: 'Port on which Prometheus reads the metrics.'
+    summary: 'Offer metrics for Prometheus on this port.'
   },
   'metrics.host': {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
     // As with forward-auth, other machines need no access unless the operator says so.
     default: '127.0.0.1',
-    summary: 'Host name or address on which the metrics port listens.'
+    summary: 'Offer the metrics on this host name or IP address.'
   },
   'shutdown.delaySeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_DELAY',
     type: seconds(0, 300),
     default: 0,
-    summary: 'Time for which a stopping server continues to serve requests while /readyz already answers 503.'
+    summary: 'Continue to serve requests for this time during a stop, while /readyz already returns 503.'
   },
   'shutdown.graceSeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
@@ -524,7 +523,7 @@ export const settings = {
     // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds they take at most
     // 20 seconds, and 5 seconds are left in reserve.
     default: 25,
-    summary: 'Time for which a stopping server waits for its current requests.'
+    summary: 'Wait at most this long for pending requests during a stop.'
   }
 } as const satisfies Record<string, Setting>
 
@@ -550,8 +549,7 @@ type WrittenOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has an
- * address. An optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the
+ * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has hosts. An optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the
  * name of a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
@@ -600,11 +598,11 @@ export const groups = [
   ...new Set(settingKeys.flatMap(key => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))
 ]
 
-/** Returns the text for the default in the reference, in `--help` and in settings files. */
+/** Describes the default in the reference, in `--help` and in settings files. */
 export function defaultText(key: SettingKey): string {
   const { default: value, defaultText } = settingOf(key)
   if (defaultText !== undefined) return defaultText
   if (value === required) return 'required'
   if (value === undefined) return 'none'
-  return Array.isArray(value) ? value.join(' ') : String(value)
+  return Array.isArray(value) ? value.join(' ') || 'none' : String(value)
 }

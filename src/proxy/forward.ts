@@ -31,9 +31,9 @@ export function createForward(
   { config, site, store, shutdown, metrics, log }: Services,
   { findRoute, upstreams }: { readonly findRoute: FindRoute; readonly upstreams: Upstreams }
 ): Forward {
-  const { requestHeaders, answerHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
+  const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
-  const selectResponseHeaders = createResponseHeaders(answerHeaders)
+  const selectResponseHeaders = createResponseHeaders(responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
   const turns = createTurns()
 

@@ -250,3 +250,10 @@ test('the opposite of a yes-or-no flag takes precedence over a variable', async 
   t.deepEqual(settings['log.requests'], { value: false, source: 'flag --log-requests' })
   t.deepEqual(settings['platform.pkce'], { value: true, source: 'flag --no-pkce' })
 })
+
+test('the help says that a secret is read from a file, and what a flag with --no- prevents', async t => {
+  const { output } = await run(t, ['--help', 'all'])
+  const help = output.replace(/\s+/g, ' ')
+  t.true(help.includes('Encrypt the session cookie with this secret. Read the value from this file.'))
+  t.true(help.includes('--no-pkce Do not prove that a code belongs to the login that requested it'))
+})

@@ -104,7 +104,7 @@ test('the defaults are those of the service contract', async t => {
     proxy: {
       routes: [],
       requestHeaders: ['x-ads-region', 'region'],
-      answerHeaders: [],
+      responseHeaders: [],
       timeoutSeconds: 60,
       maxBodyBytes: 104_857_600,
       csrfHeader: undefined

@@ -203,10 +203,10 @@ test('headers that the proxy must not forward are refused', t => {
     'Cross-Origin-Opener-Policy',
     'Clear-Site-Data'
   ]) {
-    t.true('rejected' in checkValue('proxy.answerHeaders', [name]), name)
+    t.true('rejected' in checkValue('proxy.responseHeaders', [name]), name)
   }
   t.deepEqual(checkValue('proxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
-  t.deepEqual(checkValue('proxy.answerHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
+  t.deepEqual(checkValue('proxy.responseHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
   for (const name of ['Accept', 'Content-Type', 'Cookie', 'Origin', 'Sec-Fetch-Site', 'User-Agent', '']) {
     t.true('rejected' in checkValue('proxy.csrfHeader', name), name)
   }

@@ -24,9 +24,13 @@ test('no flag takes a secret as its value, except --redis-url, because most addr
   )
 })
 
-test('every setting is described in one to four sentences', t => {
+const verbs =
+  /^(Accept|Add|Authenticate|Cache|Choose|Coordinate|Encrypt|End|Exchange|Forward|Give|Identify|Let|Limit|Listen|Log|Offer|Prove|Read|Receive|Refresh|Request|Require|Revoke|Send|Serve|Show|Sign|Store|Tell|Trust|Use|Wait|Write|Continue) /
+
+test('every setting is described in the imperative, in one to four sentences', t => {
   for (const key of settingKeys) {
-    t.regex(settingOf(key).summary, /^[A-Z].*\.$/, key)
+    t.regex(settingOf(key).summary, verbs, key)
+    t.regex(settingOf(key).summary, /\.$/, key)
     t.true(settingOf(key).summary.split('. ').length <= 4, key)
   }
 })
