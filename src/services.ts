@@ -17,7 +17,6 @@ import { createAccess } from './modes/access.js'
 import { createMode } from './modes/modes.js'
 import { createPages } from './pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
-import { observed } from './provider/observed-transport.js'
 import { createTransport } from './provider/transport.js'
 import { createRefreshes } from './refresh/index.js'
 import { createKeyring } from './session/keyring.js'
@@ -68,7 +67,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const background = createBackground()
   const hooks = createShutdownHooks()
 
-  const transport = observed(createTransport(platform.timeoutSeconds * 1000), metrics, tracing)
+  const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
   const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
   // ended.

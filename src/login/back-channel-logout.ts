@@ -2,12 +2,12 @@
  * Ends the sessions that a logout token of the identity provider names (OpenID Connect Back-Channel Logout section
  * 2.7). This file is loaded only with the setting `platform.backChannelLogout`.
  */
-import { createLogoutTokenCheck, type LogoutTokenParts, UnusableLogoutTokenError } from '../provider/logout-token.js'
+import { createLogoutTokenCheck, type LogoutTokenOptions, UnusableLogoutTokenError } from '../provider/logout-token.js'
 import type { Log } from '../refresh/report.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import type { EndSessions } from './log-out.js'
 
-export interface BackChannelLogoutDependencies extends LogoutTokenParts {
+export interface BackChannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
 }

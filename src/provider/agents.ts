@@ -1,8 +1,8 @@
 import http from 'node:http'
 import https from 'node:https'
 
-/** Returns the address of the proxy for a call, or undefined if the call must not use a proxy. */
-export type ProxyFor = (address: string) => string | undefined
+/** Returns the URL of the proxy for a call, or undefined if the call must not use a proxy. */
+export type ProxyFor = (url: string) => string | undefined
 
 /**
  * Creates the agents. They keep connections open for later calls. An https call through a proxy uses a tunnel (RFC 9110
@@ -13,8 +13,8 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
-  // The addresses are the few endpoints of the provider. Finding the proxy again for each call would take longer than
-  // choosing the agent.
+  // The keys are the few endpoints of the provider. Finding the proxy again for each call would take longer than all other
+  // code of this file.
   const proxies = new Map<string, string | undefined>()
 
   function knownProxyFor(url: string): string | undefined {
@@ -36,7 +36,7 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
 
   return {
     /**
-     * Returns the agents for a call, in the format of got's option `agent`. Rejects if the address of the proxy is
+     * Returns the agents for a call, in the format of got's option `agent`. Rejects if the URL of the proxy is
      * malformed.
      */
     async for(url: string) {
@@ -61,14 +61,14 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
 }
 
 /**
- * The proxy rejected the request for a tunnel. Status 407 means that the address of the proxy must contain a user name and a
+ * The proxy rejected the request for a tunnel. Status 407 means that the URL of the proxy must contain a user name and a
  * password.
  */
 class ProxyRejectedError extends Error {
   readonly code: string
 
   constructor(status: number) {
-    super(`The proxy answered ${status}.`)
-    this.code = `PROXY_ANSWERED_${status}`
+    super(`The proxy responded with ${status}.`)
+    this.code = `PROXY_RESPONDED_${status}`
   }
 }

@@ -3,33 +3,19 @@
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
  */
 import { randomUUID } from 'node:crypto'
+import type { JSONWebKeySet, JWK } from 'jose'
 import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import { homeUrlOf } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError, UnusableTokenSetError } from './errors.js'
-import { createMetadata, type GetMetadata, type ProviderMetadata } from './metadata.js'
+import { createMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
 import type { Transport, TransportResponse } from './transport.js'
 
-/** The user info or the claims of an ID token. The members with a name here can become the display name. */
-export interface UserInfo {
-  readonly sub?: unknown
-  readonly name?: unknown
-  readonly firstName?: unknown
-  readonly lastName?: unknown
-  readonly given_name?: unknown
-  readonly family_name?: unknown
-  readonly preferred_username?: unknown
-  readonly email?: unknown
-  readonly [member: string]: unknown
-}
-
-/** A JWK Set (RFC 7517 section 5). Its keys are not checked yet. */
-interface JsonWebKeySet {
-  readonly keys: readonly Readonly<Record<string, unknown>>[]
-}
+/** The user info or the claims of an ID token. Any member may be missing or have another type. */
+export type UserInfo = Readonly<Record<string, unknown>>
 
 /** A checked response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenSet {
@@ -44,65 +30,7 @@ export interface TokenSet {
   readonly idToken: string | undefined
 }
 
-interface AuthorizationRequest {
-  readonly scope: string
-  readonly state: string
-  readonly nonce: string | undefined
-  /** Undefined for the setting `platform.prompt`. */
-  readonly prompt: string | undefined
-  /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
-  readonly codeChallenge: string | undefined
-}
-
-export interface IdentityProvider {
-  readonly metadata: GetMetadata
-  /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
-  authorizationUrl(request: AuthorizationRequest): Promise<string>
-  /**
-   * Returns the URL at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2). The provider
-   * then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
-   * @param idTokenHint the ID token of the login, if the session contains it
-   */
-  endSessionUrl(idTokenHint?: string): Promise<string | undefined>
-  /**
-   * Waits for a place in the queue for token requests. Enter it before each token request, and call the returned function
-   * after its response. Code exchanges have their own queue, so that callbacks with invalid codes cannot delay refreshes.
-   * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests of other
-   *   refreshes, because the tokens of one request alone do not complete a login or refresh.
-   * @throws ProviderError if there is no place
-   */
-  enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void>
-  /**
-   * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3).
-   * @param request.timeoutMs the time limit in milliseconds; the default is the time limit for all calls to the
-   *   provider
-   * @throws OAuthError or ProviderError, like all requests below
-   */
-  authorizationCodeGrant(request: {
-    code: string
-    codeVerifier: string | undefined
-    timeoutMs?: number | undefined
-  }): Promise<TokenSet>
-  /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
-  refreshTokenGrant(request: { refreshToken: string; scope: string; timeoutMs?: number | undefined }): Promise<TokenSet>
-  /**
-   * Requests the user info (OpenID Connect Core section 5.3).
-   * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must
-   *   not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
-   * @throws OAuthError or ProviderError; ProviderError also if the provider has no user info endpoint
-   */
-  userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
-  /**
-   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). They are not cached here, and a request that fails is not
-   * repeated, because everybody can cause it with a logout token.
-   * @throws ProviderError, also if the discovery document names no address of the keys
-   */
-  signingKeys(): Promise<JsonWebKeySet>
-  /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
-  revokeRefreshToken(refreshToken: string): Promise<void>
-  /** Replaces the client secret and the private key. The next request uses the new ones. */
-  replaceCredentials(fresh: Credentials): void
-}
+export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
 export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId' | 'clientKeyAlgorithm'>
 
@@ -119,14 +47,15 @@ const ASSERTION_LIFETIME_SECONDS = 120
 const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
+ * Creates the client. All requests throw OAuthError or ProviderError.
  * @param now the clock, in milliseconds since the epoch
  * @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant)
  */
 export function createIdentityProvider(
   platform: Config['platform'],
-  transport: Transport,
+  transport: Pick<Transport, 'call' | 'enterQueue'>,
   now: () => number = Date.now
-): IdentityProvider {
+) {
   const { clientId, callbackUrl: redirectUri } = platform
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
@@ -144,7 +73,7 @@ export function createIdentityProvider(
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
     // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
-    const encode = quirks.takesPlainCredentials ? (text: string) => text : formEncoded
+    const encode = quirks.takesPlainCredentials ? (value: string) => value : formEncoded
     basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
     return { form, headers: { authorization: `Basic ${basicCredentials}` } }
   }
@@ -168,12 +97,19 @@ export function createIdentityProvider(
 
   return {
     metadata,
-    async enterTokenQueue(name, options) {
+    /**
+     * Waits for a slot in the queue for token requests. Enter it before each token request, and call the returned function
+     * after its response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot delay refreshes.
+     * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests of other
+     *   refreshes, because the tokens of one request alone do not complete a login or refresh.
+     */
+    async enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void> {
       // Discovery may take long, so it must not follow the check of the time that is left for the token request.
       await metadata()
       return transport.enterQueue(name, 'token', options)
     },
-    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }) {
+    /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
+    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }: AuthorizationRequest) {
       const url = new URL((await metadata()).authorizationEndpoint)
       // The order of the parameters is that of the SDK of Autodesk Platform Services.
       const parameters = {
@@ -192,7 +128,12 @@ export function createIdentityProvider(
       }
       return url.href
     },
-    async endSessionUrl(idTokenHint) {
+    /**
+     * Returns the URL at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2). The
+     * provider then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
+     * @param idTokenHint the ID token of the login, if the session contains it
+     */
+    async endSessionUrl(idTokenHint?: string): Promise<string | undefined> {
       const { endSessionEndpoint, quirks } = await metadata()
       if (endSessionEndpoint === undefined) return undefined
       const url = new URL(endSessionEndpoint)
@@ -202,7 +143,8 @@ export function createIdentityProvider(
       if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
       return url.href
     },
-    authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
+    /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
+    authorizationCodeGrant({ code, codeVerifier, timeoutMs }: CodeGrant): Promise<TokenSet> {
       const form = {
         grant_type: 'authorization_code',
         code,
@@ -211,10 +153,17 @@ export function createIdentityProvider(
       }
       return tokenRequest(form, timeoutMs)
     },
-    refreshTokenGrant({ refreshToken, scope, timeoutMs }) {
+    /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
+    refreshTokenGrant({ refreshToken, scope, timeoutMs }: RefreshGrant): Promise<TokenSet> {
       return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope }, timeoutMs)
     },
-    async userInfo(accessToken, subject) {
+    /**
+     * Requests the user info (OpenID Connect Core section 5.3).
+     * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must
+     *   not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+     * @throws ProviderError also if the provider has no user info endpoint
+     */
+    async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
       const { userinfoEndpoint: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
@@ -225,7 +174,12 @@ export function createIdentityProvider(
       if (subject !== undefined && response.json.sub !== subject) throw unusable('its sub is not that of the login')
       return response.json
     },
-    async signingKeys() {
+    /**
+     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). The keys themselves are not checked. They are not
+     * cached here, and a failed request is not repeated, because anybody can cause it with a logout token.
+     * @throws ProviderError also if the discovery document has no usable `jwks_uri`
+     */
+    async signingKeys(): Promise<JSONWebKeySet> {
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'unusable', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
@@ -233,9 +187,10 @@ export function createIdentityProvider(
       if (response.status !== 200) throw failure('jwks', response)
       const keys = isJsonObject(response.json) ? response.json.keys : undefined
       if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')
-      return { keys }
+      return { keys: keys as unknown[] as JWK[] }
     },
-    async revokeRefreshToken(refreshToken) {
+    /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
+    async revokeRefreshToken(refreshToken: string): Promise<void> {
       const started = performance.now()
       let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
       // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
@@ -247,7 +202,8 @@ export function createIdentityProvider(
       }
       if (response && response.status !== 200) throw failure('revocation', response)
     },
-    replaceCredentials(fresh) {
+    /** Replaces the client secret and the private key. The next request uses the new ones. */
+    replaceCredentials(fresh: Credentials): void {
       clientSecret = fresh.clientSecret
       signingKey = signingKeyOf(fresh)
       basicCredentials = undefined
@@ -255,9 +211,34 @@ export function createIdentityProvider(
   }
 }
 
-/** Encodes a text as application/x-www-form-urlencoded (RFC 6749 appendix B). */
-function formEncoded(text: string): string {
-  return new URLSearchParams({ '': text }).toString().slice(1)
+interface AuthorizationRequest {
+  readonly scope: string
+  readonly state: string
+  readonly nonce: string | undefined
+  /** Undefined for the setting `platform.prompt`. */
+  readonly prompt: string | undefined
+  /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
+  readonly codeChallenge: string | undefined
+}
+
+interface TimedRequest {
+  /** The time limit in milliseconds. The default is the limit for all calls to the provider. */
+  readonly timeoutMs?: number | undefined
+}
+
+interface CodeGrant extends TimedRequest {
+  readonly code: string
+  readonly codeVerifier: string | undefined
+}
+
+interface RefreshGrant extends TimedRequest {
+  readonly refreshToken: string
+  readonly scope: string
+}
+
+/** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */
+function formEncoded(value: string): string {
+  return new URLSearchParams({ '': value }).toString().slice(1)
 }
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
@@ -267,7 +248,11 @@ function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, duration
   if (isRejection && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
-  return new ProviderError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })
+  return new ProviderError(endpoint, 'unusable', `it responded with ${status}`, {
+    status,
+    durationMs,
+    retryAfterSeconds
+  })
 }
 
 /**

@@ -24,13 +24,13 @@ export class OAuthError extends Error {
   /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(parts: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
-    super(`the identity provider's ${parts.endpoint} endpoint answered ${parts.status} ${parts.error}`)
+  constructor(options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
+    super(`the identity provider's ${options.endpoint} endpoint responded with ${options.status} ${options.error}`)
     this.name = 'OAuthError'
-    this.error = parts.error
-    this.status = parts.status
-    this.endpoint = parts.endpoint
-    this.retryAfterSeconds = parts.retryAfterSeconds
+    this.error = options.error
+    this.status = options.status
+    this.endpoint = options.endpoint
+    this.retryAfterSeconds = options.retryAfterSeconds
   }
 }
 
@@ -54,14 +54,14 @@ export class ProviderError extends Error {
 
   /**
    * Creates the error.
-   * @param detail the reason, for the log. It must not contain text of the request or the response, except the address
-   *   of an issuer.
+   * @param detail the reason, for the log. It must not quote the request or the response, because these contain secrets. The
+   *   URL of an issuer is no secret.
    */
   constructor(
     endpoint: Endpoint,
     problem: ProviderProblem,
     detail: string,
-    parts: {
+    options: {
       durationMs?: number
       status?: number
       retryAfterSeconds?: number | undefined
@@ -72,10 +72,10 @@ export class ProviderError extends Error {
     this.name = 'ProviderError'
     this.endpoint = endpoint
     this.problem = problem
-    this.durationMs = parts.durationMs ?? 0
-    this.status = parts.status
-    this.retryAfterSeconds = parts.retryAfterSeconds
-    this.code = parts.code
+    this.durationMs = options.durationMs ?? 0
+    this.status = options.status
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.code = options.code
   }
 
   /**
@@ -99,14 +99,14 @@ export class ProviderError extends Error {
 }
 
 /**
- * A token of the provider has an unknown key, and the keys of the provider may not be requested again yet. The same token can be
- * checked again after `retryAfterSeconds`.
+ * The key of a token is unknown, and the keys of the provider were requested too recently to request them again. The same token
+ * can be checked again after `retryAfterSeconds`.
  */
 export class UnknownKeyError extends Error {
   readonly retryAfterSeconds: number
 
   constructor(retryAfterSeconds: number) {
-    super('a token has an unknown key, and the keys of the identity provider were requested too recently')
+    super('the key of a token is unknown, and the keys of the identity provider were requested too recently')
     this.name = 'UnknownKeyError'
     this.retryAfterSeconds = retryAfterSeconds
   }
@@ -141,10 +141,7 @@ export class OtherIdentityError extends ProviderError {
   }
 }
 
-/**
- * Returns the refresh token in the unusable response, or undefined if `error` has another reason or the response had
- * none.
- */
+/** Returns the refresh token of an unusable token response, or undefined if the response had none or the error is another one. */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
 }

@@ -3,16 +3,14 @@
  * token endpoint over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
  */
 
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject, parseJson } from '../support/json.js'
 import type { UserInfo } from './client.js'
 import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './errors.js'
 
 export interface ExpectedClaims {
   readonly nonce: string
   readonly clientId: string
-  /**
-   * The required `iss`. Undefined if the endpoints were configured without an issuer, and any `iss` is then accepted.
-   */
+  /** The required `iss`. Undefined if the endpoints were configured without an issuer, and any `iss` is then accepted. */
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -25,14 +23,14 @@ export interface IdTokenClaims extends UserInfo {
   readonly iat: number
 }
 
-/** The clocks of the provider and of this server may differ by this time. */
+/** The clock of the provider may differ from that of this server by this time. */
 export const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws ProviderError. */
 export function checkIdToken(idToken: string, expected: ExpectedClaims): IdTokenClaims {
   const claims = parseClaims(idToken, unusable)
   const nowSeconds = expected.now / 1000
-  if (claims.nonce !== expected.nonce) throw unusable('its nonce belongs to another login')
+  if (claims.nonce !== expected.nonce) throw unusable('its nonce is not that of this login')
   if (expected.issuer !== undefined && claims.iss !== expected.issuer) throw unusable('its iss is another issuer')
   checkAudience(claims, expected.clientId, unusable)
   if (typeof claims.exp !== 'number' || claims.exp + CLOCK_LEEWAY_SECONDS < nowSeconds) {
@@ -97,13 +95,9 @@ export function isIdentifier(value: unknown): value is string {
 
 function parseClaims(idToken: string, reject: Reject): Readonly<Record<string, unknown>> {
   const parts = idToken.split('.')
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
-    if (parts.length === 3 && isJsonObject(claims)) return claims
-  } catch {
-    // The error is thrown below, because a token with another number of parts must have the same error.
-  }
-  throw reject('it is not a JWT')
+  const claims = parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString())
+  if (parts.length !== 3 || !isJsonObject(claims)) throw reject('it is not a JWT')
+  return claims
 }
 
 function unusable(detail: string): ProviderError {

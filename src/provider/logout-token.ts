@@ -1,11 +1,11 @@
 /**
- * Checks the logout tokens of the identity provider (OpenID Connect Back-Channel Logout section 2.6). Everybody can send a
- * logout token to this server, so its signature is checked. The file imports the package jose and is therefore loaded
- * only with the setting `platform.backChannelLogout`.
+ * Checks the logout tokens of the identity provider (OpenID Connect Back-Channel Logout section 2.6). Anybody can send a
+ * logout token to this server, so its signature is checked. This file imports the package jose, so it is loaded only if the
+ * setting `platform.backChannelLogout` is on.
  */
-import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
+import { compactVerify, createLocalJWKSet, errors } from 'jose'
 import { type Clock, startStopwatch } from '../support/clock.js'
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject, parseJson } from '../support/json.js'
 import type { IdentityProvider } from './client.js'
 import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
@@ -33,19 +33,11 @@ export class UnusableLogoutTokenError extends Error {
   }
 }
 
-export interface LogoutTokenParts {
+export interface LogoutTokenOptions {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'signingKeys'>
   readonly clientId: string
   readonly clock: Clock
 }
-
-/**
- * Returns the checked claims of a logout token.
- * @throws UnusableLogoutTokenError if a rule is broken
- * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
- * @throws ProviderError if the metadata or the keys of the provider cannot be read
- */
-type CheckLogoutToken = (token: string) => Promise<LogoutToken>
 
 /** A logout token is rejected this long after its `iat`. */
 const MAX_AGE_SECONDS = 600
@@ -57,20 +49,25 @@ const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA 
 // Section 2.4 recommends `logout+jwt`. Providers that are older than the standard send `JWT` or nothing.
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt']
 
-export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenParts): CheckLogoutToken {
+export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOptions) {
   const keys = createKeyCache(idp, clock)
   const metadata = retriedSparingly(clock, () => idp.metadata({ isSentOnce: true }))
 
-  return async function checkLogoutToken(token) {
+  /**
+   * Returns the checked claims of a logout token.
+   * @throws UnusableLogoutTokenError if a rule is broken
+   * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
+   * @throws ProviderError if the metadata or the keys of the provider cannot be read
+   */
+  return async function checkLogoutToken(token: string): Promise<LogoutToken> {
     const { header, claims } = parse(token)
-    // An extension may change what is signed (RFC 7797), and no logout token needs one.
-    if (header.crit !== undefined) throw new UnusableLogoutTokenError('malformed')
-    if (!ALGORITHMS.includes(String(header.alg))) throw new UnusableLogoutTokenError('alg')
-    if (!TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ))
-      throw new UnusableLogoutTokenError('typ')
+    // A critical extension may change what is signed (RFC 7797), and no logout token needs one.
+    check(header.crit === undefined, 'malformed')
+    check(ALGORITHMS.includes(String(header.alg)), 'alg')
+    check(TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ), 'typ')
     const { issuer, quirks } = await metadata()
-    // The claims are checked before the signature, because that costs less, and only a token with the right claims may
-    // cause a request for keys.
+    // The claims are checked before the signature, because this check costs less, and because a token with wrong claims must
+    // not cause a request for keys.
     const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
     const checked = checkClaims(claims, expected)
     await checkSignature(token, header.kid !== undefined, keys)
@@ -90,26 +87,26 @@ interface Expected {
 function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
   const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
   const nowSeconds = expected.now / 1000
-  if (!isIdentifier(iss) || iss !== expected.issuer) throw new UnusableLogoutTokenError('iss')
-  if (!(Array.isArray(aud) ? aud : [aud]).includes(expected.clientId)) throw new UnusableLogoutTokenError('aud')
-  if (typeof iat !== 'number') throw new UnusableLogoutTokenError('iat')
-  if (iat - CLOCK_LEEWAY_SECONDS > nowSeconds || iat + MAX_AGE_SECONDS < nowSeconds)
-    throw new UnusableLogoutTokenError('iat')
+  check(isIdentifier(iss) && iss === expected.issuer, 'iss')
+  check((Array.isArray(aud) ? aud : [aud]).includes(expected.clientId), 'aud')
+  check(typeof iat === 'number', 'iat')
+  check(iat - CLOCK_LEEWAY_SECONDS <= nowSeconds && iat + MAX_AGE_SECONDS >= nowSeconds, 'iat')
   const isMissing = exp === undefined && !expected.needsExpiry
-  if (!isMissing && !(typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds))
-    throw new UnusableLogoutTokenError('exp')
+  check(isMissing || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
   // RFC 7519 section 4.1.5.
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds))
-    throw new UnusableLogoutTokenError('nbf')
-  if (!isIdentifier(jti)) throw new UnusableLogoutTokenError('jti')
-  const names = [sid, sub].filter(name => name !== undefined)
-  if (names.length === 0 || !names.every(isIdentifier)) throw new UnusableLogoutTokenError('subject')
-  // Object.hasOwn also keeps names such as `constructor` from counting as members.
-  if (!isJsonObject(events) || !Object.hasOwn(events, EVENT) || !isJsonObject(events[EVENT]))
-    throw new UnusableLogoutTokenError('events')
-  // An ID token has a nonce. Without this rule, an ID token could be used as a logout token, and the reverse.
-  if (Object.hasOwn(claims, 'nonce')) throw new UnusableLogoutTokenError('nonce')
-  return { iss, sid: sid as string | undefined, sub: sub as string | undefined, jti, iat }
+  check(nbf === undefined || (typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds), 'nbf')
+  check(isIdentifier(jti), 'jti')
+  check(sid === undefined || isIdentifier(sid), 'subject')
+  check(sub === undefined || isIdentifier(sub), 'subject')
+  check(sid !== undefined || sub !== undefined, 'subject')
+  check(isJsonObject(events) && Object.hasOwn(events, EVENT) && isJsonObject(events[EVENT]), 'events')
+  // An ID token has a nonce. Without this rule, an ID token could be used as a logout token.
+  check(!Object.hasOwn(claims, 'nonce'), 'nonce')
+  return { iss, sid, sub, jti, iat }
+}
+
+function check(isValid: boolean, reason: string): asserts isValid {
+  if (!isValid) throw new UnusableLogoutTokenError(reason)
 }
 
 async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): Promise<void> {
@@ -120,10 +117,10 @@ async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): P
       await verify(token, known.find)
       return
     } catch (error) {
-      // A token without `kid` does not say that its key is unknown. Its signature then fits none of the known keys.
+      // If a token without `kid` has an unknown key, jose reports only that no known key verifies the signature.
       const isUnknownKey =
         error instanceof errors.JWKSNoMatchingKey || (error instanceof errors.JWSSignatureVerificationFailed && !hasKid)
-      // Keys that were requested after the token had arrived contain its key, unless the token is forged.
+      // If the keys were requested after the token had arrived and do not contain its key, the token is forged.
       if (!isUnknownKey || known.request > earlierRequests) throw unusable(error)
     }
     known = await keys.reloaded()
@@ -135,11 +132,11 @@ async function verify(token: string, keys: Keys): Promise<void> {
   try {
     await compactVerify(token, keys, options)
   } catch (error) {
-    // jose throws errors of other kinds for a key that it cannot use, such as an RSA key with less than 2048 bits. Anybody can
-    // name this key in a token.
+    // For a key that jose cannot use, such as an RSA key with less than 2048 bits, it throws errors of other classes. They must
+    // not become status 500, because anybody can name such a key in a token.
     if (!(error instanceof errors.JOSEError)) throw new UnusableLogoutTokenError('unknown_key')
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-    // A token without `kid` may have been signed with each of these keys.
+    // A token without `kid` may have been signed with any of these keys.
     for await (const key of error) {
       const isValid = await compactVerify(token, key, options).then(
         () => true,
@@ -151,7 +148,7 @@ async function verify(token: string, keys: Keys): Promise<void> {
   }
 }
 
-/** Translates an error of jose. Other errors, such as those of the provider, stay as they are. */
+/** Translates an error of jose. Returns other errors unchanged, such as those of the provider. */
 function unusable(error: unknown): unknown {
   if (!(error instanceof errors.JOSEError)) return error
   if (error instanceof errors.JWKSNoMatchingKey) return new UnusableLogoutTokenError('unknown_key')
@@ -161,15 +158,9 @@ function unusable(error: unknown): unknown {
 
 function parse(token: string) {
   const parts = token.split('.')
-  if (parts.length !== 3) throw new UnusableLogoutTokenError('malformed')
-  const [header, claims] = parts.slice(0, 2).map(part => {
-    try {
-      return JSON.parse(Buffer.from(part, 'base64url').toString()) as unknown
-    } catch {
-      return undefined
-    }
-  })
-  if (!isJsonObject(header) || !isJsonObject(claims)) throw new UnusableLogoutTokenError('malformed')
+  check(parts.length === 3, 'malformed')
+  const [header, claims] = parts.map(part => parseJson(Buffer.from(part, 'base64url').toString()))
+  check(isJsonObject(header) && isJsonObject(claims), 'malformed')
   return { header, claims }
 }
 
@@ -180,7 +171,7 @@ type KeyCache = ReturnType<typeof createKeyCache>
 // A key that the provider has withdrawn is accepted for at most this time.
 const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
-// provider again and again. A provider may begin to use a new key in this time, so the token can be sent again later.
+// provider again and again. If the provider begins to use a new key in this time, it has to send its token again later.
 const MIN_RELOAD_MS = 30_000
 // The shortest time between two requests after one has failed.
 const MIN_RETRY_MS = 5000
@@ -196,9 +187,8 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
     sinceRequestMs = startStopwatch(clock)
     isLoading = true
     try {
-      const set = await idp.signingKeys()
-      // createLocalJWKSet checks the form of a key when a token needs this key.
-      const find = createLocalJWKSet(set as unknown as JSONWebKeySet)
+      // A key is checked when a token needs it.
+      const find = createLocalJWKSet(await idp.signingKeys())
       known = { find, request: requests, ageMs: sinceRequestMs }
       return known
     } finally {
@@ -226,9 +216,9 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
 }
 
 /**
- * Returns a function that sends a request, and that gives concurrent calls the result of one request. If the request fails,
- * the function fails with the same error until MIN_RETRY_MS after the beginning of the request. Everybody can send logout tokens,
- * so they must not repeat a failed request again and again.
+ * Returns a function that sends a request. Concurrent calls share one request. After a failure, the function rejects with the
+ * same error until MIN_RETRY_MS have passed since the request began. Anybody can send logout tokens, so they must not repeat a
+ * failed request again and again.
  */
 function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Promise<T> {
   let inProgress: Promise<T> | undefined

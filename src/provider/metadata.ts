@@ -22,7 +22,7 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | undefined
   /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
-  /** The address of the public keys of the provider. Undefined if no discovery document names a usable one. */
+  /** The URL of the public keys of the provider. Undefined if no discovery document has a usable one. */
   readonly jwksUri: string | undefined
   /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
@@ -67,7 +67,7 @@ export function defaultEndpoint(key: string): string | undefined {
  * Returns a function that returns the metadata. If an issuer is configured, the first call requests its discovery
  * document. If this fails, the next call tries again.
  */
-export function createMetadata(platform: Endpoints, transport: Transport): GetMetadata {
+export function createMetadata(platform: Endpoints, transport: Pick<Transport, 'call'>): GetMetadata {
   const { issuer } = platform
   if (issuer === undefined) {
     const configured = Promise.resolve(configuredMetadata(platform))
@@ -100,7 +100,7 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
   }
 }
 
-/** Returns the address of the discovery document of an issuer (OpenID Connect Discovery section 4). */
+/** Returns the URL of the discovery document of an issuer (OpenID Connect Discovery section 4). */
 export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
@@ -108,19 +108,19 @@ export function discoveryUrl(issuer: string): string {
 async function discover(
   issuer: string,
   platform: Endpoints,
-  transport: Transport,
+  transport: Pick<Transport, 'call'>,
   options: Parameters<GetMetadata>[0]
 ): Promise<ProviderMetadata> {
   const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer), ...options })
   const { status, json: document, durationMs, retryAfterSeconds } = response
   const unusable = (detail: string) =>
     new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
-  if (status !== 200) throw unusable(`it answered ${status}`)
+  if (status !== 200) throw unusable(`it responded with ${status}`)
   if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
   // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured one.
   if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
-  const address = (name: string) => {
+  const urlOf = (name: string) => {
     const value = document[name]
     if (value === undefined) return undefined
     if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
@@ -129,7 +129,7 @@ async function discover(
     return value
   }
   const required = (name: string) => {
-    const value = address(name)
+    const value = urlOf(name)
     if (value === undefined) throw unusable(`it has no ${name}`)
     return value
   }
@@ -140,10 +140,10 @@ async function discover(
     authorizationEndpoint,
     tokenEndpoint,
     // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
-    userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
-    revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
-    endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
-    jwksUri: usableAddress(document.jwks_uri, issuer),
+    userinfoEndpoint: optional(platform.userinfoEndpoint, urlOf('userinfo_endpoint')),
+    revocationEndpoint: optional(platform.revocationEndpoint, urlOf('revocation_endpoint')),
+    endSessionEndpoint: optional(platform.endSessionEndpoint, urlOf('end_session_endpoint')),
+    jwksUri: usableUrl(document.jwks_uri, issuer),
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
     scopesSupported: scopesOf(document.scopes_supported),
     quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
@@ -156,13 +156,13 @@ function otherIssuer(named: unknown, configured: string): string {
   return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
-// Only back-channel logout needs the keys, so an unusable address is no error for all others.
-function usableAddress(value: unknown, issuer: string): string | undefined {
+// Only back-channel logout needs the keys, so an unusable URL must not make every login fail.
+function usableUrl(value: unknown, issuer: string): string | undefined {
   return typeof value === 'string' && discoveredEndpointProblem(value, issuer) === undefined ? value : undefined
 }
 
-function optional(configured: string | undefined, defaultAddress: string | undefined): string | undefined {
-  return configured === 'none' ? undefined : (configured ?? defaultAddress)
+function optional(configured: string | undefined, defaultUrl: string | undefined): string | undefined {
+  return configured === 'none' ? undefined : (configured ?? defaultUrl)
 }
 
 function scopesOf(supported: unknown): string[] | undefined {

@@ -1,22 +1,6 @@
-import { createFairLine, type Requester } from '../support/fair-line.js'
+import { createFairQueue, type Requester } from '../support/fair-queue.js'
 
-/**
- * Limits the number of calls that run at the same time, and the number of calls that wait. Without limits, calls to a
- * slow identity provider would accumulate, and each of them needs memory and a socket. The queue of Node's `http.Agent`
- * is not sufficient, because it has neither a length limit nor priorities.
- */
-export interface Queue {
-  /**
-   * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
-   * Urgent callers have priority over all others. Callers with the same priority proceed in turn by user, so that nobody
-   * waits behind the many sessions of somebody else.
-   * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
-   *   a signal with a timer costs more than all other code of this file.
-   * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is
-   *   aborted before the call may run
-   */
-  enter(waitLimit: () => AbortSignal, options?: QueueOptions): Promise<() => void>
-}
+export type Queue = ReturnType<typeof createQueue>
 
 export interface QueueOptions {
   readonly isUrgent?: boolean | undefined
@@ -25,8 +9,8 @@ export interface QueueOptions {
 }
 
 export interface QueueLimits {
-  /** The maximum number of calls that run at the same time. */
-  readonly atOnce: number
+  /** The maximum number of concurrent calls. */
+  readonly concurrent: number
   /** The maximum number of urgent callers that wait, and also the maximum number of other callers that wait. */
   readonly waiting: number
 }
@@ -34,36 +18,39 @@ export interface QueueLimits {
 export class QueueFullError extends Error {}
 
 interface Waiting extends Requester {
-  readonly takeTurn: () => void
+  readonly start: () => void
 }
 
-const NOBODY: Requester = { session: '', person: '' }
+const NOBODY: Requester = { session: '', user: '' }
 const isNeverFull = () => false
 
 /**
- * @example const release = await createQueue({ atOnce: 64, waiting: 1000 }).enter(() => AbortSignal.timeout(1000))
+ * Limits the number of concurrent calls, and the number of calls that wait. Without limits, calls to a slow identity provider
+ * would accumulate, and each of them needs memory and a socket. The queue of Node's `http.Agent` is not sufficient, because
+ * it has neither a length limit nor priorities.
+ * @example const release = await createQueue({ concurrent: 64, waiting: 1000 }).enter(() => AbortSignal.timeout(1000))
  * try { await call() } finally { release() }
  */
-export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
-  const urgent = createFairLine<Waiting>()
-  const ordinary = createFairLine<Waiting>()
+export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
+  const urgent = createFairQueue<Waiting>()
+  const ordinary = createFairQueue<Waiting>()
   let running = 0
 
-  function waitForTurn(line: typeof urgent, requester: Requester, signal: AbortSignal): Promise<void> {
+  function waitForSlot(queue: typeof urgent, requester: Requester, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        line.remove(waiting)
+        queue.remove(waiting)
         reject(signal.reason)
       }
-      const takeTurn = () => {
+      const start = () => {
         signal.removeEventListener('abort', giveUp)
         // The call is counted before the promise resolves, because another call may arrive before this one continues.
         running++
         resolve()
       }
-      const waiting = { ...requester, takeTurn }
-      line.add(waiting)
+      const waiting = { ...requester, start }
+      queue.add(waiting)
       signal.addEventListener('abort', giveUp, { once: true })
     })
   }
@@ -74,16 +61,25 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
       if (isReleased) return
       isReleased = true
       running--
-      const line = urgent.size > 0 ? urgent : ordinary
-      line.next(isNeverFull, isNeverFull)?.takeTurn()
+      const queue = urgent.size > 0 ? urgent : ordinary
+      queue.next(isNeverFull, isNeverFull)?.start()
     }
   }
 
   return {
-    async enter(waitLimit, { isUrgent = false, requester = NOBODY } = {}) {
-      const line = isUrgent ? urgent : ordinary
-      if (running < atOnce) running++
-      else if (line.size < waiting) await waitForTurn(line, requester, waitLimit())
+    /**
+     * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
+     * Urgent callers have priority over all others. Callers with the same priority proceed in turn by user, so a user with
+     * many sessions does not delay the others.
+     * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
+     *   a signal with a timer costs more than all other code of this file.
+     * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is
+     *   aborted before the call may run
+     */
+    async enter(waitLimit: () => AbortSignal, { isUrgent = false, requester = NOBODY }: QueueOptions = {}) {
+      const queue = isUrgent ? urgent : ordinary
+      if (running < concurrent) running++
+      else if (queue.size < maxWaiting) await waitForSlot(queue, requester, waitLimit())
       else throw new QueueFullError()
       return createRelease()
     }

@@ -5,53 +5,42 @@
 
 export interface Quirks {
   /** The name of the provider, if it is a known one. */
-  readonly name: string | undefined
+  readonly name?: string
   /** True if the host proves which provider it is. Otherwise only the paths look like those of the named provider. */
-  readonly isSure: boolean
+  readonly isSure?: true
   /** True if HTTP Basic has the client id and secret without the form encoding that RFC 6749 section 2.3.1 requires. */
-  readonly takesPlainCredentials: boolean
+  readonly takesPlainCredentials?: true
   /**
    * True if the end-session endpoint has no parameter except `post_logout_redirect_uri`. The session then keeps no ID token
    * for `id_token_hint` (OpenID Connect RP-Initiated Logout section 2).
    */
-  readonly logsOutWithoutHint: boolean
+  readonly logsOutWithoutHint?: true
   /** True if the user info endpoint identifies a user whose login did not request the scope `openid`. */
-  readonly identifiesWithoutOpenid: boolean
+  readonly identifiesWithoutOpenid?: true
   /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
-  readonly omitsLogoutTokenExpiry: boolean
+  readonly omitsLogoutTokenExpiry?: true
   /**
    * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works, and
    * undefined if nobody has tested it.
    */
-  readonly dualModeProblem: string | null | undefined
+  readonly dualModeProblem?: string | null
 }
 
-/** The addresses of a provider. Those that are not known yet are missing. */
-interface KnownAddresses {
+/** The URLs of a provider. Those that are not known yet are missing. */
+interface KnownUrls {
   readonly issuer?: string | undefined
   readonly authorizationEndpoint?: string
   readonly tokenEndpoint?: string
 }
 
-/** Returns the quirks of the provider at these addresses. A provider that is not in the table has none. */
-export function quirksOf(addresses: KnownAddresses): Quirks {
-  const row = table.find(({ recognises }) => recognises(addresses))
-  return { ...standard, ...row?.quirks }
-}
-
-const standard: Quirks = {
-  name: undefined,
-  isSure: false,
-  takesPlainCredentials: false,
-  logsOutWithoutHint: false,
-  identifiesWithoutOpenid: false,
-  omitsLogoutTokenExpiry: false,
-  dualModeProblem: undefined
+/** Returns the quirks of the provider at these URLs. A provider that is not in the table has none. */
+export function quirksOf(urls: KnownUrls): Quirks {
+  return table.find(({ recognises }) => recognises(urls))?.quirks ?? {}
 }
 
 interface ProviderRow {
-  readonly recognises: (addresses: KnownAddresses) => boolean
-  readonly quirks: Partial<Quirks>
+  readonly recognises: (urls: KnownUrls) => boolean
+  readonly quirks: Quirks
 }
 
 // docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because they run

@@ -4,8 +4,11 @@
  */
 import type { Got, Method } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
+import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { LATE_RESPONSE_MS } from '../support/clock.js'
 import { errorCode } from '../support/error-code.js'
+import { parseJson } from '../support/json.js'
+import { inSpan, type Tracing } from '../telemetry/tracing.js'
 import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
 import { createQueue, type Queue, QueueFullError, type QueueLimits, type QueueOptions } from './queue.js'
@@ -22,9 +25,6 @@ export interface TransportRequest {
   readonly isSentOnce?: true
 }
 
-/** Calls in different queues do not delay each other. */
-type QueueName = Endpoint | 'refresh' | 'code exchange'
-
 export interface TransportResponse {
   readonly status: number
   /** The parsed JSON, or undefined if the body is not JSON. */
@@ -39,23 +39,17 @@ export interface TransportResponse {
   readonly durationMs: number
 }
 
-export interface Transport {
-  /**
-   * Waits for a place in a queue. Returns a function that gives the place back. A place limits the number of calls that
-   * run at the same time.
-   * @throws ProviderError if the queue is full, or if there is no place within the time limit
-   */
-  enterQueue(name: QueueName, endpoint: Endpoint, options?: QueueOptions): Promise<() => void>
-  /**
-   * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint, and this
-   * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
-   * any status. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has `isSentOnce`.
-   * @throws ProviderError if there is no complete response
-   */
-  call(request: TransportRequest): Promise<TransportResponse>
-  /** Closes all connections. */
-  close(): void
+export interface TransportOptions {
+  readonly idleSocketMs?: number
+  readonly limits?: QueueLimits
+  readonly proxyFor?: ProxyFor
+  /** Records the outcome and the duration of each call. */
+  readonly metrics?: Pick<Metrics, 'providerCalled'>
+  /** Creates a span for each call. */
+  readonly tracing?: Tracing | undefined
 }
+
+export type Transport = ReturnType<typeof createTransport>
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
 // The reason for which a call is aborted, if it is not the time limit. One signal has both meanings, because combined
@@ -65,9 +59,9 @@ const TOO_LARGE = Symbol('too large')
 // closed a connection while this server sends a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
-// The limits of each queue. If a response takes 200 ms, 64 calls at once make 19,000 calls per minute. This is far more
+// The limits of each queue. If a response takes 200 ms, 64 concurrent calls make 19,000 calls per minute. This is far more
 // than a provider allows for one application.
-const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
+const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
 
 let loading: Promise<typeof import('got')> | undefined
 
@@ -77,12 +71,9 @@ function loadGot() {
   return loading
 }
 
-export function createTransport(
-  timeoutMs: number,
-  idleSocketMs = IDLE_SOCKET_MS,
-  limits = LIMITS,
-  proxyFor: ProxyFor = outboundProxy
-): Transport {
+export function createTransport(timeoutMs: number, options: TransportOptions = {}) {
+  const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
+  const { metrics = noMetrics, tracing } = options
   const agents = createAgents(idleSocketMs, proxyFor)
   let extending: Promise<Got> | undefined
   const client = () => {
@@ -117,7 +108,7 @@ export function createTransport(
       const { statusCode, body, headers } = await call
       return {
         status: statusCode,
-        json: parse(body),
+        json: parseJson(body),
         retryAfterSeconds: secondsOf(headers['retry-after']),
         date: timeOf(headers.date),
         location: headers.location,
@@ -143,7 +134,7 @@ export function createTransport(
   const queues = new Map<string, Queue>()
 
   async function enterQueue(
-    name: QueueName,
+    name: string,
     endpoint: Endpoint,
     options: QueueOptions,
     waitLimit: () => AbortSignal
@@ -162,7 +153,7 @@ export function createTransport(
     }
   }
 
-  async function callInTurn(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
+  async function sendWithRetry(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
     // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
     // token may be used only once.
     let attemptsLeft = request.form || request.isSentOnce ? 1 : GET_ATTEMPTS
@@ -177,45 +168,95 @@ export function createTransport(
     }
   }
 
-  return {
-    enterQueue: (name, endpoint, options = {}) =>
-      enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs)),
-    async call(request) {
-      const { endpoint } = request
-      const abort = new AbortController()
-      const cancelTimer = abortAfter(abort, request.timeoutMs ?? timeoutMs)
-      let release: (() => void) | undefined
-      try {
-        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
-        return await callInTurn(request, abort)
-      } finally {
-        cancelTimer()
-        release?.()
-      }
-    },
-    close() {
-      agents.destroy()
+  async function send(request: TransportRequest): Promise<TransportResponse> {
+    const { endpoint } = request
+    const record = startRecord(endpoint)
+    const abort = new AbortController()
+    const cancelTimer = abortAfter(abort, request.timeoutMs ?? timeoutMs)
+    let release: (() => void) | undefined
+    try {
+      if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
+      const response = await sendWithRetry(request, abort)
+      record(String(response.status))
+      return response
+    } catch (error) {
+      record(outcomeOf(error))
+      throw error
+    } finally {
+      cancelTimer()
+      release?.()
     }
   }
+
+  function startRecord(endpoint: Endpoint): (outcome: string) => void {
+    const started = performance.now()
+    return outcome => metrics.providerCalled(endpoint, outcome, (performance.now() - started) / 1000)
+  }
+
+  return {
+    /**
+     * Waits for a slot in the queue of this name, and returns a function that frees the slot. Slots limit the number of calls
+     * in progress. Calls in different queues do not delay each other.
+     * @throws ProviderError if the queue is full, or if there is no slot within the time limit
+     */
+    async enterQueue(name: string, endpoint: Endpoint, options: QueueOptions = {}): Promise<() => void> {
+      const record = startRecord(endpoint)
+      try {
+        return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
+      } catch (error) {
+        // A request without a slot was not sent, but it counts as a call.
+        record(outcomeOf(error))
+        throw error
+      }
+    },
+    /**
+     * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and this
+     * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
+     * any status. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has `isSentOnce`.
+     * @throws ProviderError if there is no complete response
+     */
+    call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request, send) : send(request)),
+    /** Closes all connections. */
+    close: () => agents.destroy()
+  }
+}
+
+function outcomeOf(error: unknown): string {
+  return error instanceof ProviderError ? error.problem : 'error'
+}
+
+// The query of the URL and the form are not recorded, because they may contain secrets. The trace is not continued at the
+// provider, which often belongs to another organisation.
+function sendInSpan(
+  tracing: Tracing,
+  request: TransportRequest,
+  send: (request: TransportRequest) => Promise<TransportResponse>
+): Promise<TransportResponse> {
+  const { endpoint, url, form } = request
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const attributes = {
+    'http.request.method': form ? 'POST' : 'GET',
+    'server.address': parsed?.hostname,
+    'url.full': parsed && `${parsed.origin}${parsed.pathname}`,
+    'platform_auth.endpoint': endpoint
+  }
+  return inSpan(tracing, `provider ${endpoint}`, attributes, async span => {
+    const response = await send(request)
+    span.set({ 'http.response.status_code': response.status })
+    if (response.status >= 400) span.end(String(response.status))
+    return response
+  })
 }
 
 /**
  * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token, so an overdue
- * timer does not discard it. Returns a function that stops the timer.
+ * timer does not discard it: Node first reads what has arrived. Returns a function that cancels the timer.
  */
 function abortAfter(abort: AbortController, ms: number): () => void {
   let timer = setTimeout(() => {
     timer = setTimeout(() => abort.abort(), LATE_RESPONSE_MS)
   }, ms)
   return () => clearTimeout(timer)
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 function secondsOf(retryAfter: string | undefined): number | undefined {

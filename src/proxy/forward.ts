@@ -7,7 +7,7 @@ import { requestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord } from '../http/routes/session.js'
 import type { Services } from '../services.js'
-import type { Requester } from '../support/fair-line.js'
+import type { Requester } from '../support/fair-queue.js'
 import { createRequestBody, createRequestHeaders, type RequestBody } from './request.js'
 import { createMapLocation, createResponseHeaders } from './response-headers.js'
 import type { FindRoute, Route } from './routes.js'
@@ -233,7 +233,7 @@ function requesterOf(ctx: Context): Requester {
   const record = sessionRecord(ctx)
   const session = `session ${record?.id ?? ''}`
   const identity = record?.identity
-  return { session, person: identity ? `person ${JSON.stringify([identity.iss, identity.sub])}` : session }
+  return { session, user: identity ? `user ${JSON.stringify([identity.iss, identity.sub])}` : session }
 }
 
 interface SendOptions {

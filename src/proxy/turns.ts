@@ -1,9 +1,9 @@
 /**
  * Limits the number of proxied requests in progress for each upstream host, each session, each user and the process.
  * A slow upstream, a page or a user then cannot use all resources of the server or block an upstream for others. A
- * request beyond a limit waits in the line of its host.
+ * request beyond a limit waits in the queue of its host.
  */
-import { createFairLine, type Requester } from '../support/fair-line.js'
+import { createFairQueue, type Requester } from '../support/fair-queue.js'
 
 /**
  * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is
@@ -11,14 +11,14 @@ import { createFairLine, type Requester } from '../support/fair-line.js'
  */
 export const TURN_LIMITS = {
   /**
-   * Requests to one host whose body was sent and whose response has not begun. A request whose body is still being sent
-   * does not count, because a client that sends slowly would otherwise block the host. If several uploads end while all
-   * places are taken, the limit is exceeded, and nothing further is sent until there is a free place.
+   * The slots of a host: requests whose body was sent and whose response has not begun. A request whose body is still being
+   * sent needs no slot, because a client that sends slowly would otherwise block the host. If several uploads end while all
+   * slots are taken, the limit is exceeded, and no further request is sent until a slot is free.
    */
   waitingForHead: 64,
   /**
-   * Places of `waitingForHead` that are reserved: each user can have only one of them. A few people with slow requests
-   * therefore cannot take all places of a host.
+   * The slots that are reserved: each user can have only one of them. A few users with slow requests therefore cannot take all
+   * slots of a host.
    */
   reserved: 8,
   /** Requests in progress to one host. */
@@ -27,39 +27,24 @@ export const TURN_LIMITS = {
   ofOneSession: 32,
   /**
    * Requests in progress of all sessions of one user. This limit is lower than `waitingForHead`, so that one user
-   * cannot take all places of a host.
+   * cannot take all slots of a host.
    */
-  ofOnePerson: 48,
+  ofOneUser: 48,
   /** Requests in progress in this process. */
   ofProcess: 2048,
-  /** Requests that wait in the line of one host. */
-  inLine: 512
+  /** Requests in the queue of one host. */
+  queued: 512
 }
 
 export type TurnLimits = typeof TURN_LIMITS
 
-/** The line was full, or the request waited too long for its turn. */
+/** The queue was full, or the request waited too long for its turn. */
 export class UpstreamBusyError extends Error {
   override readonly name = 'UpstreamBusyError'
 }
 
 /** A request that counts towards the limits. */
-export interface Turn {
-  /** Returns false while the request waits for its turn. */
-  hasStarted(): boolean
-  /**
-   * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
-   * @param patienceMs the time limit in milliseconds
-   * @throws UpstreamBusyError if the time limit is exceeded, or if the request loses its place in a full line
-   */
-  wait(patienceMs: number): Promise<boolean>
-  /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
-  bodySent(): void
-  /** Call this when the headers of the response have arrived, or when the request fails without a response. */
-  headReceived(): void
-  /** Call this when the response is complete, or when the client has disconnected. */
-  end(): void
-}
+export type Turn = ReturnType<ReturnType<typeof createTurns>['take']>
 
 export interface TurnRequest extends Requester {
   /** The scheme, host and port of the upstream. */
@@ -71,39 +56,39 @@ export interface TurnRequest extends Requester {
 interface Waiting extends Requester {
   /** Starts the request. */
   readonly start: () => void
-  /** Removes the request from the line. Its `wait` rejects with UpstreamBusyError. */
+  /** Removes the request from the queue. Its `wait` rejects with UpstreamBusyError. */
   readonly reject: () => void
 }
 
 /**
- * @example const turn = createTurns().take({ origin, session, person, isUploading })
+ * @example const turn = createTurns().take({ origin, session, user, isUploading })
  * if (turn.hasStarted() || (await turn.wait(30_000))) send()
  * turn.end()
  */
 export function createTurns(limits: TurnLimits = TURN_LIMITS) {
-  const common = createTally(limits.waitingForHead - limits.reserved)
+  const shared = createTally(limits.waitingForHead - limits.reserved)
   const reserved = createTally(limits.reserved)
   const hosts = createTally(limits.ofOneHost)
   const sessions = createTally(limits.ofOneSession)
-  const persons = createTally(limits.ofOnePerson)
-  // The users who have a reserved place, each with the host of this place.
+  const users = createTally(limits.ofOneUser)
+  // The users who have a reserved slot, each with the host of this slot.
   const holders = new Set<string>()
-  // The lines of the hosts with waiting requests. A line that was served moves to the end.
-  const lines = new Map<string, ReturnType<typeof createFairLine<Waiting>>>()
+  // The queues of the hosts with waiting requests. A queue that was served moves to the end.
+  const queues = new Map<string, ReturnType<typeof createFairQueue<Waiting>>>()
   let inProgress = 0
 
   function isHostFull(origin: string): boolean {
-    return inProgress >= limits.ofProcess || hosts.isFull(origin) || (common.isFull(origin) && reserved.isFull(origin))
+    return inProgress >= limits.ofProcess || hosts.isFull(origin) || (shared.isFull(origin) && reserved.isFull(origin))
   }
 
-  function isPersonFull(origin: string, person: string): boolean {
-    return persons.isFull(person) || (common.isFull(origin) && holders.has(`${origin} ${person}`))
+  function isUserFull(origin: string, user: string): boolean {
+    return users.isFull(user) || (shared.isFull(origin) && holders.has(`${origin} ${user}`))
   }
 
-  /** Takes a place of a host for a request that waits for its response. Returns the function that frees the place. */
-  function takePlace(origin: string, person: string, isReserved: boolean): () => void {
-    const holder = `${origin} ${person}`
-    const tally = isReserved ? reserved : common
+  /** Takes a slot of a host for a request that waits for its response. Returns the function that frees the slot. */
+  function takeSlot(origin: string, user: string, isReserved: boolean): () => void {
+    const holder = `${origin} ${user}`
+    const tally = isReserved ? reserved : shared
     tally.add(origin)
     if (isReserved) holders.add(holder)
     return () => {
@@ -114,100 +99,108 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   }
 
   function serve(origin: string) {
-    const line = lines.get(origin)
-    if (!line) return
+    const queue = queues.get(origin)
+    if (!queue) return
     while (!isHostFull(origin)) {
-      const next = line.next(person => isPersonFull(origin, person), sessions.isFull)
+      const next = queue.next(user => isUserFull(origin, user), sessions.isFull)
       if (!next) return
-      lines.delete(origin)
-      if (line.size > 0) lines.set(origin, line)
+      queues.delete(origin)
+      if (queue.size > 0) queues.set(origin, queue)
       next.start()
     }
   }
 
   function serveAll() {
-    if (lines.size > 0) for (const origin of [...lines.keys()]) serve(origin)
+    if (queues.size > 0) for (const origin of [...queues.keys()]) serve(origin)
   }
 
   function enqueue(origin: string, waiting: Waiting) {
-    const line = lines.get(origin) ?? createFairLine<Waiting>()
-    lines.set(origin, line)
-    line.add(waiting)
-    if (line.size <= limits.inLine) return
-    const loser = line.newestOfLargest(waiting) ?? waiting
+    const queue = queues.get(origin) ?? createFairQueue<Waiting>()
+    queues.set(origin, queue)
+    queue.add(waiting)
+    if (queue.size <= limits.queued) return
+    const loser = queue.newestOfLargest(waiting) ?? waiting
     loser.reject()
-    if (loser === waiting) throw new UpstreamBusyError('too many requests are waiting')
+    if (loser === waiting) throw new UpstreamBusyError('too many requests are queued')
   }
 
-  function leaveLine(origin: string, waiting: Waiting) {
-    const line = lines.get(origin)
-    line?.remove(waiting)
-    if (line?.size === 0) lines.delete(origin)
+  function leaveQueue(origin: string, waiting: Waiting) {
+    const queue = queues.get(origin)
+    queue?.remove(waiting)
+    if (queue?.size === 0) queues.delete(origin)
   }
 
   return {
     /**
-     * Registers a request. If the line is full, the user with the most requests in the line loses the place of a newest
-     * request.
-     * @throws UpstreamBusyError if the line is full, and the loser would be this request
+     * Registers a request. If the queue is full, the user with the most queued requests loses the newest of them.
+     * @throws UpstreamBusyError if the lost request would be this one
      */
-    take({ origin, session, person, isUploading }: TurnRequest): Turn {
-      let state: 'inLine' | 'inProgress' | 'over' = 'inLine'
+    take({ origin, session, user, isUploading }: TurnRequest) {
+      let state: 'queued' | 'inProgress' | 'over' = 'queued'
       let isHeadExpected = true
-      let freePlace: (() => void) | undefined
+      let freeSlot: (() => void) | undefined
       let settle = (_hasCome: boolean | UpstreamBusyError) => {}
       const waiting: Waiting = {
         session,
-        person,
+        user,
         start,
-        reject: () => giveUp(new UpstreamBusyError('the line is full'))
+        reject: () => giveUp(new UpstreamBusyError('the queue is full'))
       }
 
       function start() {
         inProgress += 1
         hosts.add(origin)
         sessions.add(session)
-        persons.add(person)
+        users.add(user)
         state = 'inProgress'
-        if (!isUploading()) freePlace = takePlace(origin, person, common.isFull(origin))
+        if (!isUploading()) freeSlot = takeSlot(origin, user, shared.isFull(origin))
         settle(true)
       }
 
+      /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
       function bodySent() {
-        if (state === 'inProgress' && isHeadExpected) freePlace ??= takePlace(origin, person, false)
+        if (state === 'inProgress' && isHeadExpected) freeSlot ??= takeSlot(origin, user, false)
       }
 
+      /** Call this when the headers of the response have arrived, or when the request fails without a response. */
       function headReceived() {
         if (!isHeadExpected) return
         isHeadExpected = false
-        freePlace?.()
+        freeSlot?.()
       }
 
+      /** Call this when the response is complete, or when the client has disconnected. */
       function end() {
-        if (state === 'inLine') giveUp(false)
+        if (state === 'queued') giveUp(false)
         if (state === 'over') return
         headReceived()
         state = 'over'
         inProgress -= 1
         hosts.remove(origin)
         sessions.remove(session)
-        persons.remove(person)
+        users.remove(user)
         serveAll()
       }
 
       function giveUp(outcome: false | UpstreamBusyError) {
         state = 'over'
-        leaveLine(origin, waiting)
+        leaveQueue(origin, waiting)
         settle(outcome)
       }
 
-      // The requests in the line cannot be sent at the moment, so this request does not overtake any of them.
-      if (isHostFull(origin) || isPersonFull(origin, person) || sessions.isFull(session)) enqueue(origin, waiting)
+      // No queued request can be sent at the moment, so this request does not overtake any of them.
+      if (isHostFull(origin) || isUserFull(origin, user) || sessions.isFull(session)) enqueue(origin, waiting)
       else start()
 
       return {
-        hasStarted: () => state !== 'inLine',
-        wait(patienceMs) {
+        /** Returns false while the request waits for its turn. */
+        hasStarted: () => state !== 'queued',
+        /**
+         * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
+         * @param patienceMs the time limit in milliseconds
+         * @throws UpstreamBusyError if the time limit is exceeded, or if the request loses its place in a full queue
+         */
+        wait(patienceMs: number): Promise<boolean> {
           return new Promise((resolve, reject) => {
             const timer = setTimeout(
               () => giveUp(new UpstreamBusyError('the request waited too long for its turn')),

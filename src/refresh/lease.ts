@@ -76,7 +76,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
   const { idp, store, places, clock } = dependencies
   const { session, rev, queue, isUrgent = false, isChange, mayWait } = request
   const { id } = session
-  const requester = { session: id, person: request.user ?? id }
+  const requester = { session: id, user: request.user ?? id }
   const sinceStartMs = startStopwatch(clock)
   let askAgainAt = 0
   let dead: string | undefined

@@ -56,7 +56,7 @@ function bytesOf({ fields }: SessionRecord): number {
 /** @param lifetimeMs the lifetime of a cell */
 export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   const { now } = clock
-  const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, undefined, bytesOf)
+  const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
   const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
   const unsaved = new Map<string, SessionRecord>()

@@ -3,6 +3,15 @@ export function isJsonObject(json: unknown): json is Readonly<Record<string, unk
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }
 
+/** Parses JSON. Returns undefined if the string is not JSON. */
+export function parseJson(string: string): unknown {
+  try {
+    return JSON.parse(string)
+  } catch {
+    return undefined
+  }
+}
+
 // RFC 8259: a bracket, colon or comma, a string, or another value. White space may come before it.
 const TOKEN =
   /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/uy

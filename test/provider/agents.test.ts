@@ -52,7 +52,7 @@ async function callInProcess(t: ExecutionContext, address: string, proxy: string
   const cwd = await tempFolder(t, { 'ca.pem': selfSigned.cert })
   const script = `
     import { createTransport } from ${JSON.stringify(join(repository, 'dist/provider/transport.js'))}
-    const transport = createTransport(60000, undefined, undefined, () => ${JSON.stringify(proxy)})
+    const transport = createTransport(60000, { proxyFor: () => ${JSON.stringify(proxy)} })
     for (let call = 0; call < ${times}; call++) {
       const { status, json } = await transport.call({ endpoint: 'token', url: ${JSON.stringify(address)}, form: { a: 'b' } })
       console.log(JSON.stringify({ status, json }))
@@ -91,12 +91,12 @@ test('two https calls share one tunnel through the proxy, and the user name and 
 })
 
 for (const [refusal, code] of [
-  ['407 Proxy Authentication Required', 'PROXY_ANSWERED_407'],
-  ['403 Forbidden', 'PROXY_ANSWERED_403']
+  ['407 Proxy Authentication Required', 'PROXY_RESPONDED_407'],
+  ['403 Forbidden', 'PROXY_RESPONDED_403']
 ] as const) {
   test(`if the proxy answers ${refusal}, the provider counts as unreachable and the token request is not repeated`, async t => {
     const proxy = await startProxy(t, 0, refusal)
-    const transport = createTransport(60_000, undefined, undefined, () => proxy.url)
+    const transport = createTransport(60_000, { proxyFor: () => proxy.url })
     t.teardown(() => transport.close())
     const call = transport.call({ endpoint: 'token', url: 'https://provider.test/token', form: { a: 'b' } })
     const error = await t.throwsAsync(call, { instanceOf: ProviderError })
@@ -107,7 +107,7 @@ for (const [refusal, code] of [
 }
 
 test('the error for a malformed proxy address does not contain the address', async t => {
-  const transport = createTransport(60_000, undefined, undefined, () => 'http://user:hunter2@:x')
+  const transport = createTransport(60_000, { proxyFor: () => 'http://user:hunter2@:x' })
   t.teardown(() => transport.close())
   const error = await t.throwsAsync(transport.call({ endpoint: 'userinfo', url: 'https://provider.test/' }))
   t.true(error instanceof ProviderError)

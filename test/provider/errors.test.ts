@@ -4,7 +4,7 @@ import { OAuthError, ProviderError } from '#src/provider/errors.js'
 test('an OAuthError has its OAuth error code and its message contains the endpoint', t => {
   const error = new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
   t.like(error, { name: 'OAuthError', error: 'invalid_grant', status: 400, endpoint: 'token' })
-  t.is(error.message, "the identity provider's token endpoint answered 400 invalid_grant")
+  t.is(error.message, "the identity provider's token endpoint responded with 400 invalid_grant")
 })
 
 const statuses: readonly (readonly [status: number | undefined, isRejection: boolean])[] = [
@@ -25,7 +25,7 @@ const statuses: readonly (readonly [status: number | undefined, isRejection: boo
 for (const [status, isRejection] of statuses) {
   test(`an unusable response with the status ${status ?? 'undefined'} ${isRejection ? 'counts' : 'does not count'} as a refusal`, t => {
     const parts = status === undefined ? {} : { status }
-    t.is(new ProviderError('token', 'unusable', 'it answered', parts).isRejection, isRejection)
+    t.is(new ProviderError('token', 'unusable', 'a test', parts).isRejection, isRejection)
   })
 }
 

@@ -219,7 +219,7 @@ test('a text that is no signed JWT is rejected', async t => {
 })
 
 test('a logout token without exp is accepted only from a provider that is known for it', async t => {
-  const metadata = { quirks: { ...quirksOf({}), omitsLogoutTokenExpiry: true } }
+  const metadata = { quirks: { ...quirksOf({}), omitsLogoutTokenExpiry: true as const } }
   const { reasonOf } = setUp({ metadata })
   t.is(await reasonOf(signed({ ...usual, exp: undefined }, ours)), undefined)
   t.is(await reasonOf(signed({ ...usual, exp: SECONDS - 301 }, ours)), 'exp')
@@ -260,7 +260,7 @@ test('the keys are requested once, and again when they are ten minutes old', asy
 })
 
 const LATER =
-  'UnknownKeyError: a token has an unknown key, and the keys of the identity provider were requested too recently'
+  'UnknownKeyError: the key of a token is unknown, and the keys of the identity provider were requested too recently'
 
 test('a new key of the provider is found, and many unknown keys cause one request in 30 seconds', async t => {
   const { reasonOf, provider, clock } = setUp()

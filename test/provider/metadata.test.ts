@@ -277,7 +277,7 @@ test('the supported scopes come from the discovery document, and malformed value
 
 test('a provider is recognized as APS by its token endpoint, whether that is the default, configured or discovered', async t => {
   const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
-  t.false((await createMetadata(own, answering(document))()).quirks.takesPlainCredentials)
+  t.falsy((await createMetadata(own, answering(document))()).quirks.takesPlainCredentials)
   const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
   t.true(
     (await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).quirks

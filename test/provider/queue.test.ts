@@ -5,8 +5,8 @@ const patient = () => new AbortController().signal
 /** Waits until all callbacks that are already due have run. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-test('as many callers as allowed enter at once, and the others enter in the order of their calls', async t => {
-  const queue = createQueue({ atOnce: 2, waiting: 10 })
+test('as many callers as allowed enter immediately, and the others enter in the order of their calls', async t => {
+  const queue = createQueue({ concurrent: 2, waiting: 10 })
   const entered: number[] = []
   const leaves: (() => void)[] = []
   for (const n of [1, 2, 3, 4, 5]) {
@@ -27,7 +27,7 @@ test('as many callers as allowed enter at once, and the others enter in the orde
 })
 
 test('a later caller does not enter before an earlier one that waits', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const queue = createQueue({ concurrent: 1, waiting: 10 })
   const leave = await queue.enter(patient)
   const order: string[] = []
   const first = queue.enter(patient).then(next => {
@@ -42,7 +42,7 @@ test('a later caller does not enter before an earlier one that waits', async t =
 })
 
 test('if a caller leaves twice, only one waiting caller enters', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const queue = createQueue({ concurrent: 1, waiting: 10 })
   const leave = await queue.enter(patient)
   let inside = 0
   for (const _ of [1, 2]) void queue.enter(patient).then(() => inside++)
@@ -52,8 +52,8 @@ test('if a caller leaves twice, only one waiting caller enters', async t => {
   t.is(inside, 1)
 })
 
-test('a caller that finds the queue full is rejected at once', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 1 })
+test('a caller that finds the queue full is rejected immediately', async t => {
+  const queue = createQueue({ concurrent: 1, waiting: 1 })
   const leave = await queue.enter(patient)
   const waiting = queue.enter(patient)
   await t.throwsAsync(queue.enter(patient), { instanceOf: QueueFullError })
@@ -63,7 +63,7 @@ test('a caller that finds the queue full is rejected at once', async t => {
 })
 
 test('an aborted caller frees its place in the queue and does not enter later', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const queue = createQueue({ concurrent: 1, waiting: 1 })
   const leave = await queue.enter(patient)
   const impatient = new AbortController()
   const givenUp = queue.enter(() => impatient.signal)
@@ -76,7 +76,7 @@ test('an aborted caller frees its place in the queue and does not enter later', 
 })
 
 test('a caller whose signal is already aborted does not wait', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const queue = createQueue({ concurrent: 1, waiting: 1 })
   const leave = await queue.enter(patient)
   await t.throwsAsync(
     queue.enter(() => AbortSignal.abort(new Error('too late'))),
@@ -88,7 +88,7 @@ test('a caller whose signal is already aborted does not wait', async t => {
 })
 
 test('the time limit of a caller begins only if the caller must wait', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const queue = createQueue({ concurrent: 1, waiting: 1 })
   let limits = 0
   const counted = () => {
     limits++
@@ -103,7 +103,7 @@ test('the time limit of a caller begins only if the caller must wait', async t =
 })
 
 test('urgent callers enter before the others, in the order of their calls', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const queue = createQueue({ concurrent: 1, waiting: 10 })
   const leave = await queue.enter(patient)
   const order: string[] = []
   const callers = ['first', 'urgent first', 'second', 'urgent second'].map(async name => {
@@ -117,7 +117,7 @@ test('urgent callers enter before the others, in the order of their calls', asyn
 })
 
 test('urgent callers have their own waiting places, as many as the other callers have', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 2 })
+  const queue = createQueue({ concurrent: 1, waiting: 2 })
   await queue.enter(patient)
   for (const isUrgent of [false, true]) {
     for (const _ of [1, 2]) void queue.enter(patient, { isUrgent })
@@ -126,7 +126,7 @@ test('urgent callers have their own waiting places, as many as the other callers
 })
 
 test('an urgent caller that was aborted does not enter later', async t => {
-  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const queue = createQueue({ concurrent: 1, waiting: 1 })
   const leave = await queue.enter(patient)
   const impatient = new AbortController()
   const givenUp = queue.enter(() => impatient.signal, { isUrgent: true })

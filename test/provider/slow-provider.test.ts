@@ -11,7 +11,7 @@ import { testConfig } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { startUpstream } from '../helpers/upstream.js'
 
-const limits = { atOnce: 2, waiting: 3 }
+const limits = { concurrent: 2, waiting: 3 }
 
 /** Starts a provider that holds back its responses, a transport, and a client that uses them. */
 async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
@@ -21,7 +21,7 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
     forms.push(new URLSearchParams(String(await requests.at(-1)?.body())))
     held.push(response)
   })
-  const transport = createTransport(timeoutMs, undefined, limits)
+  const transport = createTransport(timeoutMs, { limits })
   t.teardown(() => transport.close())
   const addresses = { authorizationEndpoint: url, tokenEndpoint: url, userinfoEndpoint: url, revocationEndpoint: url }
   const { platform } = testConfig({
@@ -60,8 +60,8 @@ test('the provider gets at most two calls at a time, and each waiting call is se
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
   for (let n = 0; n < 5; n++) {
-    await eventually(() => held.length === Math.min(5, n + limits.atOnce))
-    t.is(held.length, Math.min(5, n + limits.atOnce))
+    await eventually(() => held.length === Math.min(5, n + limits.concurrent))
+    t.is(held.length, Math.min(5, n + limits.concurrent))
     held[n]?.end('{}')
     await calls[n]
   }
@@ -71,7 +71,7 @@ test('the provider gets at most two calls at a time, and each waiting call is se
 test('a call that finds the queue full is rejected at once and is not sent later', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(call(), { instanceOf: ProviderError })
   t.like(error, { problem: 'busy', endpoint: 'revocation', status: undefined })
   for (let n = 0; n < 5; n++) {
@@ -85,7 +85,7 @@ test('a call that finds the queue full is rejected at once and is not sent later
 test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(call('revocation', 50), { instanceOf: ProviderError })
   t.like(error, { problem: 'timeout', endpoint: 'revocation' })
   for (const response of held) response.end('{}')
@@ -101,7 +101,7 @@ test('a call is rejected and not sent if its time limit ends while it waits in t
 test('the time that a call waits in the queue counts toward its time limit', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const waited = t.throwsAsync(call('revocation', 2000), { instanceOf: ProviderError })
   await pause(600)
   held[0]?.end('{}')
@@ -126,10 +126,10 @@ test('when a call fails, the next waiting call is sent', async t => {
 test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
   const { held, call } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const refresh = call('revocation')
-  await eventually(() => held.length === limits.atOnce + 1)
-  held[limits.atOnce]?.end('{}')
+  await eventually(() => held.length === limits.concurrent + 1)
+  held[limits.concurrent]?.end('{}')
   t.is((await refresh).status, 200)
   for (let n = 0; n < 6; n++) {
     await eventually(() => held.length > n)
@@ -143,13 +143,13 @@ const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 359
 test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
   const { held, forms, exchange, refresh } = await startSlowProvider(t)
   const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(exchange('one too many'), { instanceOf: ProviderError })
   t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
   const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
-  await eventually(() => held.length === 2 * limits.atOnce)
+  await eventually(() => held.length === 2 * limits.concurrent)
   t.deepEqual(
-    forms.slice(limits.atOnce).map(form => form.get('grant_type')),
+    forms.slice(limits.concurrent).map(form => form.get('grant_type')),
     ['refresh_token', 'refresh_token']
   )
   for (let n = 0; n < 10; n++) {
@@ -162,12 +162,12 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
 test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
   const { held, forms, refresh } = await startSlowProvider(t)
   const begun = [refresh('begun'), refresh('begun')]
-  await eventually(() => held.length === limits.atOnce)
+  await eventually(() => held.length === limits.concurrent)
   const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
   const secondStep = refresh('second step', true)
   await t.throwsAsync(refresh('one too many'), { instanceOf: ProviderError })
   held[0]?.end(tokens)
-  await eventually(() => held.length === limits.atOnce + 1)
+  await eventually(() => held.length === limits.concurrent + 1)
   t.is(forms.at(-1)?.get('refresh_token'), 'second step')
   for (let n = 1; n < 6; n++) {
     await eventually(() => held.length > n)

@@ -6,7 +6,12 @@ import { gzipSync } from 'node:zlib'
 import 'got'
 import test, { type ExecutionContext } from 'ava'
 import { ProviderError, type ProviderProblem } from '#src/provider/errors.js'
-import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
+import {
+  createTransport,
+  type Transport,
+  type TransportOptions,
+  type TransportRequest
+} from '#src/provider/transport.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { startUpstream } from '../helpers/upstream.js'
@@ -29,8 +34,8 @@ async function closed([socket]: readonly Socket[]): Promise<void> {
   await new Promise<void>(resolve => socket.once('close', () => resolve()))
 }
 
-function setUp(t: ExecutionContext, timeoutMs = PATIENT_MS, idleSocketMs?: number): Transport {
-  const transport = createTransport(timeoutMs, idleSocketMs)
+function setUp(t: ExecutionContext, timeoutMs = PATIENT_MS, options: TransportOptions = {}): Transport {
+  const transport = createTransport(timeoutMs, options)
   t.teardown(() => transport.close())
   return transport
 }
@@ -102,6 +107,28 @@ test('the Date and Location headers of a response are returned if they are valid
     location: 'https://elsewhere.example/'
   })
   t.like(await transport.call(get(url)), { date: undefined, location: undefined })
+})
+
+test('each call is counted with its status or its problem, and a slot in a queue is counted only if there is none', async t => {
+  const { url } = await startProvider(t, inTurn(good, answering(429), reset))
+  const counted: (readonly unknown[])[] = []
+  const metrics = {
+    providerCalled: (endpoint: string, outcome: string, seconds: number) =>
+      void counted.push([endpoint, outcome, seconds >= 0])
+  }
+  const transport = setUp(t, PATIENT_MS, { metrics, limits: { concurrent: 1, waiting: 0 } })
+  await transport.call(post(url))
+  await transport.call(get(url))
+  await failure(t, transport.call(post(url)), 'unreachable')
+  const release = await transport.enterQueue('refresh', 'token')
+  await failure(t, transport.enterQueue('refresh', 'token'), 'busy')
+  release()
+  t.deepEqual(counted, [
+    ['token', '200', true],
+    ['userinfo', '429', true],
+    ['token', 'unreachable', true],
+    ['token', 'busy', true]
+  ])
 })
 
 test("the error of a failed connection has the system's error code", async t => {
@@ -340,7 +367,7 @@ test('connections are reused', async t => {
 
 test('an idle connection is closed by the transport', async t => {
   const { url, connections } = await startProvider(t, good)
-  const transport = setUp(t, PATIENT_MS, 100)
+  const transport = setUp(t, PATIENT_MS, { idleSocketMs: 100 })
   await transport.call(post(url))
   await closed(connections)
   await transport.call(post(url))
@@ -351,7 +378,7 @@ test('a connection that waits for a response does not count as idle', async t =>
   const { url, requests } = await startProvider(t, (request, response) =>
     setTimeout(() => good(request, response), 500)
   )
-  const transport = setUp(t, PATIENT_MS, 100)
+  const transport = setUp(t, PATIENT_MS, { idleSocketMs: 100 })
   t.is((await transport.call(post(url))).status, 200)
   t.is(requests.length, 1)
 })
@@ -383,7 +410,7 @@ test('many simultaneous calls each get their own response', async t => {
 
 test('close() closes every connection', async t => {
   const { url, connections } = await startProvider(t, good)
-  const transport = setUp(t, PATIENT_MS, PATIENT_MS * 10)
+  const transport = setUp(t, PATIENT_MS, { idleSocketMs: PATIENT_MS * 10 })
   await transport.call(post(url))
   transport.close()
   await closed(connections)

@@ -14,9 +14,9 @@ const limits: TurnLimits = {
   reserved: 0,
   ofOneHost: 100,
   ofOneSession: 100,
-  ofOnePerson: 100,
+  ofOneUser: 100,
   ofProcess: 100,
-  inLine: 1
+  queued: 1
 }
 const patient = 60_000
 const host = 'https://a.example'
@@ -27,18 +27,18 @@ test.after.always(() => {
   for (const turn of taken) turn.end()
 })
 
-/** Starts turns in which each name is a session of a person of its own. `ana/2` is the second session of `ana`. */
+/** Starts turns in which each name is a session of another user. `ana/2` is the second session of `ana`. */
 function start(more: Partial<TurnLimits> = {}) {
   const turns = createTurns({ ...limits, ...more })
   return (session: string, more: Partial<TurnRequest> = {}) => {
-    const [person = ''] = session.split('/')
-    const turn = turns.take({ origin: host, session, person, isUploading: () => false, ...more })
+    const [user = ''] = session.split('/')
+    const turn = turns.take({ origin: host, session, user, isUploading: () => false, ...more })
     taken.push(turn)
     return turn
   }
 }
 
-/** Puts a request in line and appends its session to `served` when its turn comes. */
+/** Queues a request and appends its session to `served` when its turn comes. */
 function recordInto(served: string[], take: ReturnType<typeof start>) {
   return (session: string) => {
     const turn = take(session)
@@ -50,7 +50,7 @@ function recordInto(served: string[], take: ReturnType<typeof start>) {
   }
 }
 
-test('when as many requests of a host wait for a response head as allowed, the next request waits in line, and one after it is rejected', async t => {
+test('when as many requests of a host wait for a response head as allowed, the next request is queued, and one after it is rejected', async t => {
   const take = start()
   const first = take('1')
   take('2')
@@ -98,7 +98,7 @@ test('a request that is aborted in line gives up its place', async t => {
 })
 
 test('a request whose body is being sent takes no place of its host, and takes one when its body was sent', t => {
-  const take = start({ inLine: 10 })
+  const take = start({ queued: 10 })
   const uploads = [1, 2, 3].map(number => take(`uploading ${number}`, { isUploading: () => true }))
   const reading = take('reading')
   t.true(reading.hasStarted())
@@ -127,13 +127,13 @@ test('a response that comes before the whole body was sent takes no place, even 
 const tables: readonly (readonly [what: string, limit: keyof TurnLimits, full: string[], free: string | undefined])[] =
   [
     ['session', 'ofOneSession', ['ana/1', 'ana/1'], 'ana/2'],
-    ['person', 'ofOnePerson', ['ana/1', 'ana/2'], 'bob'],
+    ['user', 'ofOneUser', ['ana/1', 'ana/2'], 'bob'],
     ['host', 'ofOneHost', ['ana', 'bob'], undefined],
     ['process', 'ofProcess', ['ana', 'bob'], undefined]
   ]
 for (const [what, limit, full, free] of tables) {
   test(`the limit of a ${what} counts uploads, requests and responses in progress, and a request beyond it waits in line`, t => {
-    const take = start({ waitingForHead: 10, [limit]: full.length, inLine: 10 })
+    const take = start({ waitingForHead: 10, [limit]: full.length, queued: 10 })
     const [first, second] = full.map(session => take(session, { isUploading: () => true }))
     second?.headReceived()
     const next = take(full[1] ?? '')
@@ -146,7 +146,7 @@ for (const [what, limit, full, free] of tables) {
 }
 
 test('a place in a session that becomes free at one host is given to a request of the session at another host', t => {
-  const take = start({ ofOneSession: 1, inLine: 10 })
+  const take = start({ ofOneSession: 1, queued: 10 })
   const first = take('ana')
   const elsewhere = take('ana', { origin: 'https://b.example' })
   t.false(elsewhere.hasStarted())
@@ -154,8 +154,8 @@ test('a place in a session that becomes free at one host is given to a request o
   t.true(elsewhere.hasStarted())
 })
 
-test('the line is served in turn by person, and for each person in turn by session', async t => {
-  const take = start({ waitingForHead: 1, inLine: 100 })
+test('the queue is served in turn by user, and for each user in turn by session', async t => {
+  const take = start({ waitingForHead: 1, queued: 100 })
   const running = take('first')
   const served: string[] = []
   const enqueue = recordInto(served, take)
@@ -167,7 +167,7 @@ test('the line is served in turn by person, and for each person in turn by sessi
 })
 
 test('requests of a full session do not delay the requests behind them', async t => {
-  const take = start({ ofOneSession: 1, waitingForHead: 2, inLine: 100 })
+  const take = start({ ofOneSession: 1, waitingForHead: 2, queued: 100 })
   take('ana/1')
   const other = take('carl')
   t.false(take('ana/1').hasStarted())
@@ -180,8 +180,8 @@ test('requests of a full session do not delay the requests behind them', async t
   t.true(bob.hasStarted())
 })
 
-test('in a full line, the person with the most requests loses the newest one to somebody with fewer requests', async t => {
-  const take = start({ waitingForHead: 1, inLine: 4 })
+test('in a full queue, the user with the most requests loses the newest one to a user with fewer requests', async t => {
+  const take = start({ waitingForHead: 1, queued: 4 })
   take('first')
   const lost: string[] = []
   for (const [index, session] of ['ana/1', 'ana/1', 'ana/2', 'bob'].entries()) {
@@ -201,8 +201,8 @@ test('in a full line, the person with the most requests loses the newest one to 
   t.is(lost.length, 2)
 })
 
-test('a person can have one of the reserved places of a host, so persons with many requests leave places for others', t => {
-  const take = start({ waitingForHead: 4, reserved: 2, inLine: 10 })
+test('a user can have one of the reserved slots of a host, so users with many requests leave slots for others', t => {
+  const take = start({ waitingForHead: 4, reserved: 2, queued: 10 })
   const greedy = Array.from({ length: 6 }, () => take('greedy'))
   t.deepEqual(
     greedy.map(turn => turn.hasStarted()),
@@ -216,7 +216,7 @@ test('a person can have one of the reserved places of a host, so persons with ma
   t.false(third.hasStarted())
   other.headReceived()
   t.true(second.hasStarted())
-  // The greedy person comes first in the line, but keeps the reserved place until a common place is free.
+  // The greedy user comes first in the queue, but keeps the reserved slot until a shared slot is free.
   second.headReceived()
   t.true(third.hasStarted())
   t.false(greedy[3]?.hasStarted())
@@ -225,15 +225,15 @@ test('a person can have one of the reserved places of a host, so persons with ma
 })
 
 test('uploads that end at the same time do not take the reserved places', t => {
-  const take = start({ waitingForHead: 3, reserved: 1, inLine: 10 })
+  const take = start({ waitingForHead: 3, reserved: 1, queued: 10 })
   const uploads = [1, 2, 3, 4].map(() => take('greedy', { isUploading: () => true }))
   for (const upload of uploads) upload.bodySent()
   t.true(take('other').hasStarted())
   t.false(take('third').hasStarted())
 })
 
-test('the limits of a real server keep places of a host for other people, and a session below its person', t => {
-  t.true(TURN_LIMITS.ofOneSession < TURN_LIMITS.ofOnePerson)
-  t.true(TURN_LIMITS.ofOnePerson < TURN_LIMITS.waitingForHead)
+test('the limits of a real server keep slots of a host for other users, and a session below its user', t => {
+  t.true(TURN_LIMITS.ofOneSession < TURN_LIMITS.ofOneUser)
+  t.true(TURN_LIMITS.ofOneUser < TURN_LIMITS.waitingForHead)
   t.true(TURN_LIMITS.ofOneHost < TURN_LIMITS.ofProcess)
 })
