@@ -5,16 +5,16 @@ import { readText } from '../helpers/repository.js'
 
 test('SECURITY.md has the limits of the proxy that the server uses', async t => {
   const text = await readText('SECURITY.md')
-  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOnePerson, ofProcess, inLine } = TURN_LIMITS
+  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = TURN_LIMITS
   const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
   const rows: readonly (readonly [limit: string, value: string])[] = [
     ['requests in progress of one session', `${ofOneSession}`],
-    ['requests in progress of all sessions of one person', `${ofOnePerson}`],
+    ['requests in progress of all sessions of one person', `${ofOneUser}`],
     ['requests to one upstream whose body was sent and whose response has not begun', `${waitingForHead}`],
     [`places among these ${waitingForHead} of which each person can have only one`, `${reserved}`],
     ['requests in progress to one upstream, and connections to it', ofOneHost.toLocaleString('en')],
     ['requests in progress in one process', ofProcess.toLocaleString('en')],
-    ['requests in the queue of one upstream', `${inLine}`],
+    ['requests in the queue of one upstream', `${queued}`],
     [
       'time for a request body',
       `${requestTimeout / 1000} seconds, and then at least ${minBodyBytesPerSecond / 1000} kB/s on average`
