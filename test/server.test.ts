@@ -27,13 +27,13 @@ import {
   type TestServerOptions
 } from './helpers/server.js'
 import { tempFolder } from './helpers/temp-folder.js'
+import { startSignedIn } from './http/support.js'
 import { createSharedStore, storesOf } from './refresh/setup.js'
 
 const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 async function startWithExpiredSession(t: ExecutionContext, options: TestServerOptions = {}) {
-  const started = await startTestServer(t, options)
-  await signIn(started.browser)
+  const started = await startSignedIn(t, options)
   started.clock.advanceSeconds(3600)
   return started
 }
@@ -232,8 +232,7 @@ for (const [what, begin] of Object.entries(revocations)) {
 }
 
 test('shutdown does not wait beyond the grace period for a revocation at a provider that does not answer', async t => {
-  const { server, browser, idp } = await startTestServer(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
-  await signIn(browser)
+  const { server, browser, idp } = await startSignedIn(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('revoke')
   await browser.navigate('/api/auth/logout')
   await hold.arrived()

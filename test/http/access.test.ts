@@ -7,7 +7,7 @@ import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { sessionCookies, sessionHeader } from './support.js'
+import { sessionCookies, sessionHeader, startSignedIn } from './support.js'
 
 const address = 'ada@example.com'
 
@@ -303,7 +303,6 @@ test('parallel requests at a refresh that signs a person out get 403, and the re
 })
 
 test('without access.allow a sign-in does not request user info', async t => {
-  const { browser, idp } = await startTestServer(t)
-  await signIn(browser)
+  const { idp } = await startSignedIn(t)
   t.is(idp.requestsTo('userinfo').length, 0)
 })

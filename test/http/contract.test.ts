@@ -16,11 +16,11 @@ import {
   openedFields,
   openedSession,
   ownRoute,
-  parameter,
   sealedHeader,
   sessionCookies,
   sessionCookiesSet,
   sessionHeader,
+  startSignedIn,
   startWithRoute
 } from './support.js'
 
@@ -66,8 +66,7 @@ for (const mode of modes) {
   })
 
   contract('1: a session works only in the browser that logged in', async t => {
-    const { browser, newBrowser } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { newBrowser } = await startSignedIn(t, { mode })
     t.is((await newBrowser().fetch(guarded)).statusCode, 401)
   })
 
@@ -112,8 +111,7 @@ for (const mode of modes) {
   })
 
   contract('2.1: the session has exactly the fields of its mode', async t => {
-    const server = await startTestServer(t, { mode })
-    await signIn(server.browser)
+    const server = await startSignedIn(t, { mode })
     const session = openedFields(server.browser, server)
     t.deepEqual(Object.keys(session).sort(), fields as readonly string[] as string[])
     t.is(session[serverToken], lastIssued(server.idp, loginScope))
@@ -121,8 +119,7 @@ for (const mode of modes) {
   })
 
   contract('2.1: the session has the last refresh token received, in dual mode with the public token', async t => {
-    const server = await startTestServer(t, { mode })
-    await signIn(server.browser)
+    const server = await startSignedIn(t, { mode })
     const { refreshTokens } = server.idp.issued
     t.is(openedFields(server.browser, server).refresh_token, refreshTokens.at(-1)?.value)
     t.is(refreshTokens.at(-1)?.scope, mode === 'dual' ? 'viewables:read' : loginScope)
@@ -189,11 +186,12 @@ for (const mode of modes) {
   })
 
   contract('2.4 and 2.5: the profile contains only the display name, which depends on the mode', async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, idp } = await startSignedIn(t, { mode })
     idp.settings.profile = { name: 'A. Lovelace', firstName: 'Ada', lastName: 'King', email: 'ada@example.com' }
     const profile = await browser.fetch('/api/auth/profile')
     t.is(profile.statusCode, 200)
+    t.is(profile.headers['content-type'], 'application/json; charset=utf-8')
+    t.is(profile.headers['cache-control'], 'no-store')
     t.deepEqual(profile.json(), { name: mode === 'single' ? 'A. Lovelace' : 'Ada King' })
   })
 
@@ -218,9 +216,8 @@ for (const mode of modes) {
 
   for (const path of needsTokens) {
     contract(`3: ${path} refreshes an expired session before it answers`, async t => {
-      const server = await startTestServer(t, { mode })
+      const server = await startSignedIn(t, { mode })
       const { browser, clock, idp } = server
-      await signIn(browser)
       const before = openedFields(browser, server)
       const callsBefore = idp.tokenRequests.length
       clock.advance(lifetimeMs + 1)
@@ -229,14 +226,16 @@ for (const mode of modes) {
       t.is(idp.tokenRequests.length - callsBefore, refreshScopes.length)
       const after = openedFields(browser, server)
       t.is(after.expires_at, clock.now() + lifetimeMs)
+      t.is(after.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+      t.is(after[serverToken], lastIssued(idp, loginScope))
+      t.is(after.public_token, mode === 'dual' ? lastIssued(idp, 'viewables:read') : undefined)
       t.deepEqual(Object.keys(after).sort(), fields as readonly string[] as string[])
       for (const field of fields) t.not(after[field], before[field], `${field} has a new value`)
     })
 
     contract(`3: ${path} answers with an active session without refreshing it or setting its cookie`, async t => {
-      const server = await startTestServer(t, { mode })
+      const server = await startSignedIn(t, { mode })
       const { browser, clock, idp } = server
-      await signIn(browser)
       const callsBefore = idp.tokenRequests.length
       // A session has expired when expires_at is earlier than now, so it is still active in this millisecond.
       clock.advance(lifetimeMs)
@@ -251,6 +250,8 @@ for (const mode of modes) {
       for (const response of [await browser.fetch(path), await browser.get(path)]) {
         t.is(response.statusCode, 401)
         t.is(response.body.length, 0)
+        t.is(response.headers['content-length'], '0')
+        t.is(response.headers.location, undefined)
         t.deepEqual(response.setCookies, [])
       }
       t.deepEqual(idp.requests, [])
@@ -275,8 +276,7 @@ for (const mode of modes) {
     ['expired', lifetimeMs + 1]
   ] as const) {
     contract(`3: logout ends an ${state} session without a refresh and redirects to the start page`, async t => {
-      const { browser, clock, idp } = await startTestServer(t, { mode })
-      await signIn(browser)
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
       const callsBefore = idp.tokenRequests.length
       clock.advance(advance)
       const logout = await browser.navigate('/api/auth/logout')
@@ -303,13 +303,21 @@ for (const mode of modes) {
   })
 
   contract('4: every endpoint answers GET and rejects other methods', async t => {
-    const { browser } = await startTestServer(t, { mode })
-    const paths = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout', ...needsTokens]
-    for (const path of paths) {
-      t.not((await browser.get(path)).statusCode, 405, path)
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-        t.is((await browser.request(method, path)).statusCode, 405, `${method} ${path}`)
+    const { browser, idp } = await startSignedIn(t, { mode })
+    const before = idp.requests.length
+    const login = ['/api/auth/login', '/api/auth/callback', '/api/auth/callback?code=x&state=y']
+    for (const path of [...login, ...needsTokens, '/api/auth/logout', '/api/auth/nothing']) {
+      for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+        const response = await browser.request(method, path)
+        t.is(response.statusCode, 405, `${method} ${path}`)
+        t.is(response.headers.allow, 'GET')
+        t.deepEqual(response.setCookies, [])
+        t.is(response.headers.location, undefined)
       }
+    }
+    t.is(idp.requests.length, before)
+    for (const path of [...login, ...needsTokens, '/api/auth/logout']) {
+      t.not((await browser.get(path)).statusCode, 405, path)
     }
   })
 
@@ -332,17 +340,15 @@ for (const mode of modes) {
   })
 
   contract('4, rule 1: after a refresh the handler uses the new tokens', async t => {
-    const server = await startTestServer(t, { mode })
+    const server = await startSignedIn(t, { mode })
     const { browser, clock, idp } = server
-    await signIn(browser)
     clock.advance(lifetimeMs + 1)
     for (const path of needsTokens) t.is((await browser.fetch(path)).statusCode, 200)
     t.deepEqual(bearersAt(idp), [`Bearer ${lastIssued(idp, loginScope)}`])
   })
 
   contract('4, rule 2: user info is requested with the token that stays on the server', async t => {
-    const server = await startTestServer(t, { mode })
-    await signIn(server.browser)
+    const server = await startSignedIn(t, { mode })
     await server.browser.fetch('/api/auth/profile')
     t.deepEqual(bearersAt(server.idp), [`Bearer ${openedFields(server.browser, server)[serverToken]}`])
   })
@@ -350,8 +356,7 @@ for (const mode of modes) {
   contract(
     '4, rule 3, and 7: if user info cannot be read, the profile is an error with the general body, and the session stays',
     async t => {
-      const { browser, idp } = await startTestServer(t, { mode })
-      await signIn(browser)
+      const { browser, idp } = await startSignedIn(t, { mode })
       const before = sessionHeader(browser)
       idp.fail('userinfo', faults.answer({ status: 403, body: { error: 'insufficient_scope' } }))
       const failed = await browser.fetch('/api/auth/profile')
@@ -363,8 +368,7 @@ for (const mode of modes) {
   )
 
   contract('4, rule 4: no response contains a token that must stay on the server', async t => {
-    const { browser, clock, idp, recorder } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp, recorder } = await startSignedIn(t, { mode })
     for (const advance of [0, lifetimeMs + 1, lifetimeMs + 1]) {
       clock.advance(advance)
       for (const path of ['/', '/api/auth/profile', '/api/auth/token', '/api/auth/login']) await browser.get(path)
@@ -383,19 +387,38 @@ for (const mode of modes) {
     t.deepEqual(idp.requestsTo('userinfo'), [])
   })
 
-  contract('5.1, step 1: the authorization URL has client id, response type, callback URL and scopes', async t => {
-    const { browser, config, idp } = await startTestServer(t, { mode })
-    const { location = '' } = (await browser.navigate('/api/auth/login')).headers
-    t.true(location.startsWith(`${idp.authorizationEndpoint}?`))
-    t.is(parameter(location, 'client_id'), idp.clientId)
-    t.is(parameter(location, 'response_type'), 'code')
-    t.is(parameter(location, 'redirect_uri'), config.platform.callbackUrl)
-    t.is(parameter(location, 'scope'), loginScope)
-  })
+  contract(
+    '5.1, step 1: login redirects to the authorization endpoint with all parameters in the order of APS',
+    async t => {
+      const { browser, config, idp } = await startTestServer(t, { mode })
+      const url = new URL((await browser.navigate('/api/auth/login')).headers.location ?? '')
+      t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
+      const { state, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
+      t.deepEqual(rest, {
+        client_id: idp.clientId,
+        response_type: 'code',
+        redirect_uri: config.platform.callbackUrl,
+        scope: loginScope,
+        code_challenge_method: 'S256'
+      })
+      const order = [
+        'client_id',
+        'response_type',
+        'redirect_uri',
+        'state',
+        'scope',
+        'code_challenge',
+        'code_challenge_method'
+      ]
+      t.deepEqual([...url.searchParams.keys()], order)
+      t.true(url.search.includes(`scope=${loginScope.replaceAll(':', '%3A').replaceAll(' ', '+')}&`))
+      t.regex(code_challenge ?? '', /^[A-Za-z0-9_-]{43}$/)
+      t.truthy(state)
+    }
+  )
 
   contract('5.1, step 2: the code is exchanged, and in dual mode a public token is requested', async t => {
-    const { browser, config, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { config, idp } = await startSignedIn(t, { mode })
     const [exchange, publicTokenRequest, ...more] = idp.tokenRequests
     t.deepEqual(more, [])
     const { code_verifier, ...form } = exchange?.form ?? {}
@@ -414,9 +437,8 @@ for (const mode of modes) {
   })
 
   contract('5.1, step 3: each request of a refresh sends the newest refresh token and its scopes', async t => {
-    const server = await startTestServer(t, { mode })
+    const server = await startSignedIn(t, { mode })
     const { browser, clock, idp } = server
-    await signIn(browser)
     for (const _round of [1, 2]) {
       const callsBefore = idp.tokenRequests.length
       const tokensBefore = idp.issued.refreshTokens.length
@@ -440,9 +462,8 @@ for (const mode of modes) {
   })
 
   contract('5.1, step 3: a refresh sets expires_at from the lifetime of its first access token', async t => {
-    const server = await startTestServer(t, { mode })
+    const server = await startSignedIn(t, { mode })
     const { browser, clock, idp } = server
-    await signIn(browser)
     clock.advance(lifetimeMs + 1)
     idp.fail('token', faults.change({ expires_in: 1800 }), faults.change({ expires_in: 60 }))
     await browser.fetch(guarded)
@@ -450,8 +471,7 @@ for (const mode of modes) {
   })
 
   contract('5.2 and 8: the session cookie cannot be read without the secret and is valid for 24 hours', async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     const cookie = sessionHeader(browser)
     const readable = Buffer.from(cookie.split('=')[1] ?? '', 'base64url').toString('latin1') + cookie
     for (const secret of idp.secrets()) t.false(readable.includes(secret))
@@ -460,8 +480,10 @@ for (const mode of modes) {
     const ask = async () => (await browser.get(guarded, { headers: { cookie } })).statusCode
     clock.advance(dayMs)
     t.is(await ask(), 200)
+    const calls = idp.tokenRequests.length
     clock.advance(1)
     t.is(await ask(), 401)
+    t.is(idp.tokenRequests.length, calls, 'a session past its maximum age is not refreshed')
   })
 
   contract('8: each token response of the provider determines the lifetime of its access token', async t => {
@@ -484,8 +506,7 @@ for (const mode of modes) {
 }
 
 test('service contract, dual mode, section 4: /api/auth/token returns the public token and its remaining seconds', async t => {
-  const { browser, clock, idp } = await startTestServer(t, { mode: 'dual' })
-  await signIn(browser)
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   clock.advance(1_500)
   const response = await browser.fetch('/api/auth/token')
   t.is(response.statusCode, 200)

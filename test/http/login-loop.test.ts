@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { guarded, httpsCallbackUrl, loginCookieName, sessionCookies } from './support.js'
+import { guarded, httpsCallbackUrl, loginCookieName, sessionCookies, startSignedIn } from './support.js'
 
 /** Deletes the session cookie but no other cookie, as if the session cookie were too large for a proxy or blocked by its name. */
 function dropSession({ browser }: Pick<TestServer, 'browser'>): void {
@@ -12,8 +12,7 @@ function dropSession({ browser }: Pick<TestServer, 'browser'>): void {
 }
 
 async function startForgetful(t: ExecutionContext) {
-  const server = await startTestServer(t)
-  await signIn(server.browser)
+  const server = await startSignedIn(t)
   dropSession(server)
   return server
 }
@@ -200,8 +199,7 @@ const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => 
 
 for (const [what, happen] of noLoop) {
   test(`a second login is not treated as a login loop if ${what}`, async t => {
-    const server = await startTestServer(t)
-    await signIn(server.browser)
+    const server = await startSignedIn(t)
     await happen(server)
     t.is((await server.browser.navigate('/api/auth/login')).statusCode, 302)
     t.is(
@@ -212,8 +210,7 @@ for (const [what, happen] of noLoop) {
 }
 
 test('a session whose maximum age ended after 30 seconds is not treated as a login loop', async t => {
-  const { browser, clock } = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 30 } } })
-  await signIn(browser)
+  const { browser, clock } = await startSignedIn(t, { overrides: { session: { maxAgeSeconds: 30 } } })
   clock.advanceSeconds(31)
   t.deepEqual(sessionCookies(browser), [])
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)

@@ -4,12 +4,12 @@ import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { type ModeName, modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
+import { startSignedIn } from './support.js'
 
 /** Starts a server with a signed-in browser whose request waits for a refresh, until `hold.release()`. */
 async function startWithLateResponse(t: ExecutionContext, mode: ModeName) {
-  const started = await startTestServer(t, { mode })
+  const started = await startSignedIn(t, { mode })
   const { browser, clock, idp } = started
-  await signIn(browser)
   clock.advanceSeconds(3600)
   const hold = idp.hold('token')
   const late = browser.fetch('/api/auth/profile')
@@ -19,8 +19,7 @@ async function startWithLateResponse(t: ExecutionContext, mode: ModeName) {
 
 for (const mode of modes) {
   test(`${mode}: if a browser disconnects during a refresh, its old cookie still leads to the refreshed session hours later`, async t => {
-    const { browser, clock, idp, logs } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     const hold = idp.hold('token')
     const gone = new AbortController()
@@ -65,8 +64,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: if the first response to a callback was lost, repeating the callback replaces the older session of the browser`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(10)
     const back = await startLogin(browser)
     const lost = browser.clone()
@@ -80,8 +78,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: if the clock is set back by half an hour during a pause, the next request refreshes the session at once`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3 * 3600)
     idp.fail('token', faults.status(500))
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
@@ -101,8 +98,7 @@ for (const mode of modes) {
 }
 
 test('prefetch requests to login and logout get 403 and change nothing', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   for (const path of ['/api/auth/login', '/api/auth/logout']) {
     for (const headers of [
       { 'sec-purpose': 'prefetch' },

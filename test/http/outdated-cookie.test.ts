@@ -2,14 +2,13 @@
 // it stored its cookies, or from a copy. They continue with the newest tokens of the session.
 import test, { type ExecutionContext } from 'ava'
 import { type ModeName, modes } from '../helpers/modes.js'
-import { signIn, startTestServer } from '../helpers/server.js'
-import { guarded, sessionCookies } from './support.js'
+import { signIn } from '../helpers/server.js'
+import { guarded, sessionCookies, startSignedIn } from './support.js'
 
 /** Starts a server and signs a browser in. `old` gets a copy of its first cookie, which is then refreshed three times. */
 async function startWithOldCopy(t: ExecutionContext, mode: ModeName) {
-  const started = await startTestServer(t, { mode })
+  const started = await startSignedIn(t, { mode })
   const { browser, clock, idp } = started
-  await signIn(browser)
   const old = browser.clone()
   for (let times = 0; times < 3; times++) {
     clock.advanceSeconds(3600)

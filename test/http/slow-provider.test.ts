@@ -5,6 +5,7 @@ import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startTestServer } from '../helpers/server.js'
+import { statusesOf } from './support.js'
 
 test('a hundred sessions that wait for a slow provider do not delay other requests', async t => {
   const { newBrowser, clock, idp, browser } = await startTestServer(t, { mode: 'dual', logLevel: 'warn' })
@@ -60,7 +61,7 @@ test('1,200 callbacks with invented codes do not delay the refreshes of nine ses
 
   const answers = await Promise.all(expired.map(one => one.fetch('/api/auth/token')))
   t.deepEqual(
-    answers.map(({ statusCode }) => statusCode),
+    statusesOf(answers),
     expired.map(() => 200)
   )
   t.is(codes.waiting, 64, 'no code has been answered yet')

@@ -12,13 +12,33 @@ import { type Browser, type BrowserResponse, createBrowser } from '../helpers/br
 import { createClock } from '../helpers/clock.js'
 import { publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { collectLogs } from '../helpers/logs.js'
+import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
 import type { ModeName } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
-import type { TestServer } from '../helpers/server.js'
+import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
 
 /** A route that exists in both modes and refreshes expired sessions. */
 export const guarded = '/api/auth/profile'
+
+/** Starts a server and signs its browser in. */
+export async function startSignedIn(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: TestServerOptions = {}
+): Promise<TestServer> {
+  const started = await startTestServer(t, options)
+  await signIn(started.browser)
+  return started
+}
+
+/** The statuses of the responses, in their order. */
+export function statusesOf(responses: readonly { readonly statusCode: number }[]): number[] {
+  return responses.map(({ statusCode }) => statusCode)
+}
+
+/** The first log line with a warning or an error, if there is one. */
+export function warningIn({ find }: Pick<CollectedLogs, 'find'>): ReturnType<CollectedLogs['find']> {
+  return find(({ level }) => Number(level) >= 40)
+}
 
 export const loginCookieName = 'platform_session_login'
 

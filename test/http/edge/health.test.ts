@@ -1,7 +1,8 @@
 // The two paths that load balancers request. That /readyz changes when the server stops is tested in test/server.test.ts.
 import test from 'ava'
-import { signIn, startTestServer } from '../../helpers/server.js'
+import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { startSignedIn } from '../support.js'
 
 const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', store: 'memory' } }
 
@@ -38,8 +39,7 @@ for (const [path, body] of Object.entries(bodies)) {
   })
 
   test(`${path} works while the provider is down and uses neither the provider nor the session`, async t => {
-    const { browser, clock, idp } = await startTestServer(t)
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t)
     const before = idp.requests.length
     clock.advanceSeconds(3600)
     await idp.offline()

@@ -1,9 +1,9 @@
 import test from 'ava'
 import { type OriginRejection, rejectionOf } from '#src/http/edge/request-origin.js'
 import { askForwardAuth } from '../../helpers/gateway.js'
-import { signIn, startTestServer } from '../../helpers/server.js'
+import { signIn } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
-import { ownRoute, sessionHeader, startWithRoute } from '../support.js'
+import { ownRoute, sessionHeader, startSignedIn, startWithRoute } from '../support.js'
 
 const own = 'https://app.example'
 const webSocket = { 'sec-websocket-version': '13' }
@@ -184,8 +184,7 @@ test('an own route behind requireTokens accepts links from other sites and all r
 })
 
 test('login refuses WebSockets and foreign origins, and login and logout refuse every prefetch', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   for (const headers of [{ Origin: evil }, { 'Sec-WebSocket-Version': '13' }]) {
     const answer = await browser.get('/api/auth/login', { headers })
     t.is(answer.statusCode, 403)
@@ -199,7 +198,6 @@ test('login refuses WebSockets and foreign origins, and login and logout refuse 
 })
 
 test('a page that the browser prerenders can read the profile', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   t.is((await browser.fetch('/api/auth/profile', { headers: { 'sec-purpose': 'prefetch;prerender' } })).statusCode, 200)
 })

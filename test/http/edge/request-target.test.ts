@@ -1,7 +1,8 @@
 // The four forms of a request target (RFC 9112 section 3.2), and targets that only resemble them.
 import test from 'ava'
 import { sendRaw } from '../../helpers/raw.js'
-import { signIn, startTestServer } from '../../helpers/server.js'
+import { startTestServer } from '../../helpers/server.js'
+import { startSignedIn, warningIn } from '../support.js'
 
 const forms: readonly (readonly [target: string, status: number])[] = [
   ['/healthz', 200],
@@ -68,16 +69,12 @@ for (const requests of [true, false]) {
       else t.is(status, expected, target)
     }
     t.is((await sendRaw(server.port, request('/healthz'))).answers[0]?.statusCode, 200)
-    t.is(
-      logs.find(({ level }) => Number(level) >= 40),
-      undefined
-    )
+    t.is(warningIn(logs), undefined)
   })
 }
 
 test('a request target that is a whole URL reaches the same routes, and its host has no effect', async t => {
-  const { browser, server, idp, config } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, server, idp, config } = await startSignedIn(t)
   const cookie = browser.cookies
     .all()
     .map(({ name, value }) => `${name}=${value}`)

@@ -4,7 +4,7 @@ import { eventually } from '../../helpers/eventually.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { withParameters } from '../support.js'
+import { startSignedIn, withParameters } from '../support.js'
 
 test('every log line of a request has its request id, even if it is written after the response', async t => {
   const { browser, clock, logs } = await startTestServer(t, { mode: 'dual' })
@@ -145,9 +145,8 @@ test('no parameter that the provider sends through the browser can break or forg
 })
 
 test('no response of the provider can break or forge a log line', async t => {
-  const started = await startTestServer(t)
+  const started = await startSignedIn(t)
   const { browser, clock, idp, logs } = started
-  await signIn(browser)
   for (const text of nasty) {
     const answers = [
       faults.answer({ status: 400, body: { error: text, error_description: text, error_uri: text } }),

@@ -3,7 +3,6 @@ import type { BrowserResponse } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
-import { sendRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
@@ -336,39 +335,6 @@ test('a HEAD request that fails gets the status and no body', async t => {
   }
 })
 
-test('a response to an unsupported method lists the supported methods', async t => {
-  const { browser } = await startTestServer(t)
-  t.is((await browser.request('POST', '/api/auth/profile')).headers.allow, 'GET')
-  for (const path of ['/', '/missing', '/healthz', '/readyz']) {
-    const response = await browser.request('POST', path)
-    t.is(response.statusCode, 405, path)
-    t.is(response.headers.allow, 'GET, HEAD', path)
-  }
-})
-
-test('a path that cannot be decoded or leads out of wwwroot is a client error', async t => {
-  const { server, logs } = await startTestServer(t)
-  for (const path of [
-    '/%',
-    '/%zz',
-    '/%ff',
-    '/%c0%ae',
-    '/%00',
-    '/a%00b',
-    '/..%2f..%2fetc/passwd',
-    '/%2e%2e/%2e%2e/etc/passwd'
-  ]) {
-    const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
-    const [answer] = (await sendRaw(server.port, request)).answers
-    t.true(answer?.statusCode === 400 || answer?.statusCode === 404, `${path}: ${answer?.statusCode}`)
-    t.notRegex(answer?.body.toString() ?? '', internals)
-  }
-  t.is(
-    logs.find(({ level }) => Number(level) >= 40),
-    undefined
-  )
-})
-
 test('an unexpected exception is a 500 with a general message, and only the log has the details', async t => {
   const { browser, logs } = await startWithRoute(t, 'single', () => {
     throw new Error('the database password is hunter2')
@@ -425,17 +391,3 @@ for (const mode of modes) {
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 }
-
-test('an error of a library with the status 400 is answered with 400, without its message and without an error in the log', async t => {
-  const { browser, logs } = await startWithRoute(t, 'single', () => {
-    throw Object.assign(new Error('the password hunter2'), { status: 400 })
-  })
-  await signIn(browser)
-  const response = await browser.get(ownRoute)
-  t.is(response.statusCode, 400)
-  t.notRegex(response.text(), /hunter2/)
-  t.is(
-    logs.find(({ event }) => event === 'request_failed'),
-    undefined
-  )
-})

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import test from 'ava'
 import { builtInTexts } from '#src/pages/texts.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
-import { signIn, startTestServer } from '../../helpers/server.js'
+import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded } from '../support.js'
+import { guarded, startSignedIn } from '../support.js'
 
 const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -55,8 +55,7 @@ test('JSON errors are in English and do not depend on Accept-Language', async t 
 })
 
 test('a page that reloads itself names the delay in the language of the person', async t => {
-  const { browser, clock, idp } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, clock, idp } = await startSignedIn(t)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.tooManyRequests(7))
   // During the pause, first requests wait a second longer than second requests of dual mode.
@@ -107,9 +106,8 @@ test('no page with a custom template contains a secret of a session, a login or 
     'page.html':
       '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}{{style}}</head><body>{{title}}{{name}}{{brand}}{{content}}</body></html>'
   })
-  const server = await startTestServer(t, { overrides: { pages: { folder, name: 'A' } } })
+  const server = await startSignedIn(t, { overrides: { pages: { folder, name: 'A' } } })
   const { browser, clock, idp } = server
-  await signIn(browser)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.status(500))
   const pages = [

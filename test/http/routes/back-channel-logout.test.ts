@@ -14,7 +14,7 @@ import { modes } from '../../helpers/modes.js'
 import { startRedis, testWithRedis } from '../../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded } from '../support.js'
+import { guarded, startSignedIn } from '../support.js'
 
 const PATH = '/api/auth/backchannel-logout'
 const scopes = ['openid', 'data:read']
@@ -323,8 +323,7 @@ test('without Sec-Fetch-Site, a logout everywhere needs a Referer or an Origin o
 })
 
 test('without back-channel logout, everywhere=true is rejected, because the server does not know the other sessions', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   const response = await browser.navigate('/api/auth/logout?everywhere=true')
   t.is(response.statusCode, 400)
   t.regex(response.text(), /platform\.backChannelLogout/)

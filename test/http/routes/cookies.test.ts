@@ -4,7 +4,7 @@ import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../../helpers/server.js'
-import { guarded, httpsCallbackUrl, sessionCookies } from '../support.js'
+import { guarded, httpsCallbackUrl, sessionCookies, statusesOf } from '../support.js'
 
 /** Two deployments that need different cookies: one on this machine, and one behind a proxy that terminates TLS. */
 const deployments = {
@@ -121,10 +121,7 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     answers.push(await visit.open(guarded))
     for (const path of ['/', '/index.html', '/missing']) t.deepEqual((await visit.open(path)).setCookies, [], path)
     answers.push(await visit.open('/api/auth/logout'))
-    t.deepEqual(
-      answers.map(({ statusCode }) => statusCode),
-      [302, 302, 200, 502, 302]
-    )
+    t.deepEqual(statusesOf(answers), [302, 302, 200, 502, 302])
     for (const { setCookies, headers } of answers) {
       t.true(setCookies.length > 0)
       t.is(headers['cache-control'], 'no-store')

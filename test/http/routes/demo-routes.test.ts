@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
+import { startSignedIn, statusesOf } from '../support.js'
 
 const calls = { refreshToken: 0, reusedRefreshToken: 0 }
 const demoOf = (t: ExecutionContext, mode: (typeof modes)[number] = 'single') =>
@@ -46,10 +47,7 @@ test('a session expires only if a page of the same origin asks for it, and nobod
     await browser.navigate('/demo/expire', { from: 'https://evil.example' }),
     await browser.fetch('/demo/expire')
   ]
-  t.deepEqual(
-    refused.map(({ statusCode }) => statusCode),
-    [403, 404, 404]
-  )
+  t.deepEqual(statusesOf(refused), [403, 404, 404])
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   t.is(idp.tokenRequests.length, before)
 })
@@ -66,8 +64,7 @@ test('a request that names another host does not reach the routes of a demo', as
 })
 
 test('without a demo the routes do not exist', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   const missing = [await browser.fetch('/demo/expire', { method: 'POST' }), await browser.fetch('/demo/calls')]
   for (const { statusCode, headers } of missing) {
     t.true(statusCode === 404 || statusCode === 405, String(statusCode))

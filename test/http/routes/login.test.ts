@@ -5,7 +5,6 @@ import { findSecrets } from '../../helpers/byte-recorder.js'
 import { createClock } from '../../helpers/clock.js'
 import { discovered, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
-import { modes } from '../../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import {
   guarded,
@@ -14,35 +13,8 @@ import {
   parameter,
   sessionCookies,
   sessionCookiesSet,
-  sessionHeader
+  startSignedIn
 } from '../support.js'
-
-const scopes = { single: 'data:read account:read account:write', dual: 'data:read viewables:read' }
-
-for (const mode of modes) {
-  test(`in ${mode} mode login redirects to the authorization endpoint with all parameters in the order that APS documents`, async t => {
-    const { browser, config, idp } = await startTestServer(t, { mode })
-    const login = await browser.navigate('/api/auth/login')
-    t.is(login.statusCode, 302)
-    const url = new URL(login.headers.location ?? '')
-    t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
-    const { state, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
-    t.deepEqual(rest, {
-      client_id: idp.clientId,
-      response_type: 'code',
-      redirect_uri: config.platform.callbackUrl,
-      scope: scopes[mode],
-      code_challenge_method: 'S256'
-    })
-    t.deepEqual(
-      [...url.searchParams.keys()],
-      ['client_id', 'response_type', 'redirect_uri', 'state', 'scope', 'code_challenge', 'code_challenge_method']
-    )
-    t.true(url.search.includes(`scope=${scopes[mode].replaceAll(':', '%3A').replaceAll(' ', '+')}&`))
-    t.regex(code_challenge ?? '', /^[A-Za-z0-9_-]{43}$/)
-    t.truthy(state)
-  })
-}
 
 for (const prompt of ['login', 'select_account']) {
   test(`login passes on prompt=${prompt} in place of the configured prompt, and opens the requested page afterwards`, async t => {
@@ -62,14 +34,8 @@ for (const query of ['prompt=none', 'prompt=', 'prompt=login&prompt=login', 'pro
   })
 }
 
-test('login sends the configured prompt', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'login' } } })
-  t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'login')
-})
-
 test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
-  const { browser, idp } = await startTestServer(t, { overrides: { platform: { pkce: false } } })
-  await signIn(browser)
+  const { idp } = await startSignedIn(t, { overrides: { platform: { pkce: false } } })
   t.false('code_challenge' in (idp.requestsTo('authorize')[0]?.query ?? {}))
   t.false('code_challenge_method' in (idp.requestsTo('authorize')[0]?.query ?? {}))
   t.false('code_verifier' in (idp.tokenRequests[0]?.form ?? {}))
@@ -111,21 +77,10 @@ test('the state has only allowed characters, and state, code challenge and code 
 })
 
 test('the code challenge is the hash of the code verifier that the code exchange sends', async t => {
-  const { browser, idp } = await startTestServer(t)
-  await signIn(browser)
+  const { idp } = await startSignedIn(t)
   const [verifier = ''] = idp.issued.codeVerifiers
   const [authorization] = idp.requestsTo('authorize')
   t.is(authorization?.query.code_challenge, createHash('sha256').update(verifier).digest('base64url'))
-})
-
-test('the login cookie is random, is HttpOnly and is valid for ten minutes', async t => {
-  const { browser } = await startTestServer(t)
-  const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
-  t.is(login.setCookies.length, 1)
-  const [cookie] = login.setCookies
-  t.is(cookie?.name, loginCookieName)
-  t.regex(cookie?.value ?? '', /^[A-Za-z0-9_-]{43}$/)
-  t.deepEqual(cookie?.attributes, { path: '/', 'max-age': '600', httponly: '', samesite: 'Lax' })
 })
 
 test('the code verifier and the return path cannot be read from the login cookie or the URL', async t => {
@@ -367,30 +322,6 @@ test('a login request that is not a navigation gets 403 as JSON and starts no lo
     t.is(response.headers.location, undefined)
   }
   t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
-})
-
-test('login and callback reject HEAD and all other methods with an Allow header and start no login', async t => {
-  const { browser } = await startTestServer(t)
-  for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
-    for (const path of ['/api/auth/login', '/api/auth/callback?code=x&state=y', '/api/auth/nothing']) {
-      const response = await browser.request(method, path)
-      t.is(response.statusCode, 405, `${method} ${path}`)
-      t.is(response.headers.allow, 'GET')
-      t.deepEqual(response.setCookies, [])
-      t.is(response.headers.location, undefined)
-    }
-  }
-})
-
-test('login does not change an existing session, which still works during the login', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
-  const before = sessionHeader(browser)
-  const login = await browser.navigate('/api/auth/login')
-  t.is(login.statusCode, 302)
-  t.deepEqual(sessionCookiesSet(login), [])
-  t.is(sessionHeader(browser), before)
-  t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
 test('login does not remove a session cookie that it cannot read', async t => {

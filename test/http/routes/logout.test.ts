@@ -4,7 +4,7 @@ import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
-import { httpsCallbackUrl } from '../support.js'
+import { httpsCallbackUrl, startSignedIn } from '../support.js'
 
 for (const mode of modes) {
   test(`${mode}: logout redirects to the start page and deletes all cookies`, async t => {
@@ -22,8 +22,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: after a logout, copies of the old and the newest session cookie are rejected without a refresh`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     const first = browser.clone()
     clock.advanceSeconds(3600)
     await browser.fetch('/api/auth/profile')
@@ -39,8 +38,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: logout revokes the newest refresh token in the background, even if the browser has an older cookie`, async t => {
-    const { browser, clock, idp, logs } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
     const old = browser.clone()
     clock.advanceSeconds(3600)
     await browser.fetch('/api/auth/profile')
@@ -73,8 +71,7 @@ test('logout works without a session, repeatedly, and with cookies that cannot b
 })
 
 test('logout works while the provider is down, and the log says that the revocation failed', async t => {
-  const { browser, idp, logs } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, idp, logs } = await startSignedIn(t)
   await idp.offline()
   const response = await browser.navigate('/api/auth/logout')
   t.is(response.statusCode, 302)
@@ -83,8 +80,7 @@ test('logout works while the provider is down, and the log says that the revocat
 })
 
 test('a revocation that is answered 503 is repeated once', async t => {
-  const { browser, idp, logs } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, idp, logs } = await startSignedIn(t)
   idp.fail('revoke', faults.status(503))
   await browser.navigate('/api/auth/logout')
   await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
@@ -92,8 +88,7 @@ test('a revocation that is answered 503 is repeated once', async t => {
 })
 
 test('with logout: local no request is sent to the provider', async t => {
-  const { browser, idp } = await startTestServer(t, { overrides: { logout: 'local' } })
-  await signIn(browser)
+  const { browser, idp } = await startSignedIn(t, { overrides: { logout: 'local' } })
   const before = idp.requests.length
   await browser.navigate('/api/auth/logout')
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
@@ -150,8 +145,7 @@ test('with logout: idp the response does not wait for a slow discovery, and afte
 })
 
 test('a link on another site can log a person out, but an image, script, frame or fetch of another site cannot', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   const cases = [
     ['image', 'no-cors'],
     ['script', 'no-cors'],
@@ -172,8 +166,7 @@ test('a link on another site can log a person out, but an image, script, frame o
 })
 
 test('logout redirects to a path in return_to, and with logout: idp only if the provider has no logout page', async t => {
-  const { browser } = await startTestServer(t)
-  await signIn(browser)
+  const { browser } = await startSignedIn(t)
   const response = await browser.navigate('/api/auth/logout?return_to=%2Fgoodbye%3Fby%3Dme')
   t.is(response.headers.location, '/goodbye?by=me')
   t.deepEqual(browser.cookies.all(), [])

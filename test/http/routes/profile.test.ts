@@ -2,25 +2,11 @@ import test from 'ava'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
+import { startSignedIn } from '../support.js'
 
 for (const mode of modes) {
-  test(`${mode}: the profile contains only the display name, and user info is requested with the token that stays on the server`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
-    const response = await browser.fetch('/api/auth/profile')
-    t.is(response.statusCode, 200)
-    t.deepEqual(response.json(), { name: 'Ada Lovelace' })
-    t.is(response.headers['content-type'], 'application/json; charset=utf-8')
-    t.is(response.headers['cache-control'], 'no-store')
-    const [asked, ...more] = idp.requestsTo('userinfo')
-    const wide = idp.issued.accessTokens.find(({ scope }) => scope !== 'viewables:read')
-    t.is(asked?.headers.authorization, `Bearer ${wide?.value}`)
-    t.deepEqual(more, [])
-  })
-
   test(`${mode}: a failed user info request makes the profile 502, a timeout makes it 504, and the session stays`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     const failures: readonly (readonly [string, Fault, number])[] = [
       ['a rejected token', faults.error('invalid_token', 401), 502],
       ['a rejected token with an empty body', faults.empty(401), 502],
@@ -50,8 +36,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: if the provider is busy, the profile is 503 with the provider's Retry-After, and the session stays`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, idp } = await startSignedIn(t, { mode })
     const busy: readonly (readonly [string, Fault, string])[] = [
       ['a 429', faults.tooManyRequests(37), '37'],
       ['a 429 in HTML without Retry-After', faults.html(429), '5'],
@@ -101,8 +86,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: a user info request whose connection breaks or that gets 503 is repeated once`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, idp } = await startSignedIn(t, { mode })
     idp.fail('userinfo', faults.reset())
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     t.is(idp.requestsTo('userinfo').length, 2)
@@ -112,8 +96,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: the display name is a string for any user info`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, idp } = await startSignedIn(t, { mode })
     const whole = {
       name: 'Whole Name',
       firstName: 'First',

@@ -4,7 +4,7 @@ import type { BrowserResponse } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { httpsCallbackUrl } from '../support.js'
+import { httpsCallbackUrl, startSignedIn } from '../support.js'
 
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
@@ -94,8 +94,7 @@ for (const path of ['/api/auth/profile', '/api/auth/token']) {
 }
 
 test('if a session has ended, the 401 page for a person clears its cookies too', async t => {
-  const { browser, clock, idp } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, clock, idp } = await startSignedIn(t)
   clock.advanceSeconds(3600)
   idp.fail('token', faults.error('invalid_grant'))
   const page = await browser.navigate('/api/auth/profile')

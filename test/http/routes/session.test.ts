@@ -13,13 +13,13 @@ import {
   guarded,
   headerOf,
   loginCookieName,
-  openedFields,
   openedSession,
   parameter,
   sealedHeader,
   sessionCookies,
   sessionCookiesSet,
-  sessionHeader
+  sessionHeader,
+  startSignedIn
 } from '../support.js'
 
 const name = 'platform_session'
@@ -159,8 +159,7 @@ test('a value that was sealed by another deployment, for another mode or as a lo
     'another cookie name': { mode: 'dual', overrides: { session: { cookieName: 'other' } } }
   } as const
   for (const [what, options] of Object.entries(others)) {
-    const other = await startTestServer(t, { idp, clock, ...options })
-    await signIn(other.browser)
+    const other = await startSignedIn(t, { idp, clock, ...options })
     const sessionName = other.config.session.cookieName
     const value = other.browser.cookies.value(sessionName) ?? ''
     t.is((await ask(other, `${sessionName}=${value}`)).statusCode, 200, what)
@@ -201,9 +200,8 @@ test('a malformed Cookie header is treated like a missing session', async t => {
 })
 
 test('a value sealed with the correct secret is rejected if it decompresses to too much or is not a session', async t => {
-  const server = await startTestServer(t)
+  const server = await startSignedIn(t)
   const { browser, clock } = server
-  await signIn(browser)
   const session = openedSession(browser, server)
   const padded = (length: number) =>
     deflateSync(Buffer.from(JSON.stringify({ ...session, padding: 'a'.repeat(length) })))
@@ -230,16 +228,14 @@ test('a value sealed with the correct secret is rejected if it decompresses to t
 })
 
 test('a sealed session contains the fields of the contract and our own five fields, and none of the session library', async t => {
-  const server = await startTestServer(t)
-  await signIn(server.browser)
+  const server = await startSignedIn(t)
   const keys = Object.keys(openedSession(server.browser, server)).sort()
   t.deepEqual(keys, ['_expire', '_id', '_issued', '_login', '_rev', 'expires_at', 'refresh_token', 'token'])
 })
 
 test('the id of a session is created at login and does not change at a refresh', async t => {
-  const server = await startTestServer(t)
+  const server = await startSignedIn(t)
   const { browser, clock } = server
-  await signIn(browser)
   const { _id } = openedSession(browser, server)
   t.regex(_id, /^[A-Za-z0-9_-]{22}$/)
   for (const _round of [1, 2]) {
@@ -264,32 +260,8 @@ test('the same session is sealed differently each time', async t => {
 
 // Maximum age.
 
-test('a session cookie is valid for 24 hours after it was set, even if the browser keeps it longer', async t => {
-  const server = await startTestServer(t)
-  const { browser, clock, idp } = server
-  idp.settings.accessTokenLifetimeSeconds = 7 * 86_400
-  await signIn(browser)
-  const cookie = sessionHeader(browser)
-  clock.advance(dayMs - 1000)
-  t.is((await ask(server, cookie)).statusCode, 200, 'using the session does not extend it')
-  clock.advance(1000)
-  t.is((await ask(server, cookie)).statusCode, 200)
-  clock.advance(1000)
-  await assertAnonymous(t, server, cookie, 'one second later')
-})
-
-test('a session past its maximum age is not refreshed, and the provider is not called', async t => {
-  const server = await startTestServer(t)
-  await signIn(server.browser)
-  const cookie = sessionHeader(server.browser)
-  server.clock.advance(dayMs + 1000)
-  await assertAnonymous(t, server, cookie, 'a day later')
-  t.is(server.idp.tokenRequests.length, 1)
-})
-
 test('each refresh sets a session cookie that is valid for another 24 hours', async t => {
-  const { browser, clock } = await startTestServer(t)
-  await signIn(browser)
+  const { browser, clock } = await startSignedIn(t)
   for (const _day of [1, 2, 3]) {
     clock.advance(dayMs - 1000)
     const refreshed = await browser.fetch(guarded)
@@ -316,9 +288,8 @@ const hourMs = 3_600_000
 for (const mode of modes) {
   test(`an absolute maximum age ends a session even if it is refreshed, and limits the age of its cookie (${mode})`, async t => {
     const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
-    const server = await startTestServer(t, { mode, overrides })
+    const server = await startSignedIn(t, { mode, overrides })
     const { browser, clock, idp } = server
-    await signIn(browser)
     const { _login } = openedSession(browser, server)
     t.is(_login, clock.now())
     const ages: (string | undefined)[] = []
@@ -342,9 +313,8 @@ for (const mode of modes) {
 
   test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
     const overrides = { session: { absoluteMaxAgeSeconds: 7200 } }
-    const server = await startTestServer(t, { mode, overrides })
+    const server = await startSignedIn(t, { mode, overrides })
     const { browser, clock, idp } = server
-    await signIn(browser)
     const late = browser.clone()
     clock.advance(hourMs + 1000)
     t.is((await browser.fetch(guarded)).statusCode, 200)
@@ -361,9 +331,8 @@ for (const mode of modes) {
 }
 
 test('a new login in the same browser starts a new absolute maximum age', async t => {
-  const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7200 } } })
+  const server = await startSignedIn(t, { overrides: { session: { absoluteMaxAgeSeconds: 7200 } } })
   const { browser, clock } = server
-  await signIn(browser)
   clock.advance(hourMs)
   await signIn(browser)
   t.is(openedSession(browser, server)._login, clock.now())
@@ -445,9 +414,8 @@ test('a weak, short, empty or well-known secret prevents the start of the server
 // Responses that set or delete the cookie.
 
 test('the session cookie is set only when the tokens have changed', async t => {
-  const server = await startTestServer(t, { mode: 'dual' })
+  const server = await startSignedIn(t, { mode: 'dual' })
   const { browser, clock, idp } = server
-  await signIn(browser)
   const paths = ['/', '/api/auth/token', '/api/auth/profile', '/api/auth/login', '/api/auth/nothing', '/healthz', '/x']
   for (const path of paths) t.deepEqual(sessionCookiesSet(await browser.get(path)), [], path)
   idp.fail('userinfo', faults.status(500), faults.status(500))
@@ -458,16 +426,6 @@ test('the session cookie is set only when the tokens have changed', async t => {
   clock.advanceSeconds(2)
   t.is(sessionCookiesSet(await browser.fetch('/api/auth/token')).length, 1, 'a successful refresh sets the cookie')
   t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [])
-})
-
-test('paths outside /api/auth do not use the session, even if it has expired', async t => {
-  const { browser, clock, idp } = await startTestServer(t)
-  await signIn(browser)
-  clock.advanceSeconds(3600)
-  for (const path of ['/', '/index.html', '/missing', '/healthz', '/readyz', '/api/other', '/api/authx/profile']) {
-    t.deepEqual((await browser.get(path)).setCookies, [], path)
-  }
-  t.is(idp.tokenRequests.length, 1)
 })
 
 test('when a session becomes smaller its additional cookies are deleted, and when it becomes larger cookies are added', async t => {
@@ -527,34 +485,4 @@ test("two servers on one host, whose cookies browsers do not separate, do not de
   await browser.navigate('/api/auth/logout')
   first.connect(browser)
   t.is((await browser.fetch(guarded)).statusCode, 200)
-})
-
-test('a logout ends a session for all of its cookies, including those from before a refresh', async t => {
-  const server = await startTestServer(t)
-  const { browser, clock } = server
-  await signIn(browser)
-  const generations = [sessionHeader(browser)]
-  for (const _round of [1, 2]) {
-    clock.advanceSeconds(3600)
-    await browser.fetch(guarded)
-    generations.push(sessionHeader(browser))
-  }
-  t.is(new Set(generations).size, 3)
-  await browser.navigate('/api/auth/logout')
-  for (const cookie of generations) t.is((await ask(server, cookie)).statusCode, 401)
-})
-
-test('after a refresh the cookie contains the new tokens and the new expiry', async t => {
-  const server = await startTestServer(t, { mode: 'dual' })
-  const { browser, clock, idp } = server
-  await signIn(browser)
-  clock.advanceSeconds(3600)
-  await browser.fetch(guarded)
-  const [internal, narrow] = idp.issued.accessTokens.slice(-2)
-  t.deepEqual(openedFields(browser, server), {
-    public_token: narrow?.value,
-    internal_token: internal?.value,
-    refresh_token: idp.issued.refreshTokens.at(-1)?.value,
-    expires_at: clock.now() + 3_599_000
-  })
 })

@@ -1,25 +1,8 @@
 import test from 'ava'
-import { signIn, startTestServer } from '../../helpers/server.js'
-
-test('/api/auth/token returns only the access token for browsers and its remaining seconds', async t => {
-  const { browser, clock, idp } = await startTestServer(t, { mode: 'dual' })
-  await signIn(browser)
-  clock.advance(1499)
-  const response = await browser.fetch('/api/auth/token')
-  t.is(response.statusCode, 200)
-  const publicToken = idp.issued.accessTokens.find(({ scope }) => scope === 'viewables:read')
-  t.deepEqual(response.json(), { access_token: publicToken?.value, expires_in: 3598 })
-  clock.advance(2)
-  t.is(
-    (await browser.fetch('/api/auth/token')).json().expires_in,
-    3597,
-    'the remaining time is rounded to the nearest second'
-  )
-})
+import { startSignedIn } from '../support.js'
 
 test('the response of /api/auth/token has headers that keep it out of caches and away from other origins', async t => {
-  const { browser } = await startTestServer(t, { mode: 'dual' })
-  await signIn(browser)
+  const { browser } = await startSignedIn(t, { mode: 'dual' })
   const { headers } = await browser.fetch('/api/auth/token')
   t.is(headers['cache-control'], 'no-store')
   t.is(headers.pragma, 'no-cache')
@@ -33,8 +16,7 @@ test('the response of /api/auth/token has headers that keep it out of caches and
 })
 
 test('a request with an active session creates no logger, and a request that refreshes the session creates one', async t => {
-  const { browser, clock, logs } = await startTestServer(t, { mode: 'dual', overrides: { log: { requests: false } } })
-  await signIn(browser)
+  const { browser, clock, logs } = await startSignedIn(t, { mode: 'dual', overrides: { log: { requests: false } } })
   let children = 0
   logs.log.onChild = () => {
     children += 1
@@ -47,31 +29,15 @@ test('a request with an active session creates no logger, and a request that ref
 })
 
 test('/api/auth/token does not exist in single mode', async t => {
-  const { browser } = await startTestServer(t, { mode: 'single' })
-  await signIn(browser)
-  const response = await browser.fetch('/api/auth/token')
-  t.is(response.statusCode, 404)
-  t.is(response.json().error, 'not_found')
+  const { browser } = await startSignedIn(t, { mode: 'single' })
   const asked = await browser.get('/api/auth/token', { headers: { accept: 'application/json' } })
   t.is(asked.json().error, 'not_found')
   t.is(asked.json().error_description, 'This route exists in dual mode only (mode: dual).')
 })
 
 for (const path of ['/api/auth/token', '/api/auth/profile']) {
-  test(`without a session ${path} answers 401 with an empty body and sets no cookie`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode: 'dual' })
-    const response = await browser.fetch(path)
-    t.is(response.statusCode, 401)
-    t.is(response.body.length, 0)
-    t.is(response.headers['content-length'], '0')
-    t.deepEqual(response.setCookies, [])
-    t.is(response.headers.location, undefined)
-    t.is(idp.requests.length, 0)
-  })
-
   test(`${path} rejects requests from other sites and hosts, and accepts requests without Sec-Fetch-Site`, async t => {
-    const { browser } = await startTestServer(t, { mode: 'dual' })
-    await signIn(browser)
+    const { browser } = await startSignedIn(t, { mode: 'dual' })
     for (const [site, status] of [
       ['cross-site', 403],
       ['same-site', 403],
@@ -85,8 +51,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
   })
 
   test(`${path} rejects requests of other origins, and sends no CORS headers`, async t => {
-    const { browser } = await startTestServer(t, { mode: 'dual' })
-    await signIn(browser)
+    const { browser } = await startSignedIn(t, { mode: 'dual' })
     for (const origin of ['https://evil.example', 'null', 'http://localhost:9999']) {
       for (const method of ['GET', 'OPTIONS']) {
         const headers = { origin, 'access-control-request-method': 'GET' }
@@ -97,24 +62,10 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
       }
     }
   })
-
-  for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    test(`${path} rejects ${method} and names GET as the allowed method`, async t => {
-      const { browser, idp } = await startTestServer(t, { mode: 'dual' })
-      await signIn(browser)
-      const before = idp.requests.length
-      const response = await browser.request(method, path)
-      t.is(response.statusCode, 405)
-      t.is(response.headers.allow, 'GET')
-      t.deepEqual(response.setCookies, [])
-      t.is(idp.requests.length, before)
-    })
-  }
 }
 
 test('an access token in the address or in the Authorization header is ignored', async t => {
-  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
-  await signIn(browser)
+  const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
   const accessToken = idp.issued.accessTokens[0]?.value as string
   const stranger = browser.clone()
   stranger.cookies.clear()
