@@ -165,7 +165,7 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'Store the encrypted sessions in cookies, which hold 15 kB, or in the Redis of redisUrl, for tokens of up to 250 kB. With redis, the cookie has about 200 bytes. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
+      'Store the encrypted sessions in cookies, up to 15 kB, or in the Redis of redisUrl, with tokens of up to 250 kB and a cookie of about 200 bytes. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
