@@ -11,7 +11,8 @@ export const AUTH_ROUTES = {
   logout: `${AUTH_PATH}/logout`,
   backChannelLogout: `${AUTH_PATH}/backchannel-logout`,
   profile: `${AUTH_PATH}/profile`,
-  token: `${AUTH_PATH}/token`
+  token: `${AUTH_PATH}/token`,
+  client: `${AUTH_PATH}/client.js`
 } as const
 
 export const HEALTH_ROUTES = { healthz: '/healthz', readyz: '/readyz' } as const

@@ -1,11 +1,23 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
  * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` has the texts by
- * language, and `custom/` reads the logo, the texts and the templates of an operator.
+ * language, and `custom/` reads the logo, the texts and the templates of an operator. `client/` has the module that pages of the
+ * operator can import.
  */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
 export { PageFilesError, readLogo } from './custom/files.js'
 export { readPagesFolder } from './custom/folder.js'
 export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './error-page.js'
 export { type Html, html } from './html.js'
 export { pageStyle, renderPage, securityPolicyFor } from './page.js'
 export { createPages, type PagesSettings, type SitePages } from './site-pages.js'
+
+const clientText = readFileSync(new URL('../../src/pages/client/client.js', import.meta.url), 'utf8')
+
+/** The module that the server serves as `/api/auth/client.js`. */
+export const clientModule = {
+  text: clientText,
+  etag: createHash('sha256').update(clientText).digest('base64url')
+}

@@ -41,7 +41,7 @@ interface Provocation {
 
 const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
 const backChannelLogout = '/api/auth/backchannel-logout'
-const [profile, token] = ['/api/auth/profile', '/api/auth/token']
+const [profile, token, client] = ['/api/auth/profile', '/api/auth/token', '/api/auth/client.js']
 
 type Headers = Record<string, string>
 const get = (path: string, more: Headers = {}) => {
@@ -262,7 +262,12 @@ const provocations: readonly Provocation[] = [
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
   },
   { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },
-  ...['/healthz', '/readyz'].flatMap((path): Provocation[] => [
+  {
+    answer: `GET ${client} 304`,
+    provoke: async (server, headers) =>
+      get(client, { 'if-none-match': String((await server.browser.get(client)).headers.etag) })(server, headers)
+  },
+  ...[client, '/healthz', '/readyz'].flatMap((path): Provocation[] => [
     { answer: `GET ${path} 200`, provoke: get(path) },
     { answer: `HEAD ${path} 200`, provoke: head(path) },
     { answer: `GET ${path} 413`, provoke: withBody(path) }

@@ -5,7 +5,7 @@ import { serverRoutes } from './server-routes.js'
 
 test('the table in the README lists every route under /api/auth and no other', t => {
   const paths = tableRows(readText('README.md')).flatMap(
-    ([cell = '']) => /^`(\/api\/auth\/[\w-]+)`$/.exec(cell)?.[1] ?? []
+    ([cell = '']) => /^`(\/api\/auth\/[\w.-]+)`$/.exec(cell)?.[1] ?? []
   )
   t.deepEqual(
     paths.toSorted(),

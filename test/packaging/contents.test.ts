@@ -27,6 +27,7 @@ const wanted = [
   /^deploy\/helm\/(templates|examples)\/\w[\w-]*\.(yaml|tpl|txt)$/,
   /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
   /^docs\/[\w-]+\.(md|yaml|svg)$/,
+  /^src\/pages\/client\/client\.(js|d\.ts)$/,
   /^src\/pages\/texts\/[a-z]{2}\.json$/,
   /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,

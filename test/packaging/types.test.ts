@@ -28,3 +28,23 @@ test('the package can be imported with each setting of `module`, but not by a st
     else t.is(output, '', module)
   }
 })
+
+const pageThatUsesTypes = `
+import { apiFetch, getAccessToken, getProfile, signIn, signOut } from 'platform-auth-server/client'
+const response: Response = await apiFetch('/api/hubs', { method: 'POST', signal: AbortSignal.timeout(1000) })
+const name: string | undefined = (await getProfile())?.name
+await getAccessToken((accessToken: string, expiresInSeconds: number) => {})
+addEventListener('sessionended', event => event.preventDefault())
+const leave: Promise<never> = name ? signOut() : signIn('/models/7')
+// @ts-expect-error
+await getAccessToken((accessToken: number) => {})
+// @ts-expect-error
+apiFetch()
+export { leave, response }
+`
+
+test('a page with strict types compiles against the module for pages in the packed package', async t => {
+  const folder = await folderWithPackage(t, { 'page.mts': pageThatUsesTypes })
+  const { status, output } = compile(folder, ['page.mts'])
+  t.is(status, 0, output)
+})

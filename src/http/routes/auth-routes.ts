@@ -5,6 +5,7 @@
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import { clientModule } from '../../pages/index.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Services } from '../../services.js'
 import type { SessionRecord } from '../../session/record.js'
@@ -31,6 +32,7 @@ export function authRouter(services: Services): Router {
   router.get(AUTH_ROUTES.profile, ...pageData, profile(services))
   if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, ...pageData, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)
+  router.get(AUTH_ROUTES.client, client)
   if (services.backChannelLogout) {
     router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout(services.backChannelLogout, services))
   }
@@ -45,9 +47,14 @@ export function authRoutes(services: Services): Middleware {
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    const method = ctx.path === postRoute ? 'POST' : 'GET'
-    if (ctx.method !== method) throw methodNotAllowed(method)
+    const methods = methodsOf(ctx.path)
+    if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
     return routes(ctx, next)
+  }
+
+  function methodsOf(path: string): string[] {
+    if (path === AUTH_ROUTES.client) return ['GET', 'HEAD']
+    return path === postRoute ? ['POST'] : ['GET']
   }
 }
 
@@ -91,6 +98,20 @@ const token: Middleware = function token(ctx) {
 const noPublicToken: Middleware = function noPublicToken() {
   const description = 'This route exists in dual mode only (mode: dual).'
   throw new HttpError({ status: 404, error: 'not_found', description })
+}
+
+/**
+ * `GET /api/auth/client.js` returns a module for pages. The module is the same for all users, so the browser stores it. It asks
+ * for changes before each use, because a page and its module must have the same version after an update of the server.
+ */
+const client: Middleware = function client(ctx) {
+  ctx.remove('Vary')
+  ctx.set('Cache-Control', 'no-cache')
+  ctx.type = 'js'
+  ctx.etag = clientModule.etag
+  ctx.status = 200
+  if (ctx.fresh) ctx.status = 304
+  else ctx.body = clientModule.text
 }
 
 /**

@@ -1,0 +1,49 @@
+/**
+ * Functions for the pages of this site. Without a bundler, a page imports them from `/api/auth/client.js`. With a bundler, it
+ * imports them from `platform-auth-server/client`, and `/api/auth/` must be at the root of the site.
+ */
+
+declare global {
+  interface WindowEventMap {
+    /**
+     * The session of a user who was signed in has ended, in this tab or in another one. The page should forget tokens and
+     * data of the user. The next call of a function below opens the sign-in. After `event.preventDefault()`, it fails
+     * instead, so that the user can save unsaved work.
+     */
+    sessionended: Event
+  }
+}
+
+/**
+ * Works like `fetch()`. If nobody is signed in (401), the browser opens the sign-in once for all calls, and then returns to
+ * the same page. If the session cannot be refreshed at the moment (503), the call waits as long as `Retry-After` says and
+ * tries again. To limit this time, pass `signal: AbortSignal.timeout(60_000)`.
+ */
+export function apiFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
+
+/**
+ * Returns the name of the user, or undefined if nobody is signed in. This function does not open the sign-in.
+ * @throws Error if the server cannot find out the name at the moment
+ */
+export function getProfile(): Promise<{ readonly name: string } | undefined>
+
+/**
+ * Passes the public access token and its remaining lifetime to `callback`, as the viewer of Autodesk Platform Services
+ * expects from the option `getAccessToken`. If nobody is signed in, the browser opens the sign-in. While the network or the
+ * identity provider is down, the function keeps trying, because the viewer asks only once when a token expires.
+ * @throws Error in single mode, which has no public token
+ */
+export function getAccessToken(callback: (accessToken: string, expiresInSeconds: number) => void): Promise<void>
+
+/**
+ * Opens the sign-in. The browser then opens `returnTo`, by default the current page.
+ * @param returnTo path, query and fragment of a page of this site
+ */
+export function signIn(returnTo?: string): Promise<never>
+
+/**
+ * Ends the session. The browser then opens `returnTo`, by default the start page. The event `sessionended` tells the other
+ * tabs.
+ * @param returnTo path, query and fragment of a page of this site
+ */
+export function signOut(returnTo?: string): Promise<never>

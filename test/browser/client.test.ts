@@ -1,0 +1,133 @@
+// The module for pages, in pages with a strict Content-Security-Policy, below a base path that a proxy removes.
+import test, { type ExecutionContext } from 'ava'
+import type { Page } from 'playwright-core'
+import { browserTests, type Visit } from '../helpers/chromium.js'
+import { deployWithHostileIdp } from '../helpers/deployment.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { startUpstream } from '../helpers/upstream.js'
+
+const browserTest = browserTests(test)
+
+const basePath = '/tools/viewer'
+const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:"
+const files = {
+  'index.html': `<!doctype html>
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<title>Models</title>
+<link rel="icon" href="data:,">
+<script type="module" src="${basePath}/main.js"></script>`,
+  'main.js': `import * as client from './api/auth/client.js'
+Object.assign(globalThis, { client, ended: 0, staysOpen: false })
+addEventListener('sessionended', event => {
+  ended += 1
+  if (staysOpen) event.preventDefault()
+})
+const profile = await client.getProfile()
+document.body.append(profile ? \`Hello, \${profile.name}\` : 'Not signed in')`
+}
+
+const shows = (page: Page, text: string) => page.getByText(text).waitFor()
+
+/** Deploys the pages, and opens one of them in a browser with a session. */
+async function openPage(t: ExecutionContext, visit: Visit, answer?: Parameters<typeof startUpstream>[1]) {
+  const upstream = await startUpstream(t, answer)
+  const proxy = { routes: [`GET,POST /api/hubs ${upstream.origin}/hubs`] }
+  const overrides = { wwwroot: await tempFolder(t, files), fallback: 'index.html', proxy }
+  const deployment = await deployWithHostileIdp(t, { mode: 'dual', basePath, overrides })
+  const there = `${deployment.url}models/7?view=2d#part-3`
+  const visitor = await visit()
+  const { page, context } = visitor
+  const logins: string[] = []
+  context.on('request', request => request.url().includes('/api/auth/login') && logins.push(request.url()))
+  await page.goto(there)
+  await shows(page, 'Not signed in')
+  void page.evaluate('client.signIn()').catch(() => {})
+  await shows(page, 'Hello, Ada Lovelace')
+  t.is(page.url(), there)
+  return { ...deployment, ...visitor, there, logins, upstream }
+}
+
+const token = 'new Promise(resolve => client.getAccessToken((...given) => resolve(given)))'
+
+browserTest('a page deep in the site gets the token and the API, and refreshes once in mid-use', async (t, visit) => {
+  const { page, clock, idp, logins } = await openPage(t, visit)
+  const [first, seconds] = (await page.evaluate(token)) as [string, number]
+  t.true(seconds > 3500)
+  clock.advanceSeconds(3600)
+  const statuses = `Promise.all(Array.from({ length: 20 }, () => client.apiFetch('${basePath}/api/hubs').then(r => r.status)))`
+  t.deepEqual(await page.evaluate(statuses), new Array(20).fill(200))
+  t.not(((await page.evaluate(token)) as [string, number])[0], first)
+  t.is(idp.tokenRequests.length, 4, 'two for the login and two for the refresh')
+  t.is(logins.length, 1)
+  t.is(await page.evaluate('ended'), 0)
+})
+
+browserTest('when the session is over, all calls lead to one login, and the page opens again', async (t, visit) => {
+  const { page, clock, logins, there } = await openPage(t, visit)
+  clock.advanceSeconds(24 * 60 * 60 + 1)
+  const opened = page.waitForEvent('load')
+  await page.evaluate(`
+    for (let index = 0; index < 20; index++) void client.apiFetch('${basePath}/api/hubs')
+    void client.getAccessToken(() => {})`)
+  await opened
+  await shows(page, 'Hello, Ada Lovelace')
+  t.is(page.url(), there)
+  t.is(logins.length, 2)
+})
+
+browserTest('calls wait while the provider is down, and succeed when it is back', async (t, visit) => {
+  const { page, clock, idp } = await openPage(t, visit)
+  clock.advanceSeconds(3600)
+  await idp.offline()
+  const busy = page.waitForResponse(response => response.status() === 503)
+  await page.evaluate(`
+    globalThis.stop = new AbortController()
+    globalThis.waiting = [...'abc'].map(() => client.apiFetch('${basePath}/api/hubs').then(r => r.status))
+    globalThis.token = ${token}
+    globalThis.stopped = client.apiFetch('${basePath}/api/hubs', { signal: stop.signal }).catch(error => error.name)
+    null`)
+  await busy
+  t.is(await page.evaluate('stop.abort(), stopped'), 'AbortError')
+  await idp.online()
+  clock.advanceSeconds(60)
+  t.deepEqual(await page.evaluate('Promise.all(waiting)'), [200, 200, 200])
+  t.is(((await page.evaluate('token')) as unknown[]).length, 2)
+  t.deepEqual(idp.reuses, [])
+  t.is(await page.evaluate('ended'), 0)
+})
+
+browserTest(
+  'a 503 of the API itself is not repeated, because the API may have executed the request',
+  async (t, visit) => {
+    const { page, upstream } = await openPage(t, visit, (_request, response) => response.writeHead(503).end('{}'))
+    t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs', { method: 'POST' }).then(r => r.status)`), 503)
+    t.is(upstream.requests.length, 1)
+  }
+)
+
+browserTest('without a network, apiFetch fails like fetch, and getAccessToken waits', async (t, visit) => {
+  const { page, context } = await openPage(t, visit)
+  await page.clock.install()
+  await context.setOffline(true)
+  await page.evaluate(`globalThis.token = ${token}; null`)
+  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').catch(error => error.name)`), 'TypeError')
+  await context.setOffline(false)
+  await page.clock.runFor(60_000)
+  t.is(((await page.evaluate('token')) as unknown[]).length, 2)
+})
+
+browserTest('a sign-out in one tab tells the other tabs, which can stay open', async (t, visit) => {
+  const { page, newTab, url, there, logins } = await openPage(t, visit)
+  const other = await newTab()
+  await other.goto(there)
+  await shows(other, 'Hello, Ada Lovelace')
+  await page.evaluate('staysOpen = true')
+  const told = page.evaluate(`new Promise(resolve => addEventListener('sessionended', () => resolve('told')))`)
+  // The next page of the other tab does not use the module.
+  void other.evaluate(`client.signOut('${basePath}/healthz')`).catch(() => {})
+  await other.waitForURL(`${url}healthz`)
+  t.is(await told, 'told')
+  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').then(r => r.status)`), 401)
+  t.regex(String(await page.evaluate('client.getAccessToken(() => {}).catch(String)')), /status 401/)
+  t.is(logins.length, 1)
+})
