@@ -20,7 +20,7 @@ export interface DemoChoices {
 }
 
 interface OpenDemo extends DemoProvider {
-  /** The address of the demo identity provider. */
+  /** The URL of the demo identity provider. */
   readonly url: string
   /**
    * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.

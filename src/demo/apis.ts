@@ -6,13 +6,15 @@
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type Koa from 'koa'
-import type { People } from './people.js'
+import { isJsonObject, parseJson } from '../support/json.js'
 import { paths } from './platform.js'
+import type { Users } from './users.js'
 
 const REQUIRED_SCOPE = 'data:read'
 const FILE_BYTES = 4 * 1024 * 1024
 const MAX_BODY_BYTES = 64 * 1024
 const MAX_ISSUES = 100
+const MAX_TITLE_LENGTH = 200
 
 type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 
@@ -44,13 +46,13 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
  * user info endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. Our access tokens are
  * JWTs, which oidc-provider does not store.
  */
-export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people: People }): Koa.Middleware {
+export function userInfo({ tokens, users }: { tokens: AccessTokenReader; users: Users }): Koa.Middleware {
   return async function userInfo(ctx, next) {
     if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
     ctx.set('Cache-Control', 'no-store')
     const id = tokens.userIdOf(ctx)
-    const person = id === undefined ? undefined : people.find(id)
-    if (!person) {
+    const user = id === undefined ? undefined : users.find(id)
+    if (!user) {
       ctx.status = 401
       ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
       ctx.body = {
@@ -60,12 +62,12 @@ export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people
       return
     }
     ctx.body = {
-      sub: person.id,
-      name: person.name,
-      given_name: person.givenName,
-      family_name: person.familyName,
-      preferred_username: person.userName,
-      email: person.email,
+      sub: user.id,
+      name: user.name,
+      given_name: user.givenName,
+      family_name: user.familyName,
+      preferred_username: user.userName,
+      email: user.email,
       email_verified: true
     }
   }
@@ -81,14 +83,8 @@ export function demoRules(origin: string): string[] {
   ]
 }
 
-interface Issue {
-  readonly id: number
-  readonly title: string
-  readonly createdBy: string
-}
-
 export function platformApis({ tokens }: { readonly tokens: AccessTokenReader }): Koa.Middleware {
-  const issues: Issue[] = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
+  const issues = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
   const routes: readonly (readonly [
     pattern: RegExp,
     handler: (ctx: Koa.Context, userId: string) => void | Promise<void>
@@ -139,13 +135,9 @@ function listHubs(ctx: Koa.Context): void {
 }
 
 async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
-  const body = await readBody(ctx, MAX_BODY_BYTES)
-  try {
-    const { title } = JSON.parse(body ?? '') as { title?: unknown }
-    return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined
-  } catch {
-    return undefined
-  }
+  const issue = parseJson((await readBody(ctx, MAX_BODY_BYTES)) ?? '')
+  const title = isJsonObject(issue) ? issue.title : undefined
+  return typeof title === 'string' && title.trim() !== '' ? title.slice(0, MAX_TITLE_LENGTH) : undefined
 }
 
 let file: Buffer | undefined

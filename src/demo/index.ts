@@ -1,6 +1,6 @@
 /**
- * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that people can
- * try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
+ * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that
+ * developers can try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
  * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It accepts
  * connections only from this machine, and only requests whose `Host` is this machine or the host of the callback URL.
  *
@@ -14,33 +14,37 @@ import { homeUrlOf, isLocalRequest } from '../config/urls.js'
 import { closeServer, listen } from '../support/listener.js'
 import { createAccessTokenReader, demoRules, platformApis, userInfo } from './apis.js'
 import { createDemoPages, endRevokedSession, redirectIfSignedOut, signIn } from './pages.js'
-import { createPeople } from './people.js'
 import { createSigningKey, paths } from './platform.js'
 import { createProvider } from './provider.js'
+import { createUsers } from './users.js'
 
-export { offeredPeople } from './people.js'
 export { createSigningKey } from './platform.js'
+export { offeredUsers } from './users.js'
 
-/** The number of requests to each endpoint of the demo identity provider, including rejected requests. */
-interface DemoCalls {
-  authorization: number
-  /** Token requests with `grant_type=authorization_code`. */
-  authorizationCode: number
-  /** Token requests with `grant_type=refresh_token`. */
-  refreshToken: number
-  /** Refresh requests with a refresh token that was already spent. Each of them ended its grant. */
-  reusedRefreshToken: number
-  userInfo: number
-  revocation: number
-  endSession: number
+/** Returns the number of requests to each endpoint of the demo identity provider, including rejected requests. */
+function noCalls() {
+  return {
+    authorization: 0,
+    /** Token requests with `grant_type=authorization_code`. */
+    authorizationCode: 0,
+    /** Token requests with `grant_type=refresh_token`. */
+    refreshToken: 0,
+    /** Refresh requests with a refresh token that was already spent. Each of them ended its grant. */
+    reusedRefreshToken: 0,
+    userInfo: 0,
+    revocation: 0,
+    endSession: 0
+  }
 }
+
+type DemoCalls = ReturnType<typeof noCalls>
 
 export interface DemoOptions {
   /** The callback URL of the application. No other callback URL is registered. */
   callbackUrl: string
   /** The port on 127.0.0.1. By default, or with 0, the system chooses a free port. */
   port?: number
-  /** The address to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, it sends none. */
+  /** The URL to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, it sends none. */
   backChannelLogoutUrl?: string
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
@@ -49,32 +53,19 @@ export interface DemoOptions {
    * system clock, because oidc-provider checks some expiry times with the system clock.
    */
   now?: () => number
-  /** The result of `createSigningKey`. By default, each demo makes a key of its own, which takes a tenth of a second. */
+  /** The result of `createSigningKey`. By default, each demo creates a key, which takes a tenth of a second. */
   signingKey?: JsonWebKey | undefined
   /** Receives the internal errors of the demo. Rejected requests are not logged. */
   log?: { error(details: { err: unknown }, message: string): void }
 }
 
-export interface Demo {
-  /** The value for `platform.issuer`. The discovery document has all other addresses. */
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string
-  /** Proxy rules that forward requests to the APIs of the demo (see `apis.ts`). */
-  readonly proxyRules: readonly string[]
-  /** The only address to which the end-session endpoint redirects. */
-  readonly postLogoutUrl: string
-  readonly port: number
-  readonly calls: Readonly<DemoCalls>
-  /** Stops at once and closes all open connections. */
-  close(): Promise<void>
-}
+export type Demo = Awaited<ReturnType<typeof startDemo>>
 
 /**
  * Starts the demo identity provider. If its port cannot be used, rejects with Node's own error and adds `listener:
  * 'demo'` to it.
  */
-export async function startDemo(options: DemoOptions): Promise<Demo> {
+export async function startDemo(options: DemoOptions) {
   const { callbackUrl, backChannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
   // The id and secret are about as long as on the platform. Form-encoding does not change their characters.
@@ -86,32 +77,24 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const port = await listen(server, { port: options.port ?? 0, host: '127.0.0.1', listener: 'demo' })
   const issuer = `http://127.0.0.1:${port}`
 
-  const calls: DemoCalls = {
-    authorization: 0,
-    authorizationCode: 0,
-    refreshToken: 0,
-    reusedRefreshToken: 0,
-    userInfo: 0,
-    revocation: 0,
-    endSession: 0
-  }
-  const people = createPeople()
+  const calls = noCalls()
+  const users = createUsers()
   const pages = createDemoPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({
     issuer,
     client: { clientId, clientSecret, callbackUrl, postLogoutUrl, backChannelLogoutUrl },
     signingKey,
     tokenLifetimeSeconds,
-    people,
+    users,
     pages,
     now
   })
   provider.use(localOnly(callbackUrl))
   provider.use(countCalls(calls))
   const tokens = createAccessTokenReader(signingKey, now)
-  provider.use(userInfo({ tokens, people }))
+  provider.use(userInfo({ tokens, users }))
   provider.use(platformApis({ tokens }))
-  provider.use(signIn({ provider, people, pages }))
+  provider.use(signIn({ provider, users, pages }))
   provider.use(redirectIfSignedOut())
   provider.use(endRevokedSession({ provider }))
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
@@ -125,13 +108,17 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   server.on('request', app.callback())
 
   return {
+    /** The value for `platform.issuer`. The discovery document has all other URLs. */
     issuer,
     clientId,
     clientSecret,
+    /** Proxy rules that forward requests to the APIs of the demo (see `apis.ts`). */
     proxyRules: demoRules(issuer),
+    /** The only URL to which the end-session endpoint redirects. */
     postLogoutUrl,
     port,
-    calls,
+    calls: calls as Readonly<DemoCalls>,
+    /** Stops immediately and closes all open connections. */
     close: () => closeServer(server)
   }
 }

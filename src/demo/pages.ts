@@ -5,13 +5,13 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { SessionNotFound } from 'oidc-provider/lib/helpers/errors.js'
 import { type Html, html, renderPage, securityPolicyFor } from '../pages/index.js'
 import { readBody } from './apis.js'
-import { offeredPeople, type People, tidyName } from './people.js'
 import { paths, splitScope } from './platform.js'
+import { offeredUsers, tidyName, type Users } from './users.js'
 
 interface SignInPage {
   action: string
   scopes: readonly string[]
-  /** The name of the person who is signed in at the demo with this browser. */
+  /** The name of the user who is signed in at the demo with this browser. */
   signedIn: string | undefined
   /** The reason why the last attempt failed. */
   problem?: string
@@ -49,7 +49,7 @@ export function createDemoPages({ callbackUrl, homeUrl }: { callbackUrl: string;
       send(ctx, 400, plainPolicy, {
         title: 'This sign-in is over',
         body: html`<p>This sign-in was finished or cancelled in another tab, it took longer than an hour, or this browser does not store
-cookies for this address. Start again from the application.</p>
+cookies for this site. Start again from the application.</p>
 ${backLink}`
       })
     },
@@ -91,10 +91,10 @@ function registeredCallback(callbackUrl: string): Html {
 // the first button of the page.
 function signInForm({ action, scopes, signedIn, problem, typed }: SignInPage): Html {
   return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
-${signedIn === undefined ? undefined : html`<p>This browser is signed in here as <strong>${signedIn}</strong>. Choose the same person or another one.</p>`}
+${signedIn === undefined ? undefined : html`<p>This browser is signed in here as <strong>${signedIn}</strong>. Choose the same user or another one.</p>`}
 <form method="post" action="${action}">
 <p class="label" id="offered">Sign in as</p>
-<div class="choices" role="group" aria-labelledby="offered">${offeredPeople.map(
+<div class="choices" role="group" aria-labelledby="offered">${offeredUsers.map(
     (name, index) =>
       html`<button class="${index === 0 ? 'button' : 'button second'}" name="user" value="${name}">${name}</button>`
   )}</div>
@@ -111,17 +111,19 @@ ${problem === undefined ? undefined : html`<p id="problem" role="alert">${proble
 </form>`
 }
 
-interface SignInOptions {
-  provider: Provider
-  people: People
-  pages: DemoPages
-}
-
 const maxNameLength = 100
 const maxFormBytes = 8 * 1024
 
-/** Serves the sign-in page, on which a person chooses a name and grants or denies the requested scopes. */
-export function signIn({ provider, people, pages }: SignInOptions): Koa.Middleware {
+/** Serves the sign-in page, on which a user chooses a name and grants or denies the requested scopes. */
+export function signIn({
+  provider,
+  users,
+  pages
+}: {
+  provider: Provider
+  users: Users
+  pages: DemoPages
+}): Koa.Middleware {
   return async function signIn(ctx, next) {
     if (!ctx.path.startsWith(`${paths.signIn}/`)) return next()
     if (ctx.method !== 'GET' && ctx.method !== 'POST') {
@@ -139,11 +141,11 @@ export function signIn({ provider, people, pages }: SignInOptions): Koa.Middlewa
   async function handle(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // The interaction cookie is valid only for its own path. If a request for another path has the cookie, no browser sent
-    // the request.
+    // The interaction cookie has the path of its sign-in. If a request for another path has the cookie, no browser sent the
+    // request.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const { session: { accountId } = {} } = interaction
-    const signedIn = accountId === undefined ? undefined : people.find(accountId)?.name
+    const signedIn = accountId === undefined ? undefined : users.find(accountId)?.name
     const page = { action, scopes: splitScope(interaction.params.scope), signedIn }
     if (ctx.method === 'GET') return pages.signIn(ctx, page)
 
@@ -157,7 +159,7 @@ export function signIn({ provider, people, pages }: SignInOptions): Koa.Middlewa
     if (name.length > maxNameLength) {
       return pages.signIn(ctx, { ...page, typed, problem: `Use ${maxNameLength} characters or fewer.` })
     }
-    const { id } = people.signIn(name)
+    const { id } = users.signIn(name)
     await endOtherSession(ctx, interaction, id)
     return finishSignIn(ctx, { login: { accountId: id }, select_account: {} })
   }
@@ -167,7 +169,7 @@ export function signIn({ provider, people, pages }: SignInOptions): Koa.Middlewa
     ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
 
-  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. A person who chooses
+  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. A user who chooses
   // another user wants to sign out the first, so this function ends the old session without that page.
   async function endOtherSession(
     ctx: Koa.Context,
@@ -184,8 +186,8 @@ export function signIn({ provider, people, pages }: SignInOptions): Koa.Middlewa
 
 /**
  * Responds to a sign-out request with a redirect if nobody is signed in at the demo. The redirect leads to the application,
- * or to the page that confirms the sign-out if the request contains no address of the application. oidc-provider would
- * answer with a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has
+ * or to the page that confirms the sign-out if the request contains no URL of the application. oidc-provider would
+ * respond with a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has
  * already removed it.
  */
 export function redirectIfSignedOut(): Koa.Middleware {
@@ -203,7 +205,7 @@ export function redirectIfSignedOut(): Koa.Middleware {
 
 /**
  * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application
- * revokes the token when the person signs out there, so the next login shows the sign-in page, and the person can
+ * revokes the token when the user signs out there, so the next login shows the sign-in page, and the user can
  * choose again.
  */
 export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {

@@ -1,52 +1,40 @@
 import { type JsonWebKey, randomBytes } from 'node:crypto'
-import type { Adapter, AdapterFactory, AdapterPayload, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type { AdapterFactory, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
 import { base, Prompt } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 import type { DemoPages } from './pages.js'
-import type { People } from './people.js'
 import { audience, isKnownScope, paths, platformClaims, platformScopes, splitScope } from './platform.js'
-
-interface DemoClient {
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly callbackUrl: string
-  readonly postLogoutUrl: string
-  readonly backChannelLogoutUrl: string | undefined
-}
+import type { Users } from './users.js'
 
 interface DemoProviderOptions {
-  issuer: string
-  client: DemoClient
-  signingKey: JsonWebKey
-  tokenLifetimeSeconds: number
-  people: People
-  pages: DemoPages
-  now: () => number
+  readonly issuer: string
+  readonly client: {
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly callbackUrl: string
+    readonly postLogoutUrl: string
+    readonly backChannelLogoutUrl: string | undefined
+  }
+  readonly signingKey: JsonWebKey
+  readonly tokenLifetimeSeconds: number
+  readonly users: Users
+  readonly pages: DemoPages
+  readonly now: () => number
 }
 
 const minute = 60
 const day = 24 * 60 * minute
 
 export function createProvider(options: DemoProviderOptions): Provider {
-  return new Provider(options.issuer, configurationOf(options))
-}
-
-function configurationOf({
-  client,
-  signingKey,
-  tokenLifetimeSeconds,
-  people,
-  pages,
-  now
-}: DemoProviderOptions): Configuration {
+  const { issuer, client, signingKey, tokenLifetimeSeconds, users, pages, now } = options
   // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the
   // server of such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the
   // difference between the clocks. Otherwise they would already be expired when they are issued.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
-  return {
+  return new Provider(issuer, {
     adapter: createStore({ now }),
     clients: [
       {
@@ -130,10 +118,10 @@ function configurationOf({
 
     loadExistingGrant: grantEverything,
     findAccount(_ctx, id) {
-      const person = people.find(id)
-      return person && { accountId: person.id, claims: () => ({ sub: person.id }) }
+      const user = users.find(id)
+      return user && { accountId: user.id, claims: () => ({ sub: user.id }) }
     }
-  }
+  })
 }
 
 // oidc-provider knows only `prompt=login`. The demo also shows its sign-in page for `prompt=select_account` (OpenID
@@ -144,8 +132,8 @@ function signInPolicy() {
   return policy
 }
 
-// The dispatcher of oidc-provider rejects addresses on this machine. The demo calls only the address for logout tokens, and
-// the application is on this machine, too.
+// The dispatcher of oidc-provider rejects requests to this machine. The demo sends only logout tokens, and their recipient,
+// the application, is on this machine, too.
 function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
   const { dispatcher: _rejecting, ...others }: RequestInit & { dispatcher?: unknown } = options
   return fetch(url, others)
@@ -163,8 +151,8 @@ function knownScopes(ctx: KoaContextWithOIDC): string[] {
   return [...new Set([...platformScopes, ...requestedScopes])]
 }
 
-// Grants all requested scopes without a consent page. Each login gets its own grant, because a refresh token that is
-// used twice must end only its own login, not other logins of the same browser.
+// Grants all requested scopes without a consent page. Each login gets a separate grant, because a refresh token that is
+// used twice must end only the login that it belongs to, not other logins of the same browser.
 async function grantEverything(ctx: KoaContextWithOIDC) {
   const { account, client, provider } = ctx.oidc
   if (!account || !client) return undefined
@@ -176,18 +164,9 @@ async function grantEverything(ctx: KoaContextWithOIDC) {
   return grant
 }
 
-// Returns the values that oidc-provider puts into its own sign-out form. Our sign-out form needs the same values.
+// Returns the values of the built-in sign-out form of oidc-provider. Our sign-out form needs the same values.
 function signOutForm({ oidc }: KoaContextWithOIDC) {
   return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
-}
-
-interface StoreOptions {
-  now: () => number
-  /**
-   * The maximum number of records of one kind. The oldest records are evicted first. Spent records are counted separately,
-   * with the same maximum.
-   */
-  maxRecords?: number
 }
 
 interface StoredRecord {
@@ -196,53 +175,51 @@ interface StoredRecord {
 }
 
 /**
- * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, ...) has its own bounded
- * maps.
+ * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has its own bounded maps.
  *
  * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds a spent
- * record. Spent records have their own map, so that the many spent tokens of one session cannot evict the valid token of
+ * record. Spent records have a separate map, so that the many spent tokens of one session cannot evict the valid token of
  * another session.
+ * @param maxRecords the maximum number of records of one kind, and of spent records of this kind; the oldest are evicted first
  */
-export function createStore({ now, maxRecords = 10_000 }: StoreOptions): AdapterFactory {
-  return () => createAdapter(now, maxRecords)
-}
+export function createStore({ now, maxRecords = 10_000 }: { now: () => number; maxRecords?: number }): AdapterFactory {
+  return function createAdapter() {
+    const live = createExpiringMap<StoredRecord>(maxRecords, now)
+    const spent = createExpiringMap<StoredRecord>(maxRecords, now)
 
-function createAdapter(now: () => number, maxRecords: number): Adapter {
-  const live = createExpiringMap<StoredRecord>(maxRecords, now)
-  const spent = createExpiringMap<StoredRecord>(maxRecords, now)
-
-  return {
-    async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {
-      const ttlMs = expiresIn * 1000
-      live.set(id, { payload, expiresAt: now() + ttlMs }, ttlMs)
-    },
-    async find(id) {
-      return (live.get(id) ?? spent.get(id))?.payload
-    },
-    async findByUid(uid) {
-      // A session that changes its id is written again with the same uid, so the newest record with this uid counts.
-      let found: AdapterPayload | undefined
-      for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
-      return found
-    },
-    // Only the device flow uses user codes. The demo does not support that flow.
-    async findByUserCode() {
-      return undefined
-    },
-    async consume(id) {
-      const entry = live.get(id)
-      if (!entry) return
-      live.delete(id)
-      const payload = { ...entry.payload, consumed: Math.floor(now() / 1000) }
-      spent.set(id, { payload, expiresAt: entry.expiresAt }, entry.expiresAt - now())
-    },
-    async destroy(id) {
-      live.delete(id)
-      spent.delete(id)
-    },
-    async revokeByGrantId(grantId) {
-      for (const records of [live, spent]) {
-        for (const [id, { payload }] of records.entries()) if (payload.grantId === grantId) records.delete(id)
+    return {
+      async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {
+        const ttlMs = expiresIn * 1000
+        live.set(id, { payload, expiresAt: now() + ttlMs }, ttlMs)
+      },
+      async find(id) {
+        return (live.get(id) ?? spent.get(id))?.payload
+      },
+      async findByUid(uid) {
+        // A session that changes its id is written again with the same uid, so the newest record with this uid counts.
+        let found: AdapterPayload | undefined
+        for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
+        return found
+      },
+      // Only the device flow uses user codes. The demo does not support that flow.
+      async findByUserCode() {
+        return undefined
+      },
+      async consume(id) {
+        const entry = live.get(id)
+        if (!entry) return
+        live.delete(id)
+        const payload = { ...entry.payload, consumed: Math.floor(now() / 1000) }
+        spent.set(id, { payload, expiresAt: entry.expiresAt }, entry.expiresAt - now())
+      },
+      async destroy(id) {
+        live.delete(id)
+        spent.delete(id)
+      },
+      async revokeByGrantId(grantId) {
+        for (const records of [live, spent]) {
+          for (const [id, { payload }] of records.entries()) if (payload.grantId === grantId) records.delete(id)
+        }
       }
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Forward-auth: before a gateway such as nginx, Caddy or Traefik forwards a request, it asks this server whether the
  * request has a session. The response contains the internal token, which is the access token for use on servers.
- * Browsers must not get this token, so forward-auth has its own port.
+ * Browsers must not get this token, so forward-auth has a separate port.
  */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
@@ -64,11 +64,11 @@ export async function listenForGateways(
 }
 
 /**
- * Answers every request, with any path and method, with an empty body:
+ * Responds to every request, with any path and method, with an empty body:
  * - 200 and `Authorization: Bearer <internal token>` if there is a session
  * - 401 if there is no session, or if the session has ended
- * - 403 if a page of another site may have caused the request, if a browser opened the gateway's forward-auth address, or
- *   if the account is not allowed any longer
+ * - 403 if a page of another site may have caused the request, if a browser opened the gateway's URL for forward-auth, or
+ *   if the account is no longer allowed
  * - 500 after an unexpected error
  * - 503 with `Retry-After` if the session cannot be read or refreshed now
  *
@@ -107,7 +107,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
     const { status, accessToken, retryAfterSeconds, reason } = decision
     metrics.forwardAuthEnded(status)
     if (reason === 'open_location') {
-      const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'
+      const message = 'browsers can open the URL that the gateway uses for forward-auth; make that location internal'
       requestLog().error({ event: 'forward_auth_open' }, message)
     }
     if (config.log.requests) {
@@ -149,22 +149,22 @@ function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['m
 }
 
 /**
- * True if a browser requested the address that the gateway itself uses for forward-auth. If browsers can open this
- * address, every page can read the internal token. In nginx, the location for this address then lacks `internal;`.
+ * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL, every
+ * page can read the internal token. In nginx, the location for this URL then lacks `internal;`.
  *
  * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore the paths
- * are compared in every reading. The address `/` is not checked. If a gateway uses it for forward-auth, a request for the
- * start page has the same address.
+ * are compared in every reading. The path `/` is not checked: if a gateway uses it for forward-auth, a request for the start
+ * page has the same path.
  */
 export function isRequestedByBrowser({
   url = '/',
   headersDistinct
 }: Pick<IncomingMessage, 'url' | 'headersDistinct'>): boolean {
-  const own = new Set(readingsOf(url))
-  own.delete('/')
-  if (own.size === 0) return false
+  const ours = new Set(readingsOf(url))
+  ours.delete('/')
+  if (ours.size === 0) return false
   const forwarded = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
-  return forwarded.some(target => readingsOf(target).some(path => own.has(path)))
+  return forwarded.some(target => readingsOf(target).some(path => ours.has(path)))
 }
 
 /** Returns the paths that a gateway may read from a request target, without the host and the query. */

@@ -1,7 +1,7 @@
 /**
- * The events that the server counts. The code that reports an event does not know if metrics are enabled. Each value of
- * a label needs memory in Prometheus, so every label has a small set of values. No text from a request or response is
- * used, except HTTP statuses.
+ * The events that the server counts. Each value of
+ * a label needs memory in Prometheus, so every label has a small set of values. No value comes from a request or a
+ * response, except HTTP statuses.
  */
 export interface Metrics {
   loginStarted(): void
@@ -27,7 +27,7 @@ export interface Metrics {
   sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
   /** @param bytes the total size of the cookies of the session */
   sessionWritten(bytes: number): void
-  /** Called for each response of the forward-auth endpoint, which a gateway asks if a browser is signed in. */
+  /** Called for each response of the forward-auth listener. */
   forwardAuthEnded(status: number): void
   requestEnded(route: string, status: number, seconds: number): void
   /**

@@ -16,7 +16,7 @@ interface PrometheusMetrics extends Metrics {
   text(): Promise<string>
   /**
    * Serves `GET /metrics`. If the port cannot be opened, rejects with the error of Node and adds the property `listener:
-   * 'metrics'`, which tells this port from the public one.
+   * 'metrics'`, so that the caller can name the setting.
    * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
    */
   listen(address: ScrapeAddress): Promise<{ readonly port: number; close(): Promise<void> }>
@@ -76,7 +76,7 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     ['rule', 'outcome']
   )
   const brokenResponses = counter(
-    'proxy_answers_broken_total',
+    'proxy_responses_broken_total',
     'Proxied responses that the upstream did not complete.',
     ['rule']
   )

@@ -14,7 +14,7 @@ export function isErrorCode(code: unknown): code is string {
 
 /**
  * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
- * `error_description`, because that text may quote a secret.
+ * `error_description`, because it may quote a secret.
  */
 export class OAuthError extends Error {
   /** The error code, for example `invalid_grant`. */

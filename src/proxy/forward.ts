@@ -98,13 +98,13 @@ export function createForward(
       res.on('close', onClientGone)
       res.on('drain', resume)
       exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
-        answered,
+        responded,
         received: chunk => res.write(chunk),
         ended: finish,
         failed
       })
 
-      function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
+      function responded(statusCode: number, rawHeaders: readonly Buffer[]) {
         reportHead(String(statusCode))
         if (statusCode === 401) rejectWith(upstreamUnauthorized())
         else if (statusCode === 407)
@@ -132,7 +132,7 @@ export function createForward(
         state = 'responding'
         ctx.respond = false
         res.statusCode = statusCode
-        // Send the headers at once, because the first event of a stream may come minutes later. An empty write in
+        // Send the headers immediately, because the first event of a stream may come minutes later. An empty write in
         // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
         if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
         if (isEventStream(headers.get('content-type'))) removeStopHook = shutdown.hooks.onStop(() => abort(finish))

@@ -21,11 +21,11 @@ export function proxy(services: Services): Middleware {
   const { config, site, shutdown, tracing } = services
   const { routes, maxBodyBytes, csrfHeader } = config.proxy
   const findRoute = createRoutes(routes, site.origin)
-  const ownUpstreams = createUpstreams({
+  const plainUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     connectionsPerHost: TURN_LIMITS.ofOneHost
   })
-  const upstreams = tracing ? tracedUpstreams(ownUpstreams, tracing) : ownUpstreams
+  const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())
   const forward = createForward(services, { findRoute, upstreams })
   const openSession = session(services)
@@ -37,7 +37,7 @@ export function proxy(services: Services): Middleware {
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()
     if (route.kind === 'inexact') {
-      throw invalidRequest(`The address of this request cannot be forwarded: ${route.reason}.`)
+      throw invalidRequest(`The URL of this request cannot be forwarded, because ${route.reason}.`)
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
     ctx.state.proxyRule = route.rule.number

@@ -28,7 +28,7 @@ interface ResponseContext {
   readonly setsCookie: boolean
 }
 
-/** The values of each header. Each value is sent as a separate header line. */
+/** The values of each header. Each value is sent as a separate header field. */
 type ResponseHeaders = ReadonlyMap<string, readonly string[]>
 
 /** @param additional the names of more headers to forward, from the setting `proxy.responseHeaders` */
@@ -113,7 +113,7 @@ function withCookie(values: readonly string[] = []): string {
   return names.includes('cookie') ? values.join(', ') : [...values, 'Cookie'].join(', ')
 }
 
-/** Converts the Location header of an upstream for the browser. Returns undefined if it is no http or https address. */
+/** Converts the Location header of an upstream for the browser. Returns undefined if it is not an http or https URL. */
 type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
 /** A request to an upstream. `target` is its path and query. */
@@ -123,9 +123,8 @@ interface RequestedTarget {
 }
 
 /**
- * Creates the function that converts a Location. If the address belongs to the upstream and matches the target of the
- * rule, it becomes the path of this server that leads to this address. Any other Location becomes an absolute address
- * (RFC 9110 section 10.2.2).
+ * Creates the function that converts a Location. A URL of the upstream that matches the target of the rule becomes the path
+ * of this server that is forwarded to this URL. Any other Location becomes an absolute URL (RFC 9110 section 10.2.2).
  * @param basePath the path that browsers use in front of the routes of this server, if a reverse proxy removes it;
  *   otherwise empty
  */
@@ -135,7 +134,7 @@ export function createMapLocation(findRoute: FindRoute, basePath: string): MapLo
     const ascii = location.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
     if (!URL.canParse(ascii, base)) return undefined
     const url = new URL(ascii, base)
-    // Another scheme, such as javascript: or file:, has no place in a redirect of an API.
+    // Another scheme, such as javascript: or file:, must not be opened from a redirect of an API.
     if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined
     const path = url.origin === rule.targetOrigin && url.username === '' ? pathOf(rule, url.pathname) : undefined
     if (path === undefined || !leadsBack(path, url)) return url.href

@@ -34,7 +34,7 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     const queryStart = target.indexOf('?')
     const path = queryStart === -1 ? target : target.slice(0, queryStart)
     const query = target.slice(path.length)
-    const reason = whyNotExact(path) ?? (query.includes('#') ? 'it holds a fragment' : undefined)
+    const reason = whyNotExact(path) ?? (query.includes('#') ? 'it contains a fragment' : undefined)
     if (reason !== undefined) return mayBelongToRule(path) ? { kind: 'inexact', reason } : undefined
     return exactRoute(method, path, query)
   }
@@ -68,8 +68,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
   // handle it.
   function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
-    const texts = decodings(path).map(readAsText)
-    const readings = [path, ...texts, ...texts.map(mergePath)]
+    const decoded = decodings(path).map(readAsText)
+    const readings = [path, ...decoded, ...decoded.map(mergePath)]
     return readings.some(reading => {
       const segments = reading.split('/').filter(segment => segment !== '')
       return rules.some(({ path }) => hasPrefixOf(segments, path))

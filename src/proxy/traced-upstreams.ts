@@ -2,9 +2,9 @@ import type { Tracing } from '../telemetry/tracing.js'
 import type { Upstreams } from './upstream.js'
 
 /**
- * Returns upstreams with a span for each request, which ends with the response. The span continues the trace at the
- * upstream: the client's own trace headers are replaced. The path and the query are not recorded, because the span of the
- * request to this server has the path already.
+ * Returns upstreams that create a span for each request. The span ends with the response. Its trace headers replace those of
+ * the client, so the upstream continues the trace. The path is not recorded, because the span of the request to this server
+ * has it already, and neither is the query, because it may contain secrets.
  */
 export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstreams {
   return {
@@ -19,10 +19,10 @@ export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstrea
         { ...request, headers: continued(headers, span.headers) },
         {
           ...receiver,
-          answered(statusCode, rawHeaders) {
+          responded(statusCode, rawHeaders) {
             span.set({ 'http.response.status_code': statusCode })
             if (statusCode >= 400) failure = String(statusCode)
-            receiver.answered(statusCode, rawHeaders)
+            receiver.responded(statusCode, rawHeaders)
           },
           ended() {
             span.end(failure)
@@ -45,9 +45,9 @@ export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstrea
   }
 }
 
-const CLIENTS_OWN = new Set(['traceparent', 'tracestate'])
+const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
 function continued(headers: readonly string[], added: Readonly<Record<string, string>>): string[] {
-  const kept = headers.filter((_, index) => !CLIENTS_OWN.has(headers[index - (index % 2)] as string))
+  const kept = headers.filter((_, index) => !TRACE_HEADERS.has(headers[index - (index % 2)] as string))
   return [...kept, ...Object.entries(added).flat()]
 }

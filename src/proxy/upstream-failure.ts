@@ -6,8 +6,8 @@ import type { FailureKind, UpstreamError } from './upstream.js'
 
 const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
   unreachable: [502, 'The API could not be reached.'],
-  unusable: [502, 'The API gave an answer that could not be used.'],
-  timeout: [504, 'The API did not answer in time.']
+  unusable: [502, 'The API sent a response that cannot be used.'],
+  timeout: [504, 'The API did not respond in time.']
 }
 
 /** Returns the error for an API that sent no response headers in time, or whose response cannot be forwarded. */
@@ -25,17 +25,17 @@ export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: num
 }
 
 /**
- * Returns the error for an API that responded with 401. The client gets 502, because a page would take 401 to mean that
- * nobody is signed in, and would start a login again and again.
+ * Returns the error for an API that responded with 401. The client gets 502, because a page would understand 401 as a missing
+ * login, and would start a login again and again.
  */
 export function upstreamUnauthorized(): HttpError {
   const description = 'The API did not accept the token of your session.'
   return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
 }
 
-/** Returns the error for a request that found no place in the line of its API, or waited in it for too long. */
+/** Returns the error for a request that lost its place in a full queue of its API, or waited in it for too long. */
 export function upstreamBusy(): HttpError {
-  const description = 'Too many requests to the API are under way.'
+  const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }
   return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
 }

@@ -36,7 +36,7 @@ interface UpstreamBody {
 /** The functions that receive the response. None of them is called after `ended` or `failed`. */
 interface Receiver {
   /** Receives the status and the headers. */
-  answered(statusCode: number, rawHeaders: readonly Buffer[]): void
+  responded(statusCode: number, rawHeaders: readonly Buffer[]): void
   /** Receives a part of the body. If it returns false, the response is paused until `resume` is called. */
   received(chunk: Buffer): boolean
   /** The response is complete. */
@@ -77,7 +77,7 @@ export class UpstreamError extends Error {
 
 export interface Upstreams {
   send(request: UpstreamRequest, receiver: Receiver): Exchange
-  /** Closes all connections at once. */
+  /** Closes all connections immediately. */
   close(): Promise<void>
 }
 
@@ -194,7 +194,7 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
         // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
         recordProgress()
-        receiver.answered(statusCode, controller.rawHeaders as Buffer[])
+        receiver.responded(statusCode, controller.rawHeaders as Buffer[])
         if (isDone) return
         if (statusCode === 204 || statusCode === 304) end()
       },

@@ -2,18 +2,18 @@ import { styleText } from 'node:util'
 
 export type Colours = ReturnType<typeof coloursFor>
 
-/** An output for people, and the environment variables that decide about its colours. */
+/** An output stream, and the environment variables that decide about its colours. */
 interface ColouredOutput {
   readonly stdout: { readonly isTTY?: boolean | undefined }
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Returns functions that colour a text for a terminal. If the output has no colours, they return the text unchanged. */
+/** Returns functions that colour a string for a terminal. If the output has no colours, they return the string unchanged. */
 export function coloursFor(output: ColouredOutput) {
   const isColoured = hasColours(output)
-  // This function has its own rules for colours, so `styleText` must not check the standard output.
-  const styled = (format: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan') => (text: string) =>
-    isColoured ? styleText(format, text, { validateStream: false }) : text
+  // `hasColours` has already decided, so `styleText` must not check the standard output as well.
+  const styled = (format: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan') => (string: string) =>
+    isColoured ? styleText(format, string, { validateStream: false }) : string
   return {
     bold: styled('bold'),
     dim: styled('dim'),

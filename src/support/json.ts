@@ -23,15 +23,15 @@ const NAME_OR_END = 'a name in double quotes or }'
 const COLON = 'a colon'
 
 interface JsonError {
-  /** What JSON requires at this place, such as "a colon". */
+  /** What JSON requires at this position, such as "a colon". */
   readonly expected: string
   /** Line and column, which begin with 1. */
   readonly place: string
 }
 
 /**
- * Returns the first error of a text that JSON.parse rejects. The message of JSON.parse contains the place only in some cases,
- * and it quotes the text, which may contain a secret. The returned error contains no part of the text.
+ * Returns the first error of a string that JSON.parse rejects. The message of JSON.parse contains the position only in some
+ * cases, and it quotes the string, which may contain a secret. The returned error quotes nothing.
  */
 export function findJsonError(text: string): JsonError {
   const tokens = new RegExp(TOKEN)

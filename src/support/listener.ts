@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 interface ListenOptions {
   /** With 0, the system chooses a free port. */
   readonly port: number
-  /** Without a host, the server listens on all addresses of the machine. */
+  /** Without a host, the server listens on all IP addresses of the machine. */
   readonly host?: string | undefined
-  /** A server that already listens on the port. The other server takes its place. */
+  /** A server that already listens on the port. This server then accepts the connections in its place. */
   readonly reserved?: Server | undefined
-  /** The value of the property `listener` that an error gets. It tells which of several ports could not be opened. */
+  /** The value of the property `listener` that an error gets. It says which of several ports could not be opened. */
   readonly listener?: string
 }
 

@@ -7,7 +7,7 @@ const MAX_DECODINGS = 3
 const ESCAPE = /%[0-9a-f]{2}/i
 
 /**
- * Decodes a path up to three times. Returns the given path first, and then the result of each decoding. In every text, a
+ * Decodes a path up to three times. Returns the given path first, and then the result of each decoding. In every result, a
  * character stands for one byte (latin1). An invalid escape stays unchanged.
  * @param path the path without its query, in ASCII
  */
@@ -20,9 +20,9 @@ export function decodings(path: string): readonly string[] {
   return results
 }
 
-/** True if decoding the text would change it. */
-export function isEncoded(text: string): boolean {
-  return ESCAPE.test(text)
+/** True if decoding the path would change it. */
+export function isEncoded(path: string): boolean {
+  return ESCAPE.test(path)
 }
 
 /**

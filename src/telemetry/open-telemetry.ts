@@ -37,8 +37,8 @@ export function openTracing(version: string, onProblem: (message: string) => voi
 }
 
 /**
- * The other packages are dependencies of the SDK, so they are looked for from its place. An operator then has to install
- * only the SDK, and the API in use is the one with which the SDK registers. Since 0.300, the SDK does not export them.
+ * The other packages are dependencies of the SDK, so they are resolved from its folder. An operator then has to install
+ * only the SDK, and this file uses the same API package as the SDK. Since 0.300, the SDK does not export them.
  */
 function loadPackages(): Packages {
   const requireFromSdk = createRequire(import.meta.resolve('@opentelemetry/sdk-node'))
@@ -89,7 +89,7 @@ function reportProblems({ diag, DiagLogLevel }: Api, onProblem: (message: string
 // A collector that hangs lets thousands of spans wait in memory.
 const MAX_ATTRIBUTE_LENGTH = 1024
 
-/** Cuts long texts. A slice of a text keeps the whole text in memory, so the rest is copied. */
+/** Cuts long strings. A slice would keep the whole string in memory, so it is copied. */
 function shortened(attributes: Attributes): Otel.Attributes {
   const cut = (value: unknown) =>
     typeof value === 'string' && value.length > MAX_ATTRIBUTE_LENGTH
@@ -104,12 +104,12 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
   const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT }
   const contexts = new WeakMap<Span, Otel.Context>()
 
-  function wrap(span: Otel.Span, own: Otel.Context): Span {
+  function wrap(span: Otel.Span, ownContext: Otel.Context): Span {
     const wrapped: Span = {
       traceId: span.spanContext().traceId,
       get headers() {
         const carrier: Record<string, string> = {}
-        propagation.inject(own, carrier)
+        propagation.inject(ownContext, carrier)
         // OTEL_PROPAGATORS may add other headers, such as baggage, which can contain personal data.
         const { traceparent, tracestate } = carrier
         return { ...(traceparent !== undefined && { traceparent }), ...(tracestate !== undefined && { tracestate }) }
@@ -122,7 +122,7 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
         span.end()
       }
     }
-    contexts.set(wrapped, own)
+    contexts.set(wrapped, ownContext)
     return wrapped
   }
 

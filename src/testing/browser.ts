@@ -10,11 +10,11 @@ export interface TestBrowser {
   /**
    * Sends a request as a script in a page of the application would with `fetch`. Follows redirects, unless `init.redirect`
    * is `manual`. Unlike in a page, the response to such a redirect can be read.
-   * @param address a path, or a complete URL
+   * @param url a path, or a complete URL
    */
-  fetch(address: string, init?: RequestInit): Promise<Response>
+  fetch(url: string, init?: RequestInit): Promise<Response>
   /** Opens a page as the address bar or a form would. Follows redirects, like `fetch`. */
-  open(address: string, init?: RequestInit): Promise<Response>
+  open(url: string, init?: RequestInit): Promise<Response>
   /** Returns the value of the header `Cookie` for requests to a path of the application, for another HTTP client. */
   cookieHeader(path?: string): string
 }

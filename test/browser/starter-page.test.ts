@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import test from 'ava'
 import type { Response } from 'playwright-core'
-import { offeredPeople } from '#src/demo/index.js'
+import { offeredUsers } from '#src/demo/index.js'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
@@ -128,7 +128,7 @@ browserTest('every function of the page works with the keyboard', async (t, visi
   t.is(await focused(), 'Sign in')
   await page.keyboard.press('Enter')
   await page.getByLabel('user name').waitFor()
-  for (const name of [...offeredPeople, '']) {
+  for (const name of [...offeredUsers, '']) {
     await page.keyboard.press('Tab')
     t.is(await focused(), name)
   }
@@ -378,7 +378,7 @@ browserTest('on a phone the demo shows its people first, and Deny is visible wit
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(`${url}api/auth/login`)
   const names = await page.getByRole('button').allTextContents()
-  t.deepEqual(names, [...offeredPeople, 'Sign in', 'Deny'])
+  t.deepEqual(names, [...offeredUsers, 'Sign in', 'Deny'])
   const box = await page.getByRole('button', { name: 'Deny' }).boundingBox()
   t.true(box !== null && box.y + box.height <= 667, `Deny ends at ${box && box.y + box.height}`)
 })

@@ -1,4 +1,4 @@
-// The demo is based on oidc-provider, which sends logout tokens when a person signs out there.
+// The demo is based on oidc-provider, which sends logout tokens when a user signs out there.
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { startServer } from '#src/start.js'
@@ -13,7 +13,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const scopes = ['openid', 'data:read']
 
 for (const mode of modes) {
-  test(`${mode}: when a person signs out at oidc-provider, it ends the sessions of this login and no other session`, async t => {
+  test(`${mode}: when a user signs out at oidc-provider, it ends the sessions of this login and no other session`, async t => {
     const overrides = {
       mode,
       logout: 'idp',

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import test from 'ava'
-import { offeredPeople } from '#src/demo/index.js'
+import { offeredUsers } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
@@ -33,7 +33,7 @@ test('the sign-in page works without JavaScript and loads nothing from other add
   t.true(page.text().includes('<code>data:read viewables:read</code>'), 'the page shows the requested scopes')
 })
 
-test('a person signs in with any name, and userinfo returns it', async t => {
+test('a user signs in with any name, and userinfo returns it', async t => {
   const demo = await start(t)
   const names = {
     'Ada Lovelace': {
@@ -59,19 +59,19 @@ test('a person signs in with any name, and userinfo returns it', async t => {
   }
 })
 
-test('each suggested person signs in with one click', async t => {
+test('each suggested user signs in with one click', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
-  t.deepEqual(offered, [...offeredPeople])
-  for (const name of offeredPeople) {
+  t.deepEqual(offered, [...offeredUsers])
+  for (const name of offeredUsers) {
     const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
     const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
     t.like(await (await userInfo(demo, body.access_token)).json(), { name })
   }
 })
 
-test('names that differ only in letter case and spaces belong to the same person', async t => {
+test('names that differ only in letter case and spaces belong to the same user', async t => {
   const demo = await start(t)
   const subjects = []
   for (const name of ['Grace Hopper', ' grace  HOPPER', 'Grace Hoppers']) {
@@ -141,7 +141,7 @@ test('the demo remembers a sign-in for a day', async t => {
   t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
 
-test('with prompt=login another person can sign in without signing out first', async t => {
+test('with prompt=login another user can sign in without signing out first', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
@@ -153,7 +153,7 @@ test('with prompt=login another person can sign in without signing out first', a
   t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
 })
 
-test('with prompt=select_account the demo shows its sign-in page, which names the person who is signed in', async t => {
+test('with prompt=select_account the demo shows its sign-in page, which names the user who is signed in', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const choose = authorizationUrl(demo, { prompt: 'select_account' })
@@ -194,7 +194,7 @@ test('two logins in two tabs both finish, even with different names', async t =>
   }
 })
 
-test('a sign-in form that is submitted twice still signs the person in', async t => {
+test('a sign-in form that is submitted twice still signs the user in', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const page = await browser.navigate(authorizationUrl(demo), follow)

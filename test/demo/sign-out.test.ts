@@ -20,7 +20,7 @@ test('the sign-out page asks for confirmation, redirects to the application, and
   t.is(demo.calls.endSession, 2)
 })
 
-test('a person who chooses to stay signed in is redirected to the application, and the next login asks for no name', async t => {
+test('a user who chooses to stay signed in is redirected to the application, and the next login asks for no name', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada')

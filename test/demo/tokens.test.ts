@@ -222,7 +222,7 @@ test('each refresh token expires fifteen days after it was issued', async t => {
   t.like(await refresh(demo, second.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('with the scope openid the ID token contains the nonce, the client and the person', async t => {
+test('with the scope openid the ID token contains the nonce, the client and the user', async t => {
   const clock = createClock()
   const demo = await start(t, { now: clock.now })
   clock.advanceSeconds(3 * day)
@@ -234,7 +234,7 @@ test('with the scope openid the ID token contains the nonce, the client and the 
   t.deepEqual(claimsOf(tokens.access_token).scope, ['openid', 'data:read'])
 })
 
-test("userinfo answers with the person's profile, whatever the scopes of the token are", async t => {
+test("userinfo responds with the user's profile, whatever the scopes of the token are", async t => {
   const demo = await start(t)
   const { access_token: accessToken } = await logIn(t, demo)
   const response = await userInfo(demo, accessToken)

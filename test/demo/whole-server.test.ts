@@ -58,7 +58,7 @@ function endpoints<T>(address: T) {
 for (const mode of modes) {
   const callsPerRefresh = mode === 'dual' ? 2 : 1
 
-  test(`${mode} mode: a person signs in, gets a profile before and after the token expires, and signs out`, async t => {
+  test(`${mode} mode: a user signs in, gets a profile before and after the token expires, and signs out`, async t => {
     const { demo, clock, logs, browser } = await startBoth(t, mode)
     const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     t.is(callback.statusCode, 302)
@@ -79,7 +79,7 @@ for (const mode of modes) {
     t.regex(login.text(), /<label for="user">/, 'the demo asks who is signing in')
   })
 
-  test(`${mode} mode: /api/auth/login?prompt= lets a person who is signed in choose another account`, async t => {
+  test(`${mode} mode: /api/auth/login?prompt= lets a user who is signed in choose another account`, async t => {
     const { browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     for (const [prompt, name] of [

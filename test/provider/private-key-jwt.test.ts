@@ -173,7 +173,7 @@ test('people sign in and stay signed in with a key, and SIGHUP replaces the key'
   program.signal('SIGHUP')
   t.regex(
     String((await program.logged('reload_failed')).msg),
-    /key\.jwk cannot be used: it is neither a PEM file nor a JWK/
+    /key\.jwk, because it is neither a PEM file nor a JWK/
   )
   t.is((await refresh(3)).statusCode, 200)
   t.is(partOf(assertions.at(-1), 0).kid, 'second')

@@ -24,7 +24,7 @@ function start(t: ExecutionContext, options: Partial<UpstreamOptions> = {}) {
     new Promise<string>(resolve => {
       let text = ''
       upstreams.send(sent, {
-        answered: statusCode => {
+        responded: statusCode => {
           text = `${statusCode} `
         },
         received: chunk => {
@@ -104,7 +104,7 @@ test('a request that is aborted before it is sent is not sent later', async t =>
   t.teardown(() => upstreams.close())
   const fail = () => t.fail('an aborted request must report nothing')
   const exchange = upstreams.send(request(upstream.origin), {
-    answered: fail,
+    responded: fail,
     received: () => true,
     ended: fail,
     failed: fail

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-export interface Person {
+export interface User {
   /** The id has twelve capital letters and digits, like a user id of the platform. */
   readonly id: string
   readonly name: string
@@ -12,30 +12,30 @@ export interface Person {
 }
 
 /** The sign-in page has a button for each of these names. It also accepts any other name. */
-export const offeredPeople = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Antoni Gaudí', 'Kenzō Tange'] as const
+export const offeredUsers = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Antoni Gaudí', 'Kenzō Tange'] as const
 
-export type People = ReturnType<typeof createPeople>
+export type Users = ReturnType<typeof createUsers>
 
-/** Remembers the people who signed in. When there are more than `maxPeople`, the least recently used are evicted. */
-export function createPeople(maxPeople = 10_000) {
-  const recent = new Map<string, Person>()
+/** Remembers the users who signed in. When there are more than `maxUsers`, the least recently used are evicted. */
+export function createUsers(maxUsers = 10_000) {
+  const recent = new Map<string, User>()
 
-  function markUsed(person: Person): Person {
-    recent.delete(person.id)
-    recent.set(person.id, person)
+  function markUsed(user: User): User {
+    recent.delete(user.id)
+    recent.set(user.id, user)
     for (const id of recent.keys()) {
-      if (recent.size <= maxPeople) break
+      if (recent.size <= maxUsers) break
       recent.delete(id)
     }
-    return person
+    return user
   }
 
   return {
-    /** Returns the person with this name. The case of the letters does not matter. */
-    signIn: (name: string) => markUsed(personNamed(name)),
+    /** Returns the user with this name. The case of the letters does not matter. */
+    signIn: (name: string) => markUsed(userNamed(name)),
     find(id: string) {
-      const person = recent.get(id)
-      return person && markUsed(person)
+      const user = recent.get(id)
+      return user && markUsed(user)
     }
   }
 }
@@ -48,7 +48,7 @@ export function tidyName(typed: string): string {
     .trim()
 }
 
-function personNamed(name: string): Person {
+function userNamed(name: string): User {
   const id = idOf(name)
   const [givenName = name, ...others] = name.split(' ')
   const userName = asciiWords(name).join('.') || id.toLowerCase()
