@@ -171,10 +171,7 @@ test('people sign in and stay signed in with a key, and SIGHUP replaces the key'
   // A key that cannot be read changes nothing.
   await writeFile(join(cwd, 'key.jwk'), 'broken')
   program.signal('SIGHUP')
-  t.regex(
-    String((await program.logged('reload_failed')).msg),
-    /key\.jwk, because it is neither a PEM file nor a JWK/
-  )
+  t.regex(String((await program.logged('reload_failed')).msg), /key\.jwk, because it is neither a PEM file nor a JWK/)
   t.is((await refresh(3)).statusCode, 200)
   t.is(partOf(assertions.at(-1), 0).kid, 'second')
 })
