@@ -26,7 +26,7 @@ export function accessLog(log: Logger): Middleware {
     ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
       const isSent = wasSent(ctx)
-      if (isHealthPath(path) && isSent && ctx.res.statusCode < 400) return
+      if (HEALTH_PATHS.has(path) && isSent && ctx.res.statusCode < 400) return
       const fields = {
         event: 'request',
         method,
@@ -47,10 +47,8 @@ export function accessLog(log: Logger): Middleware {
   }
 }
 
-const NAMES = new Map<string, string>([
-  ...Object.entries(AUTH_ROUTES).map(([name, path]) => [path, name] as const),
-  ...Object.values(HEALTH_ROUTES).map(path => [path, 'health'] as const)
-])
+const HEALTH_PATHS = new Set<string>(Object.values(HEALTH_ROUTES))
+const AUTH_NAMES = new Map<string, string>(Object.entries(AUTH_ROUTES).map(([name, path]) => [path, name]))
 
 /**
  * Counts and times every request by route and status.
@@ -68,14 +66,11 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-function isHealthPath(path: string): boolean {
-  return NAMES.get(path) === 'health'
-}
-
 /** Returns one of a few names. If paths were labels, clients could create any number of time series. */
 function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
-  const name = NAMES.get(path)
+  if (HEALTH_PATHS.has(path)) return 'health'
+  const name = AUTH_NAMES.get(path)
   if (name !== undefined) return name
   return status < 400 && !isAuthPath(path) ? 'static' : 'other'
 }
@@ -90,7 +85,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 export function trace(tracing: Tracing): Middleware {
   return function trace(ctx, next) {
     const { path } = ctx
-    if (isHealthPath(path)) return next()
+    if (HEALTH_PATHS.has(path)) return next()
     const method = METHODS.has(ctx.method) ? ctx.method : '_OTHER'
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': ctx.protocol }
     const span = tracing.start(method, 'server', attributes, ctx.req.headers)

@@ -98,12 +98,11 @@ function notFound(ctx: Context): HttpError {
 function httpErrorOf(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
-  if (error instanceof UnknownKeyError) {
-    const description = 'The key of the logout token is unknown. Send the token again later.'
-    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
-  }
-  if (error instanceof StoreUnavailableError) {
-    const description = 'This server cannot handle the request at the moment.'
+  if (error instanceof UnknownKeyError || error instanceof StoreUnavailableError) {
+    const description =
+      error instanceof UnknownKeyError
+        ? 'The key of the logout token is unknown. Send the token again later.'
+        : 'This server cannot handle the request at the moment.'
     return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {

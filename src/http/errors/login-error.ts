@@ -50,26 +50,15 @@ function signInAgain(description: string): HttpError {
 
 // RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
 function notAuthorized(error: string): HttpError {
-  switch (error) {
-    case 'access_denied':
-      return new HttpError({ status: 403, error, description: 'The login was cancelled, or access was not granted.' })
-    case 'temporarily_unavailable':
-    case 'server_error': {
-      const description = 'The identity provider cannot sign anyone in at the moment.'
-      return new HttpError({
-        status: 503,
-        error,
-        description,
-        headers: { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
-      })
-    }
-    default:
-      return new HttpError({
-        status: 400,
-        error,
-        description: 'The identity provider did not accept the login request.'
-      })
+  if (error === 'access_denied') {
+    return new HttpError({ status: 403, error, description: 'The login was cancelled, or access was not granted.' })
   }
+  if (error === 'temporarily_unavailable' || error === 'server_error') {
+    const headers = { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
+    const description = 'The identity provider cannot sign anyone in at the moment.'
+    return new HttpError({ status: 503, error, description, headers })
+  }
+  return new HttpError({ status: 400, error, description: 'The identity provider did not accept the login request.' })
 }
 
 /**
@@ -84,15 +73,12 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
   return new URL(here).hostname === new URL(there).hostname ? undefined : host
 }
 
-interface LoginHost {
-  /** True if the login began on a host other than the callback's host. */
-  readonly isOtherHost: boolean
-  /** The host on which the login began, if the page may show it. */
-  readonly startedAt: string | undefined
-}
-
-/** The error for a session cookie that the browser did not send back, although it sent the login cookie. */
-export function sessionCookieMissing({ isOtherHost, startedAt }: LoginHost): HttpError {
+/**
+ * The error for a session cookie that the browser did not send back, although it sent the login cookie.
+ * @param isOtherHost true if the login began on a host other than the callback's host
+ * @param startedAt the host on which the login began, if the page may show it
+ */
+export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
   const description = 'The session cookie of a login that has just succeeded did not come back.'
   const reasons: readonly LoginLoopReason[] = ['cookie_too_large', 'cookies_blocked']
   return cookieMissing(description, isOtherHost ? ['other_host', ...reasons] : reasons, startedAt)

@@ -35,7 +35,7 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
  *   function rejects with ExtensionError if the extension itself fails.
  */
 export async function loadExtension(path: string): Promise<Extension> {
-  const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch(
+  const module: { readonly default?: Extension } = await import(pathToFileURL(path).href).catch(
     async (error: unknown) => {
       if (isTypeScriptUnsupported(error)) {
         const way = 'Use Node 22.18 or later, or compile the module and give the compiled file'
@@ -47,7 +47,7 @@ export async function loadExtension(path: string): Promise<Extension> {
     }
   )
   const { default: extend } = module
-  if (!isExtension(extend)) {
+  if (typeof extend !== 'function') {
     throw new ExtensionError(path, 'has no function as its default export: export default function (app, tools) { … }')
   }
   return async function extendByModule(app, tools) {
@@ -71,10 +71,6 @@ export class ExtensionError extends Error {
   constructor(path: string, why: string, options?: ErrorOptions) {
     super(`${path} (setting extend) ${why}`, options)
   }
-}
-
-function isExtension(value: unknown): value is Extension {
-  return typeof value === 'function'
 }
 
 /**

@@ -28,7 +28,7 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
         { event: 'session_cookie_missing' },
         'a session cookie that was just set did not come back'
       )
-      throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
+      throw sessionCookieMissing(ctx.host !== callbackHost, startedAt)
     }
     metrics.loginStarted()
     requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')

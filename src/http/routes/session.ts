@@ -83,7 +83,7 @@ function replaceSession(ctx: Context, record: SessionRecord | undefined, chunks:
     if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
     // No session can be opened without its first chunk. It is cleared even if the browser did not send it, because
     // another tab may have logged in since the browser sent this request.
-    else if (index === 0 || sent.includes(name)) clearCookie(ctx, name, secure)
+    else if (index === 0 || sent.includes(name)) setCookie(ctx, name, '', 0, secure)
   }
 }
 
@@ -93,16 +93,15 @@ function requestSession(ctx: Context): RequestSession {
   return session
 }
 
-/** Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. */
+/**
+ * Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping.
+ * @param maxAgeSeconds 0 deletes the cookie
+ */
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
   // A response that sets a cookie is meant for one user and must not be cached (RFC 9111 section 7.3).
   ctx.set('Cache-Control', 'no-store')
-}
-
-function clearCookie(ctx: Context, name: string, secure: boolean): void {
-  setCookie(ctx, name, '', 0, secure)
 }
 
 /**
@@ -143,5 +142,5 @@ export function writeLoginCookie(ctx: Context, names: CookieNames, { browserId, 
 }
 
 export function clearLoginCookie(ctx: Context, names: CookieNames): void {
-  clearCookie(ctx, names.login, names.secure)
+  setCookie(ctx, names.login, '', 0, names.secure)
 }
