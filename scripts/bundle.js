@@ -14,8 +14,8 @@ const options = {
   external: /^[^./]/,
   // Imports name the compiled files.
   resolve: { extensionAlias: { '.js': ['.ts'] } },
-  // dist/bundle/ is as far below the root as the folder of each module, because some modules find files of the package by
-  // their own address. What a command loads only when it needs it stays in files of its own.
+  // dist/bundle/ is as far below the root as the folder of each module, because some modules find files of the package
+  // relative to their URL. Modules that are imported dynamically stay in separate files.
   output: {
     dir: 'dist/bundle',
     format: 'esm',

@@ -19,15 +19,15 @@ const url = await listeningAddress(server)
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
   const frames = await record(await browser.newPage({ viewport: size, deviceScaleFactor: 2 }))
-  const text = animation(frames)
-  writeFileSync(out, text)
-  process.stdout.write(`docs/demo.svg: ${frames.length} frames, ${Math.round(text.length / 1024)} KiB\n`)
+  const svg = animation(frames)
+  writeFileSync(out, svg)
+  process.stdout.write(`docs/demo.svg: ${frames.length} frames, ${Math.round(svg.length / 1024)} KiB\n`)
 } finally {
   await browser.close()
   server.kill()
 }
 
-/** Returns the address of the demo. A demo that is not on a terminal logs JSON. */
+/** Returns the URL of the demo. A demo that is not on a terminal logs JSON. */
 async function listeningAddress({ stdout }) {
   for await (const line of createInterface(stdout)) {
     const { event, url } = JSON.parse(line)
@@ -37,7 +37,7 @@ async function listeningAddress({ stdout }) {
 }
 
 /**
- * Signs in and sends the 50 requests. Returns the frames, each with its picture, its caption, its seconds and the place
+ * Signs in and sends the 50 requests. Returns the frames, each with its picture, its caption, its seconds and the position
  * of a click.
  */
 async function record(page) {
@@ -54,11 +54,11 @@ async function record(page) {
   await page.goto(url)
   const signIn = page.getByRole('link', { name: 'Sign in' })
   await signIn.waitFor()
-  await frame('1. A page of yours sends people to /api/auth/login', 2.5, signIn)
+  await frame('1. Your page sends users to /api/auth/login', 2.5, signIn)
   await signIn.click()
   const ada = page.getByRole('button', { name: 'Ada Lovelace' })
   await ada.waitFor()
-  await frame('2. They sign in at the identity provider. The demo brings its own', 2.5, ada)
+  await frame('2. They sign in at the identity provider, which is built into the demo', 2.5, ada)
   await ada.click()
   await page.getByText('You are signed in as Ada Lovelace').waitFor()
   // This part of the page contains a path of this machine.
@@ -72,7 +72,7 @@ async function record(page) {
   await fifty.evaluate(button => button.scrollIntoView())
   // The colours of the picture change with a transition.
   await page.waitForTimeout(800)
-  await frame('4. One refresh, 50 answers, and Ada is still signed in', 4)
+  await frame('4. One refresh, 50 responses, and Ada is still signed in', 4)
   return frames
 }
 
@@ -96,7 +96,7 @@ function animation(frames) {
   })
   const ids = frames.map((_, index) => `#f${index}`)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + captionHeight}" width="${width}" height="${height + captionHeight}">
-<title>A person signs in to the demo</title>
+<title>A user signs in to the demo</title>
 <style>
 g { visibility: hidden }
 rect { fill: #1b1f2a }

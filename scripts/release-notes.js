@@ -1,4 +1,4 @@
-// Prints the section of CHANGELOG.md for a tag such as v0.2.0, as notes of a release on GitHub. Fails if package.json
+// Prints the section of CHANGELOG.md for a tag such as v1.0.0, as the notes of a release on GitHub. Fails if package.json
 // or CHANGELOG.md does not have this version. Reads both files in the working folder.
 import { readFileSync } from 'node:fs'
 
@@ -20,15 +20,15 @@ if (heading.trim() !== version) {
 const text = lines.join('\n').trim()
 if (text === '') fail(`The section ${version} of CHANGELOG.md is empty.`)
 
-process.stdout.write(`${withAddresses(withoutLineBreaks(text))}\n`)
+process.stdout.write(`${withUrls(withoutLineBreaks(text))}\n`)
 
 /** GitHub shows each line break in notes as a line break, so the lines of a paragraph or list item are joined. */
 function withoutLineBreaks(markdown) {
   return markdown.replace(/(?<!\n)\n(?!\n| *[-*] | *\d+\. |#|\|) */g, ' ').replace(/^(#.*?) *$/gm, '$1')
 }
 
-/** Notes are not shown in the folder of the repository, so links to files need the address of the repository. */
-function withAddresses(markdown) {
+/** Notes are not shown in the folder of the repository, so links to files need the URL of the repository. */
+function withUrls(markdown) {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = process.env
   if (!server || !repository) return markdown
   return markdown.replace(/\]\((?!\w+:|#)([^)]+)\)/g, `](${server}/${repository}/blob/${tag}/$1)`)

@@ -16,13 +16,13 @@ const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 
 /**
  * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other
- * letters must already have the form in which it is registered. A letter that only looks like an ASCII letter is
- * therefore never replaced by that ASCII letter. Returns undefined for any other string.
+ * letters must already have the form in which it is registered, so that a letter that only looks like an ASCII letter is
+ * never replaced by that ASCII letter. Returns undefined for any other string.
  */
-export function parseEmailAddress(text: string): EmailAddress | undefined {
-  const parts = text.split('@')
+export function parseEmailAddress(string: string): EmailAddress | undefined {
+  const parts = string.split('@')
   const [localPart, written] = parts
-  if (parts.length !== 2 || localPart === undefined || !written || NOT_IN_AN_ADDRESS.test(text)) return undefined
+  if (parts.length !== 2 || localPart === undefined || !written || NOT_IN_AN_ADDRESS.test(string)) return undefined
   const domain = asciiDomain(lowerCase(written))
   return domain === undefined ? undefined : { localPart: lowerCase(localPart), domain }
 }
@@ -35,8 +35,8 @@ function asciiDomain(written: string): string | undefined {
 }
 
 // String.prototype.toLowerCase would turn the Kelvin sign (U+212A) into a k.
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+function lowerCase(string: string): string {
+  return string.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
 
 interface AddressEntry extends EmailAddress {
@@ -61,7 +61,7 @@ export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
 // An item of a list in a settings file may contain spaces, so the value may, too.
 const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
 
-// An entry for this claim would ignore `email_verified`. An entry that is an address does not.
+// An entry for this claim would ignore `email_verified`. An e-mail address as the entry requires `email_verified`.
 const EMAIL = 'email'
 
 function parseEntry(text: string): AccessEntry | undefined {

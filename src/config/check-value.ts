@@ -13,7 +13,7 @@ export type Checked = { readonly value: unknown } | { readonly rejected: readonl
 
 /**
  * Checks one value against the type of its setting. Returns the parsed value, or the problems for which it is rejected.
- * @param file the file from which the value was read, if it is a secret that has its own file
+ * @param file the file from which the value was read, if a secret has a separate file
  */
 export function checkValue(key: SettingKey, value: unknown, file?: string): Checked {
   const setting = settingOf(key)

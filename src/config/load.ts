@@ -162,7 +162,7 @@ function isEmpty(given: Given): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Returns the file that contains a secret, which is its own file or the settings file. */
+/** Returns the file that contains a secret, which is a separate file or the settings file. */
 function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
   if (!given || !settingOf(key).secret) return undefined
   // A JavaScript settings file does not count as a secret file, because it may read the secret from elsewhere.

@@ -38,7 +38,7 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 
 /**
  * Replaces the errors of a loader with errors for operators. The new errors have no error code. Otherwise cosmiconfig would
- * skip a script that cannot find one of its own modules.
+ * skip a script that cannot find one of its modules.
  */
 function withClearErrors(load: Loader): Loader {
   return async function loadWithClearErrors(path, text) {
@@ -60,7 +60,7 @@ export function isMissingModule(error: unknown): boolean {
 /** Returns the message for a file that cannot be loaded, without any content of the file. */
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
-  // cosmiconfig reads its meta configuration with its own loader, whose messages quote the file.
+  // cosmiconfig reads its meta configuration with a built-in loader, whose messages quote the file.
   if (error instanceof Error && error.name === 'JSONError') return whyNotJson(readIfPossible(path))
   if (isYamlError(error)) {
     // A message of js-yaml may quote the file after a quotation mark, a colon or a tag, so the message is cut there.
@@ -104,7 +104,7 @@ function loadJson(path: string, text: string): unknown {
   const isPackage = parse(path).name === 'package'
   try {
     const content: unknown = JSON.parse(withoutMark(text))
-    // cosmiconfig reads the key `platform-auth-server` from a package.json. This would throw if the content were null.
+    // cosmiconfig then reads the key `platform-auth-server` of the content, which must not be null.
     return isPackage ? (content ?? {}) : content
   } catch {
     // An invalid package.json is ignored here, because npm reports it.

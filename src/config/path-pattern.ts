@@ -12,7 +12,7 @@ export interface PathPattern {
 /** The parts of a path that the wildcards of a pattern matched. */
 interface Captured {
   readonly segments: readonly string[]
-  /** An empty text, or a text that begins with a slash. */
+  /** An empty string, or a string that begins with a slash. */
   readonly rest: string
 }
 
@@ -99,8 +99,8 @@ const ESCAPED_SEPARATOR = /%(2f|5c|[01][0-9a-f]|7f)/i
 // from them.
 const OVERLONG = /[\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|\xf8[\x80-\x87]|\xfc[\x80-\x83]/
 
-function countSlashes(text: string): number {
-  return text.split('/').length - 1
+function countSlashes(path: string): number {
+  return path.split('/').length - 1
 }
 
 function hasDotSegment(path: string): boolean {

@@ -1,5 +1,5 @@
 // The package contains no types.
 declare module 'proxy-from-env' {
-  /** Returns the proxy for the address, or an empty string. */
+  /** Returns the proxy for the URL, or an empty string. */
   export function getProxyForUrl(url: string): string
 }

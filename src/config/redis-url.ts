@@ -5,8 +5,8 @@ import { withoutUser } from './urls.js'
 /**
  * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
  * are the nodes of a cluster. With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With
- * `?cluster` a single host is one node of a cluster. The parser is our own because `URL` allows only one host, and
- * because the Redis client would accept any parameter as one of its options.
+ * `?cluster` a single host is one node of a cluster. This needs a custom parser, because `URL` allows only one
+ * host, and because the Redis client would accept any parameter as one of its options.
  */
 export interface RedisUrl {
   /** The URL as it was written. It may contain passwords. */
@@ -41,7 +41,7 @@ export const redisUrl: ValueType<RedisUrl, string> = {
     return value ? { value } : { reason: whyRefused(written) }
   },
   write: ({ text }) => text,
-  mask: text => withoutSentinelPassword(withoutUser(text))
+  mask: url => withoutSentinelPassword(withoutUser(url))
 }
 
 /** Returns undefined if the URL is malformed. */
@@ -74,13 +74,13 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
 }
 
 /** Returns the reason why a URL was refused. The reason contains no part of the URL that may belong to a password. */
-function whyRefused(text: string): string {
-  if (/^[a-z+]*unix:/i.test(text))
-    return 'it is the URL of a Unix socket, which is not supported; use redis://localhost'
-  const [, scheme, hosts = '', rest = ''] = /^(rediss?):\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is.exec(text) ?? []
+function whyRefused(url: string): string {
+  if (/^[a-z+]*unix:/i.test(url))
+    return 'it is the URL of a Unix socket, which is not supported (use redis://localhost)'
+  const [, scheme, hosts = '', rest = ''] = /^(rediss?):\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is.exec(url) ?? []
   if (scheme === undefined) return 'it does not begin with redis:// or rediss://'
   // An @ belongs before the first slash. If it comes later, the slash is probably a character of the password.
-  if (rest.includes('@')) return 'its user or password has a /, ? or #; write %2F, %3F or %23 instead'
+  if (rest.includes('@')) return 'its user or password contains a /, ? or #, which must be written as %2F, %3F or %23'
   const query = /\?(.*)$/s.exec(rest)?.[1]
   const unknown = [...new URLSearchParams(query).keys()].filter(name => !PARAMETERS.has(name))
   if (unknown.length > 0 && hosts.split(',').every(host => HOST.test(host))) {
@@ -94,8 +94,8 @@ function whyRefused(text: string): string {
  * Hides the sentinel password. Parameter names are decoded as in `parseRedisUrl`, so `sentinel%50assword` is also
  * hidden.
  */
-function withoutSentinelPassword(text: string): string {
-  const [before = '', ...query] = text.split('?')
+function withoutSentinelPassword(url: string): string {
+  const [before = '', ...query] = url.split('?')
   const parameters = query.join('?').split('&')
   const shown = parameters.map(parameter =>
     new URLSearchParams(parameter).has('sentinelPassword') ? 'sentinelPassword=***' : parameter
@@ -103,17 +103,17 @@ function withoutSentinelPassword(text: string): string {
   return query.length === 0 ? before : `${before}?${shown.join('&')}`
 }
 
-function parseHost(text: string, defaultPort: number): { host: string; port: number } | undefined {
-  const [, address, name, port = String(defaultPort)] = HOST.exec(text) ?? []
+function parseHost(written: string, defaultPort: number): { host: string; port: number } | undefined {
+  const [, address, name, port = String(defaultPort)] = HOST.exec(written) ?? []
   const host = address ?? name
   return host !== undefined && Number(port) > 0 && Number(port) < 65_536 ? { host, port: Number(port) } : undefined
 }
 
 // A user name or password with a lone % was not percent-encoded, so it is used unchanged.
-function decode(text: string): string {
+function decode(encoded: string): string {
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(encoded)
   } catch {
-    return text
+    return encoded
   }
 }

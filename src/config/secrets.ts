@@ -10,8 +10,8 @@ const allowed = `at least ${shortestSecret} random characters (\`npx platform-au
 const json = { type: 'string', minLength: shortestSecret }
 
 /**
- * The secret that encrypts sessions. The checks are strict, because anyone who guesses it can read and forge every
- * session.
+ * The secret that encrypts sessions. The checks are strict, because anyone who guesses the secret can read and
+ * forge every session.
  */
 export const sessionSecret: ValueType<string> = {
   allowed,
@@ -31,13 +31,13 @@ export function newSecret(): string {
 }
 
 // The placeholders in the samples and documents of this server, and those that are common elsewhere. A client id that an
-// operator has chosen may contain such a word, so only the whole text counts.
+// operator has chosen may contain such a word, so only the whole string counts.
 const PLACEHOLDER =
   /^(<.*>|\$\{.*\}|replace-.*|change-?me|((the|your)[-_ ]?(.*[-_ ])?)?(client|app(lication)?)[-_ ]?(id|secret)([-_ ](goes[-_ ])?here)?)$/i
 
 const placeholderReason = 'it is a placeholder'
 
-/** The type of the OAuth client id. A placeholder is rejected, because the provider could only answer that it is unknown. */
+/** The type of the OAuth client id. A placeholder is rejected, because the provider would only report an unknown client. */
 export const clientId: ValueType<string> = {
   allowed: 'the client id as the provider shows it (visible ASCII characters, no colon)',
   json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x39\\x3b-\\x7e]+$' },
@@ -76,9 +76,8 @@ function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret
 }
 
-// A secret counts as an example if it contains a typical word such as `changeme` as a separate word. Random text
-// practically never does. Fewer words are rejected in a client secret, because the provider chooses its text. Only words
-// that show that it is still a placeholder are rejected.
+// A secret counts as an example if it contains a typical word such as `changeme` as a separate word, which a random string
+// practically never does. In a client secret, which the provider has chosen, only the words of placeholders are rejected.
 
 function hasNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')
@@ -88,8 +87,8 @@ function isNoExample(secret: string): boolean {
   return hasNoPlaceholder(secret) && !hasWord(secret, 'example|sample|dummy|secret|password|supersecret')
 }
 
-function hasWord(text: string, words: string): boolean {
-  return new RegExp(`(^|[^a-z0-9])(${words})([^a-z0-9]|$)`, 'i').test(text)
+function hasWord(secret: string, words: string): boolean {
+  return new RegExp(`(^|[^a-z0-9])(${words})([^a-z0-9]|$)`, 'i').test(secret)
 }
 
 /** False for a secret of few different characters, of repeated pieces or words, or of mostly consecutive characters. */

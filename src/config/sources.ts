@@ -25,7 +25,7 @@ export interface Layer {
 /** One setting in a source. It has a value, the reason why its value is rejected, or a request for the default. */
 export type Given = {
   readonly source: string
-  /** The absolute path of the file, for a secret that has its own file. */
+  /** The absolute path of the file, for a secret that has a separate file. */
   readonly secretFile?: string
 } & ({ readonly value: unknown } | { readonly rejected: string } | { readonly useDefault: true })
 

@@ -1,4 +1,4 @@
-/** The type of a setting. It describes the allowed values for people and for editors, and it parses and checks values. */
+/** The type of a setting. It describes the allowed values for operators and for editors, and it parses and checks values. */
 export interface ValueType<Value, Written = Value> {
   /** The allowed values, as they continue the sentence "Set it to …". */
   readonly allowed: string

@@ -95,7 +95,7 @@ function withoutOneWord(name: string): string[] {
   return words.map((_, index) => words.toSpliced(index, 1).join('_'))
 }
 
-/** Removes the prefix, because people often use the right name with a wrong prefix. */
+/** Removes the prefix, because operators often use the right name with a wrong prefix. */
 function withoutPrefix(name: string): string {
   return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/i, '')
 }

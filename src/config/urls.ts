@@ -42,7 +42,7 @@ export const callbackUrl: ValueType<string> = {
   parse: stringWith(
     ...webRules,
     { accepts: url => pathOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
-    // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
+    // Our redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
     // site.
     { accepts: url => !pathOf(url).includes('//'), reason: 'its path has an empty segment' }
   )
@@ -130,7 +130,7 @@ interface ReceivedRequest {
 
 /**
  * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. The peer alone is not
- * enough: a page of another site can make its own host name resolve to 127.0.0.1 (DNS rebinding), and the browser on this
+ * enough: a page of another site can make the host name of its site resolve to 127.0.0.1 (DNS rebinding), and the browser on this
  * machine then sends the requests of that page, with the host name of the page in `Host`. `Host` alone is not enough either,
  * because a program on another machine can send any `Host`.
  */

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { resolveSettings } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { load, problemsOf } from './given.js'
+import { keysOf, load, problemsOf } from './given.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_ALLOW'
 const settingsFile = 'platform-auth-server.config.yaml'
@@ -119,10 +119,7 @@ for (const [mode, variable, others] of scopeVariables) {
 
   test(`${mode}: access.allow without a user info endpoint gets a warning if the scope email is not requested`, async t => {
     const { warnings } = await load(t, given('openid data:read'))
-    t.deepEqual(
-      warnings.map(({ key }) => key),
-      ['access.allow']
-    )
+    t.deepEqual(keysOf(warnings), ['access.allow'])
     t.deepEqual((await load(t, given('openid email data:read'))).warnings, [])
   })
 

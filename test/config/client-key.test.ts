@@ -7,7 +7,7 @@ import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { jwkOf, newKey, pemOf, publicJwkOf } from '../helpers/client-keys.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough, load, problemsOf } from './given.js'
+import { enough, keysOf, linesOf, load, problemsOf } from './given.js'
 
 const [rsa, p256, ed25519] = [newKey('RS256'), newKey('ES256'), newKey('EdDSA')]
 const rsaPss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey
@@ -67,10 +67,7 @@ for (const [what, text, reason] of rejected) {
     const cwd = await tempFolder(t, { 'client.key': text })
     const env = { ...enough, PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.key' }
     const error = await t.throwsAsync(loadConfig({ env, cwd }), { instanceOf: ConfigError })
-    t.deepEqual(
-      error?.problems.map(({ key }) => key),
-      ['platform.clientKey']
-    )
+    t.deepEqual(keysOf(error?.problems), ['platform.clientKey'])
     t.true(error?.message.includes(`cannot be read from the file ${join(cwd, 'client.key')}, because `))
     t.regex(String(error?.message), reason)
     for (const line of text.split(/[\n"]/).filter(line => line.length > 20 && !line.startsWith('-----')))
@@ -138,21 +135,17 @@ test('with private_key_jwt, no client secret is needed', async t => {
 test('the method, the key and the algorithm must fit together', async t => {
   const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
   const without = await problemsOf(t, { env: method })
-  t.deepEqual(
-    without.map(({ key, message }) => `${key} ${message}`),
-    [
-      'platform.clientAuthentication is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
-    ]
-  )
+  t.deepEqual(linesOf(without), [
+    'platform.clientAuthentication is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
+  ])
   const env = { ...method, PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_KEY_ALGORITHM: 'ES256' }
   const [wrong] = await problemsOf(t, { env })
   t.is(wrong?.key, 'platform.clientKeyAlgorithm')
   t.is(wrong?.message, 'is ES256, but platform.clientKey is another kind of key. Set it to RS256 or PS256.')
   const { warnings } = await load(t, { env: { PLATFORM_CLIENT_KEY: pemOf(rsa) } })
-  t.deepEqual(
-    warnings.map(({ message }) => message),
-    ['has no effect, because platform.clientAuthentication is client_secret_basic.']
-  )
+  t.deepEqual(linesOf(warnings), [
+    'platform.clientKey has no effect, because platform.clientAuthentication is client_secret_basic.'
+  ])
 })
 
 test('a key in .env may have several lines', async t => {

@@ -4,7 +4,7 @@ import test from 'ava'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
+import { clientSecret, enough, keysOf, linesOf, load, problemsOf, sessionSecret } from './given.js'
 
 test('a secret is read from the file whose path is in its _FILE variable, without a final newline', async t => {
   for (const newline of ['', '\n', '\r\n']) {
@@ -160,13 +160,10 @@ test('a file in UTF-16 is refused with its name', async t => {
       'secret.txt': Buffer.from(`${mark}${clientSecret}\r\n`, 'utf16le')
     })
     const error = await t.throwsAsync(loadConfig({ cwd, env: { ...enough, ...env } }), { instanceOf: ConfigError })
-    t.deepEqual(
-      error?.problems.map(({ key, message }) => `${key} ${message}`),
-      [
-        '.env cannot be read, because it is not encoded in UTF-8.',
-        'platform.clientSecret cannot be read from the file secret.txt, because it is not encoded in UTF-8. Set it to the path of a file that contains the secret.'
-      ]
-    )
+    t.deepEqual(linesOf(error?.problems), [
+      '.env cannot be read, because it is not encoded in UTF-8.',
+      'platform.clientSecret cannot be read from the file secret.txt, because it is not encoded in UTF-8. Set it to the path of a file that contains the secret.'
+    ])
   }
 })
 
@@ -257,21 +254,10 @@ for (const [misspelt, meant] of [
 }
 
 test('a variable that resembles no security setting more than any other setting gets a warning', async t => {
-  const names = [
-    'NAME',
-    'VERSION',
-    'ENV',
-    'REGION',
-    'TOKEN',
-    'STORE',
-    'URL',
-    'API_KEYS',
-    'CLIENT_ID_FILE',
-    'AUTH_HOSTS'
-  ]
+  const names = 'NAME VERSION ENV REGION TOKEN STORE URL API_KEYS CLIENT_ID_FILE AUTH_HOSTS'.split(' ')
   const { warnings } = await load(t, { env: Object.fromEntries(names.map(name => [`PLATFORM_${name}`, 'x'])) })
   t.deepEqual(
-    warnings.map(({ key }) => key),
+    keysOf(warnings),
     names.map(name => `PLATFORM_${name}`)
   )
 })
@@ -303,10 +289,7 @@ test("the variable names of the platform's tutorials are used if ours are missin
   t.is(config.platform.clientSecret, clientSecret)
   t.is(config.platform.callbackUrl, 'http://localhost:9090/api/auth/callback')
   t.is(sources['platform.clientId'], 'variable APS_CLIENT_ID')
-  t.deepEqual(
-    warnings.map(warning => warning.key),
-    ['platform.clientId', 'platform.clientSecret', 'platform.callbackUrl']
-  )
+  t.deepEqual(keysOf(warnings), ['platform.clientId', 'platform.clientSecret', 'platform.callbackUrl'])
   t.regex(warnings[0]?.message ?? '', /PLATFORM_CLIENT_ID/)
 })
 

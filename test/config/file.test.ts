@@ -6,7 +6,7 @@ import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
 import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough, load, problemsOf } from './given.js'
+import { enough, keysOf, load, problemsOf } from './given.js'
 
 /** Runs a command in a separate process. Rejects if it fails. */
 function runProgram(args: readonly string[], options: { cwd: string; env: Record<string, string> }) {
@@ -77,10 +77,7 @@ test('if there are two settings files, the second is not read and gets a warning
   const files = { '.platform-auth-serverrc.json': '{"port":9000}', 'platform-auth-server.config.yaml': 'port: 9001' }
   const { config, warnings } = await load(t, { files })
   t.is(config.port, 9000)
-  t.deepEqual(
-    warnings.map(warning => warning.key),
-    ['platform-auth-server.config.yaml']
-  )
+  t.deepEqual(keysOf(warnings), ['platform-auth-server.config.yaml'])
 })
 
 test('a package.json that is malformed or has no settings is ignored', async t => {
@@ -136,111 +133,91 @@ for (const { text, key, message } of misnamed) {
   })
 }
 
-const broken = [
-  {
-    name: 'a.yaml',
-    text: 'port: 1\nsession: { secret: "hunter2',
-    says: /YAML, because the parser reports "unexpected end of the stream .*" at line \d, column 1\.$/
-  },
-  {
-    name: 'b.yaml',
-    text: 'session: { secret: *hunter2 }',
-    says: /YAML, because the parser reports "unidentified alias" at line 1, column \d+\.$/
-  },
-  {
-    name: 'c.yaml',
-    text: 'secret: !hunter2 x',
-    says: /YAML, because the parser reports "unknown tag" at line 1, column \d+\.$/
-  },
-  {
-    name: 'c2.yaml',
-    text: 'secret: !hunter2%ZZ x',
-    says: /YAML, because the parser reports "tag name cannot contain such characters" at line 1, column \d+\.$/
-  },
-  { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML, because the parser reports ".*" at line 1/ },
-  { name: 'noExtension', text: 'secret: "hunter2', says: /YAML/ },
-  {
-    name: 'd2.yaml',
-    text: 'secret: hunter2\n---\nport: 1',
-    says: /^is not valid YAML, because the parser reports "expected a single document in the stream, but found more"\.$/
-  },
-  {
-    name: 'e.json',
-    text: '{\n"secret": hunter2 }',
-    says: /^is not valid JSON, because a value is expected at line 2, column 11\.$/
-  },
-  {
-    name: 'f.json',
-    text: '{"secret": "hunter2",}',
-    says: /^is not valid JSON, because a name in double quotes is expected at line 1, column 22\.$/
-  },
-  {
-    name: 'g.json',
-    text: '{"secret": "hunter2',
-    says: /^is not valid JSON, because a value is expected at line 1, column 12\.$/
-  },
-  {
-    name: 'g1.json',
-    text: '// hunter2\n{}\n',
-    says: /^contains comments, which JSON does not allow, at line 1, column 1\. Use YAML \(\.yaml\) for comments\.$/
-  },
-  { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^contains comments/ },
-  {
-    name: 'g4.json',
-    text: '// hunter2\n{ "port": hunter2 }',
-    says: /^is not valid JSON, because a value is expected at line 1, column 1\.$/
-  },
-  {
-    name: 'g3.json',
-    text: '{\n"port": 9000,\n"secret":\nhunter2 }',
-    says: /^is not valid JSON, because a value is expected at line 4, column 1\.$/
-  },
-  {
-    name: 'h.mjs',
-    text: '\nexport default { secret: hunter2 }',
-    says: /^cannot be run, because it throws ReferenceError at line 2\.$/
-  },
-  {
-    name: 'i.cjs',
-    text: '\nmodule.exports = { secret: hunter2 hunter2 }',
-    says: /^cannot be run, because it throws SyntaxError at line 2\.$/
-  },
-  {
-    name: 'i1.mjs',
-    text: '\nthrow new Error("set TENANT first")',
-    says: /^cannot be run, because it throws Error "set TENANT first" at line 2\.$/
-  },
-  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run, because it throws a value that is not an error\.$/ },
-  {
-    name: 'j1.mjs',
-    text: 'import "not-there"; export default { secret: "hunter2" }',
-    says: /^cannot be run, because there is no module "not-there"\.$/
-  },
-  {
-    name: 'j2.mjs',
-    text: 'import "./not-there.js"; export default { secret: "hunter2" }',
-    says: /^cannot be run, because there is no module "\/.*\/not-there.js"\.$/
-  },
-  { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run, because there is no module "not-there"\.$/ },
-  {
-    name: 'k.mjs',
-    text: 'export const port = 1',
-    says: /^has no default export\. Export the settings as the default\.$/
-  },
-  {
-    name: 'l.ts',
-    text: 'export default { port: 1 }',
-    says: /^cannot be read, because TypeScript is not supported\. Compile it or remove its types, and name the result l\.mjs\.$/
-  },
-  {
-    name: 'm.toml',
-    text: 'secret = "hunter2"',
-    says: /^cannot be read, because TOML is not supported\. Write the same settings in YAML, in m\.yaml\.$/
-  },
-  { name: 'n.txt', text: 'port = 1', says: /^has an unsupported file extension\. Use \.yaml/ }
+const broken: readonly (readonly [name: string, text: string, says: RegExp])[] = [
+  [
+    'a.yaml',
+    'port: 1\nsession: { secret: "hunter2',
+    /YAML, because the parser reports "unexpected end of the stream .*" at line \d, column 1\.$/
+  ],
+  [
+    'b.yaml',
+    'session: { secret: *hunter2 }',
+    /YAML, because the parser reports "unidentified alias" at line 1, column \d+\.$/
+  ],
+  ['c.yaml', 'secret: !hunter2 x', /YAML, because the parser reports "unknown tag" at line 1, column \d+\.$/],
+  [
+    'c2.yaml',
+    'secret: !hunter2%ZZ x',
+    /YAML, because the parser reports "tag name cannot contain such characters" at line 1, column \d+\.$/
+  ],
+  ['d.yaml', 'secret: hunter2: hunter2', /YAML, because the parser reports ".*" at line 1/],
+  ['noExtension', 'secret: "hunter2', /YAML/],
+  [
+    'd2.yaml',
+    'secret: hunter2\n---\nport: 1',
+    /^is not valid YAML, because the parser reports "expected a single document in the stream, but found more"\.$/
+  ],
+  ['e.json', '{\n"secret": hunter2 }', /^is not valid JSON, because a value is expected at line 2, column 11\.$/],
+  [
+    'f.json',
+    '{"secret": "hunter2",}',
+    /^is not valid JSON, because a name in double quotes is expected at line 1, column 22\.$/
+  ],
+  ['g.json', '{"secret": "hunter2', /^is not valid JSON, because a value is expected at line 1, column 12\.$/],
+  [
+    'g1.json',
+    '// hunter2\n{}\n',
+    /^contains comments, which JSON does not allow, at line 1, column 1\. Use YAML \(\.yaml\) for comments\.$/
+  ],
+  ['g2.json', '{ "a": "//", /* hunter2\n */ "port": 9000 }', /^contains comments/],
+  [
+    'g4.json',
+    '// hunter2\n{ "port": hunter2 }',
+    /^is not valid JSON, because a value is expected at line 1, column 1\.$/
+  ],
+  [
+    'g3.json',
+    '{\n"port": 9000,\n"secret":\nhunter2 }',
+    /^is not valid JSON, because a value is expected at line 4, column 1\.$/
+  ],
+  ['h.mjs', '\nexport default { secret: hunter2 }', /^cannot be run, because it throws ReferenceError at line 2\.$/],
+  [
+    'i.cjs',
+    '\nmodule.exports = { secret: hunter2 hunter2 }',
+    /^cannot be run, because it throws SyntaxError at line 2\.$/
+  ],
+  [
+    'i1.mjs',
+    '\nthrow new Error("set TENANT first")',
+    /^cannot be run, because it throws Error "set TENANT first" at line 2\.$/
+  ],
+  ['j.mjs', 'throw "hunter2"', /^cannot be run, because it throws a value that is not an error\.$/],
+  [
+    'j1.mjs',
+    'import "not-there"; export default { secret: "hunter2" }',
+    /^cannot be run, because there is no module "not-there"\.$/
+  ],
+  [
+    'j2.mjs',
+    'import "./not-there.js"; export default { secret: "hunter2" }',
+    /^cannot be run, because there is no module "\/.*\/not-there.js"\.$/
+  ],
+  ['j3.cjs', 'require("not-there")', /^cannot be run, because there is no module "not-there"\.$/],
+  ['k.mjs', 'export const port = 1', /^has no default export\. Export the settings as the default\.$/],
+  [
+    'l.ts',
+    'export default { port: 1 }',
+    /^cannot be read, because TypeScript is not supported\. Compile it or remove its types, and name the result l\.mjs\.$/
+  ],
+  [
+    'm.toml',
+    'secret = "hunter2"',
+    /^cannot be read, because TOML is not supported\. Write the same settings in YAML, in m\.yaml\.$/
+  ],
+  ['n.txt', 'port = 1', /^has an unsupported file extension\. Use \.yaml/]
 ]
 
-for (const { name, text, says } of broken) {
+for (const [name, text, says] of broken) {
   test(`the error for an unusable settings file contains its name but not its content: ${name}`, async t => {
     const problems = await problemsOf(t, { files: { [name]: text }, configFile: name, env: { PLATFORM_CLIENT_ID: '' } })
     // The missing client id is not reported, because the unusable file may contain it.

@@ -30,3 +30,17 @@ export async function problemsOf(t: ExecutionContext, situation: Situation): Pro
   const error = await t.throwsAsync(load(t, situation), { instanceOf: ConfigError })
   return error?.problems ?? []
 }
+
+type Problems = readonly Problem[] | undefined
+
+export function keysOf(problems: Problems = []): string[] {
+  return problems.map(({ key }) => key)
+}
+
+export function keysAndSourcesOf(problems: Problems = []): string[] {
+  return problems.map(({ key, source }) => `${key} (${source})`)
+}
+
+export function linesOf(problems: Problems = []): string[] {
+  return problems.map(({ key, message }) => `${key} ${message}`)
+}

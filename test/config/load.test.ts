@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { problemsOf } from './given.js'
+import { keysAndSourcesOf, problemsOf } from './given.js'
 
 test('all problems are reported together, each with its key and its source', async t => {
   const problems = await problemsOf(t, {
@@ -17,19 +17,16 @@ test('all problems are reported together, each with its key and its source', asy
     },
     files: { 'platform-auth-server.config.yaml': 'log: { level: 5, colour: true }\nrefresh: { marginSeconds: soon }' }
   })
-  t.deepEqual(
-    problems.map(({ key, source }) => `${key} (${source})`),
-    [
-      'log.colour (file platform-auth-server.config.yaml)',
-      'port (flag --port)',
-      'session.secret (variable SERVER_SESSION_SECRET)',
-      'platform.clientId (variable PLATFORM_CLIENT_ID)',
-      'platform.callbackUrl (variable PLATFORM_CALLBACK_URL)',
-      'refresh.marginSeconds (file platform-auth-server.config.yaml)',
-      'log.level (file platform-auth-server.config.yaml)',
-      'platform.publicScopes (variable PUBLIC_TOKEN_SCOPES)'
-    ]
-  )
+  t.deepEqual(keysAndSourcesOf(problems), [
+    'log.colour (file platform-auth-server.config.yaml)',
+    'port (flag --port)',
+    'session.secret (variable SERVER_SESSION_SECRET)',
+    'platform.clientId (variable PLATFORM_CLIENT_ID)',
+    'platform.callbackUrl (variable PLATFORM_CALLBACK_URL)',
+    'refresh.marginSeconds (file platform-auth-server.config.yaml)',
+    'log.level (file platform-auth-server.config.yaml)',
+    'platform.publicScopes (variable PUBLIC_TOKEN_SCOPES)'
+  ])
 })
 
 test('a required setting that is missing or empty is refused with the ways to set it', async t => {
@@ -49,10 +46,7 @@ test('a required setting that is missing or empty is refused with the ways to se
 test("mistakes in a program's settings are reported like mistakes in a file", async t => {
   const overrides = { platform: { clientId: 5 }, prot: 80 } as object
   const problems = await problemsOf(t, { overrides })
-  t.deepEqual(
-    problems.map(({ key, source }) => `${key} (${source})`),
-    ['prot (this program)', 'platform.clientId (this program)']
-  )
+  t.deepEqual(keysAndSourcesOf(problems), ['prot (this program)', 'platform.clientId (this program)'])
 })
 
 test('no error contains a refused secret, whatever its source', async t => {

@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava'
 import { resolveSettings } from '#src/config/load.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough } from './given.js'
+import { enough, keysOf, linesOf } from './given.js'
 
 const { cert, key } = selfSignedCertificate()
 const other = selfSignedCertificate()
@@ -34,8 +34,8 @@ async function resolveWith(t: ExecutionContext, given: Given) {
   const { ca, cert, key, url = 'rediss://localhost' } = given
   const env = { ...enough, REDIS_URL: url, REDIS_TLS_CA_FILE: ca, REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key }
   const { values, problems, warnings } = await resolveSettings({ cwd, env })
-  const linesOf = (list: typeof problems) => list.map(({ key, message }) => `${key} ${message.replaceAll(cwd, '.')}`)
-  return { cwd, values, problems: linesOf(problems), warnings: linesOf(warnings) }
+  const relativeLinesOf = (list: typeof problems) => linesOf(list).map(line => line.replaceAll(cwd, '.'))
+  return { cwd, values, problems: relativeLinesOf(problems), warnings: relativeLinesOf(warnings) }
 }
 
 test('the files of redisTls become absolute paths', async t => {
@@ -120,8 +120,5 @@ test('the key file counts as a secret file: not inside wwwroot, and not readable
   const env = { ...enough, REDIS_URL: 'rediss://localhost', REDIS_TLS_CERT_FILE: 'a.pem', REDIS_TLS_KEY_FILE: 'a.key' }
   const { warnings } = await resolveSettings({ cwd, env })
   if (process.platform === 'win32') return
-  t.deepEqual(
-    warnings.map(({ key }) => key),
-    ['redisTls.keyFile']
-  )
+  t.deepEqual(keysOf(warnings), ['redisTls.keyFile'])
 })

@@ -72,7 +72,7 @@ for (const [what, text] of Object.entries(refused)) {
   test(`a Redis URL with ${what} is refused`, t => t.is(parseRedisUrl(text), undefined))
 }
 
-const hint = /^its user or password has a \/, \? or #; write %2F, %3F or %23 instead$/
+const hint = /^its user or password contains a \/, \? or #, which must be written as %2F, %3F or %23$/
 
 const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
   ['redis://user:hunter/2@localhost', hint],
@@ -83,7 +83,10 @@ const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
   ['redis://localhost?db=2', /^it has the unknown parameter "db" \(known parameters: cluster, sentinel, /],
   ['redis://:hunter2@a,b?tls&family=4', /^it has the unknown parameter "tls", "family" /],
   ['redis://:hunter?hunter2', /^it is not a Redis URL$/],
-  ['unix:///var/run/redis.sock', /^it is the URL of a Unix socket, which is not supported; use redis:\/\/localhost$/],
+  [
+    'unix:///var/run/redis.sock',
+    /^it is the URL of a Unix socket, which is not supported \(use redis:\/\/localhost\)$/
+  ],
   ['redis+unix:///var/run/redis.sock', /^it is the URL of a Unix socket/],
   ['http://localhost', /^it does not begin with redis:\/\/ or rediss:\/\/$/],
   ['redis://localhost/main', /^it is not a Redis URL$/]

@@ -1,7 +1,7 @@
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
-import { load, problemsOf } from './given.js'
+import { keysAndSourcesOf, keysOf, linesOf, load, problemsOf } from './given.js'
 
 const dual = { PLATFORM_AUTH_MODE: 'dual' }
 
@@ -22,10 +22,7 @@ test('in dual mode the default public scopes must be among the given internal sc
 test('in dual mode equal internal and public scopes get a warning, in any order', async t => {
   const env = { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b a' }
   const { warnings } = await load(t, { env })
-  t.deepEqual(
-    warnings.map(warning => warning.key),
-    ['platform.publicScopes']
-  )
+  t.deepEqual(keysOf(warnings), ['platform.publicScopes'])
 })
 
 test('in dual mode public scopes that are a part of the internal ones get no warning', async t => {
@@ -35,18 +32,12 @@ test('in dual mode public scopes that are a part of the internal ones get no war
 
 test('scopes of the other mode are not compared, but get a warning that they have no effect', async t => {
   const { warnings } = await load(t, { env: { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' } })
-  t.deepEqual(
-    warnings.map(warning => `${warning.key} ${warning.message}`),
-    [
-      'platform.internalScopes has no effect, because mode is single.',
-      'platform.publicScopes has no effect, because mode is single.'
-    ]
-  )
+  t.deepEqual(linesOf(warnings), [
+    'platform.internalScopes has no effect, because mode is single.',
+    'platform.publicScopes has no effect, because mode is single.'
+  ])
   const inDual = await load(t, { env: { ...dual, PLATFORM_SCOPES: 'a' } })
-  t.deepEqual(
-    inDual.warnings.map(warning => warning.key),
-    ['platform.scopes']
-  )
+  t.deepEqual(keysOf(inDual.warnings), ['platform.scopes'])
 })
 
 test('session.store redis is refused without redisUrl, and accepted with it', async t => {
@@ -65,10 +56,7 @@ test('session.store redis is refused without redisUrl, and accepted with it', as
 
 test('a plain http callback URL gets a warning unless it stays on this machine', async t => {
   const warned = await load(t, { env: { PLATFORM_CALLBACK_URL: 'http://app.example.com/api/auth/callback' } })
-  t.deepEqual(
-    warned.warnings.map(warning => warning.key),
-    ['platform.callbackUrl']
-  )
+  t.deepEqual(keysOf(warned.warnings), ['platform.callbackUrl'])
   for (const host of ['localhost', '127.0.0.1:80', '[::1]', 'app.localhost']) {
     const { warnings } = await load(t, { env: { PLATFORM_CALLBACK_URL: `http://${host}/api/auth/callback` } })
     t.deepEqual(warnings, [], host)
@@ -95,8 +83,7 @@ test('metrics cannot use the port of the server on the same host', async t => {
 })
 
 test('a grace period shorter than a refresh may take gets a warning', async t => {
-  const warned = async (env: Record<string, string>) =>
-    (await load(t, { env })).warnings.map(({ key, source }) => `${key} (${source})`)
+  const warned = async (env: Record<string, string>) => keysAndSourcesOf((await load(t, { env })).warnings)
   const single = { PLATFORM_AUTH_MODE: 'single' }
   for (const [times, expected] of [
     [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '10' }, []],

@@ -7,7 +7,7 @@ import { loadConfig } from '#src/config/load.js'
 import { required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { shortFile } from '#src/config/settings-file.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough } from './given.js'
+import { enough, keysOf } from './given.js'
 
 const root = new URL('../../', import.meta.url)
 const textOf = (path: string) => readFile(new URL(path, root), 'utf8')
@@ -52,10 +52,7 @@ for (const sample of samples) {
     const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await tempFolder(t) }), {
       instanceOf: ConfigError
     })
-    t.deepEqual(
-      error?.problems.map(problem => problem.key),
-      ['platform.clientId']
-    )
+    t.deepEqual(keysOf(error?.problems), ['platform.clientId'])
   })
 }
 

@@ -2,7 +2,7 @@ import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
 import type { SettingKey } from '#src/config/settings.js'
 import { settingOf, writtenValue } from '#src/config/settings.js'
-import { load, problemsOf } from './given.js'
+import { keysOf, linesOf, load, problemsOf } from './given.js'
 
 const varied = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 
@@ -328,28 +328,18 @@ test('the fallback must be a file of wwwroot', async t => {
     'a b.html'
   ]) {
     const problems = await problemsOf(t, { flags: { fallback }, files })
-    t.deepEqual(
-      problems.map(({ key }) => key),
-      ['fallback'],
-      fallback
-    )
+    t.deepEqual(keysOf(problems), ['fallback'], fallback)
   }
 })
 
 test('a wrong wwwroot causes no further errors about its files', async t => {
   const problems = await problemsOf(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } })
-  t.deepEqual(
-    problems.map(({ key }) => key),
-    ['wwwroot']
-  )
+  t.deepEqual(keysOf(problems), ['wwwroot'])
 })
 
 test('each missing folder in hashedAssets gets a warning', async t => {
   const files = { 'wwwroot/assets/app-1a2b3c4d.js': '' }
   const { config, warnings } = await load(t, { flags: { hashedAssets: 'assets static/js' }, files })
   t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
-  t.deepEqual(
-    warnings.map(({ key, message }) => `${key} ${message}`),
-    ['hashedAssets lists "static/js", but wwwroot has no such folder.']
-  )
+  t.deepEqual(linesOf(warnings), ['hashedAssets lists "static/js", but wwwroot has no such folder.'])
 })

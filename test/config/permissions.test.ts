@@ -1,13 +1,15 @@
-// Faults that are not in a settings file must not be reported as a settings file that cannot be used.
+// Files and folders that this user may not read, and faults of the installation, are reported as what they are. The tests are
+// serial, because the effective user and the working directory belong to the whole process.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
+import { checkValueAndPath, defaultFolder } from '#src/config/check-value.js'
 import { layerOfFile } from '#src/config/file.js'
 import { createLoaders } from '#src/config/loaders.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { unprivileged } from '../helpers/unprivileged.js'
 
-test('a working directory that this user may not enter is reported as such', async t => {
+test.serial('a working directory that this user may not enter is reported as such', async t => {
   const outer = await tempFolder(t)
   const [cwd, before] = [join(outer, 'inner'), process.cwd()]
   await mkdir(cwd)
@@ -24,7 +26,7 @@ test('a working directory that this user may not enter is reported as such', asy
   t.false(isRead)
 })
 
-test('a part of this program that cannot be loaded is not reported as an unusable settings file', async t => {
+test.serial('a part of this program that cannot be loaded is not reported as an unusable settings file', async t => {
   const missing = Object.assign(new Error("Cannot find module 'js-yaml'"), { code: 'MODULE_NOT_FOUND' })
   const loaders = createLoaders(
     () => {
@@ -34,3 +36,18 @@ test('a part of this program that cannot be loaded is not reported as an unusabl
   )
   await t.throwsAsync(async () => loaders['.yaml']?.('/somewhere/settings.yaml', 'port: 80'), { is: missing })
 })
+
+for (const [check, source] of [
+  [defaultFolder, 'default'],
+  [(cwd: string) => checkValueAndPath('wwwroot', 'wwwroot', cwd), 'flag --wwwroot']
+] as const) {
+  test.serial(`a folder of static files that the user may not enter is refused: ${source}`, async t => {
+    const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
+    await chmod(cwd, 0o755)
+    await chmod(join(cwd, 'wwwroot'), 0)
+    t.teardown(() => chmod(join(cwd, 'wwwroot'), 0o755))
+    t.deepEqual(await unprivileged(() => check(cwd)), {
+      rejected: ['cannot be the string "wwwroot", because this user may not read it. Set it to the path of a folder.']
+    })
+  })
+}
