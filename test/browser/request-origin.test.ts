@@ -82,10 +82,11 @@ for (const [name, host] of Object.entries(hosts)) {
     rows.push([name, BEACON, ...(await sender.row(sender.beacon))])
     rows.push([name, SPECULATION, ...(await sender.row(sender.speculate))])
     t.deepEqual(sender.surprises, [])
-    const [, ...table] = documented
+    // For pages of other origins, the table has only the requests that some route accepts.
+    const isListed = (row: readonly string[]) => name === 'this origin' || row.includes('yes')
     t.deepEqual(
-      rows,
-      table.filter(([first]) => first === name)
+      rows.filter(isListed),
+      documented.filter(([first]) => first === name)
     )
   })
 }
@@ -188,9 +189,7 @@ test('the table in SECURITY.md has a column for each route and no row that the t
   const [header, ...table] = documented
   t.deepEqual(header, ['page of', 'request', 'login', 'logout', 'profile, token', 'proxy', 'own route', 'forward-auth'])
   const kinds = [...Object.keys(navigations), ...Object.keys(inPage), BEACON, SPECULATION]
-  const expected = Object.keys(hosts).flatMap(name => kinds.map(kind => `${name}: ${kind}`))
-  t.deepEqual(
-    table.map(([name, kind]) => `${name}: ${kind}`),
-    expected
-  )
+  const listed = (name: string) => table.filter(([first]) => first === name).map(([, kind = '']) => kind)
+  t.deepEqual(listed('this origin'), kinds)
+  for (const name of Object.keys(hosts)) t.true(listed(name).every(kind => kinds.includes(kind)))
 })

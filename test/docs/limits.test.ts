@@ -9,9 +9,9 @@ test('SECURITY.md has the limits of the proxy that the server uses', async t => 
   const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
   const rows: readonly (readonly [limit: string, value: string])[] = [
     ['requests in progress of one session', `${ofOneSession}`],
-    ['requests in progress of all sessions of one person', `${ofOneUser}`],
+    ['requests in progress of all sessions of one user', `${ofOneUser}`],
     ['requests to one upstream whose body was sent and whose response has not begun', `${waitingForHead}`],
-    [`places among these ${waitingForHead} of which each person can have only one`, `${reserved}`],
+    [`slots among these ${waitingForHead} of which each user can have only one`, `${reserved}`],
     ['requests in progress to one upstream, and connections to it', ofOneHost.toLocaleString('en')],
     ['requests in progress in one process', ofProcess.toLocaleString('en')],
     ['requests in the queue of one upstream', `${queued}`],

@@ -80,6 +80,14 @@ test('the documents contain command lines, so the test of the commands can fail'
   t.true(all.filter(line => line.includes(`npx ${program}`)).length >= 5)
 })
 
+test('every message of check that docs/redis-and-replicas.md quotes is in the source code', t => {
+  const sources = filesBelow('src/cli/check').map(readText).join('\n')
+  const messages = codeSpans(readText('docs/redis-and-replicas.md')).filter(span => /^[A-Z].* .*\.$/.test(span))
+  t.true(messages.length > 6)
+  // A message can contain a value, so only its beginning is compared.
+  for (const message of messages) t.true(sources.includes(message.split(' ', 4).join(' ')), message)
+})
+
 // Messages of nginx that operators search for.
 const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
 
