@@ -1,6 +1,6 @@
 // The ACL line in docs/redis-and-replicas.md allows everything that servers need, and nothing else.
 import { Redis } from 'ioredis'
-import { optionalCommands, serverCommands } from '#src/cli/check/redis-rights.js'
+import { optionalCommands, serverCommands } from '#src/cli/check/redis-inspection.js'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'

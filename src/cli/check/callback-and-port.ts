@@ -4,14 +4,14 @@ import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlO
 import { errorCode } from '../../support/error-code.js'
 import { closeServer, listen } from '../../support/listener.js'
 import { type Listener, listenError, listeners } from '../errors.js'
-import { type Finding, failed, ok, warning } from './report.js'
+import { type Finding, failed, ok, warning } from './findings.js'
 
 /** Reports the callback URL to register, and every difference between this URL and the address of the server. */
 export function checkCallback(config: Config): Finding[] {
   const { callbackUrl } = config.platform
   const place = placeOf(config)
   return [
-    ok('callback', `Register exactly ${callbackUrl} at the provider. People open ${homeUrlOf(callbackUrl)}.`),
+    ok(`Register exactly ${callbackUrl} at the provider. People open ${homeUrlOf(callbackUrl)}.`),
     ...rules.flatMap(rule => rule(place) ?? [])
   ]
 }
@@ -57,25 +57,19 @@ const rules: readonly CallbackRule[] = [
 function spelling({ url, callbackUrl }: CallbackAndPort): Finding | undefined {
   if (url.href === callbackUrl) return undefined
   const message = `Browsers write the callback URL as ${url.href}, and the provider compares it character by character.`
-  return warning('callback', message, 'Set and register the URL in that spelling.')
+  return warning(message, 'Set and register the URL in that spelling.')
 }
 
 function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
   if (!isHttps || port !== listeningPort) return undefined
   const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
-  if (!isLocal)
-    return warning('callback', message, 'Leave out the port, unless a proxy on another machine uses the same port.')
-  return failed(
-    'callback',
-    message,
-    `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`
-  )
+  if (!isLocal) return warning(message, 'Leave out the port, unless a proxy on another machine uses the same port.')
+  return failed(message, `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`)
 }
 
 function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
   if (!isHttps || !isLocal || port === listeningPort) return undefined
   return warning(
-    'callback',
     `https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http.`,
     `Without a proxy, use http://${url.hostname}:${listeningPort || 8080}${url.pathname}.`
   )
@@ -85,7 +79,6 @@ function portOfThisServer({ isHttps, port, listeningPort }: CallbackAndPort): Fi
   if (isHttps || port === listeningPort) return undefined
   const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
   return warning(
-    'callback',
     `The callback URL leads to port ${port}, but the server listens on ${where}.`,
     `Use the same port (--port ${port}), unless a proxy forwards the requests.`
   )
@@ -95,7 +88,6 @@ function portOfThisServer({ isHttps, port, listeningPort }: CallbackAndPort): Fi
 function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: CallbackAndPort): Finding | undefined {
   if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
   return warning(
-    'callback',
     `The callback URL says ${url.hostname}, but the server prints ${listeningHost} as its own name. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
     `Open only ${homeUrlOf(callbackUrl)}, or use the same name in host and in the callback URL.`
   )
@@ -105,8 +97,8 @@ function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: Callba
   const path = basePathOf(callbackUrl)
   if (path === '') return undefined
   const message = `The server answers ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
-  if (isHttps || !isLocal || port !== listeningPort) return ok('callback', message)
-  return warning('callback', message, `Without a proxy, remove ${path} from the callback URL.`)
+  if (isHttps || !isLocal || port !== listeningPort) return ok(message)
+  return warning(message, `Without a proxy, remove ${path} from the callback URL.`)
 }
 
 const TIMEOUT_MS = 2000
@@ -136,15 +128,15 @@ async function tryToListen({ port, host, listener }: Address): Promise<Finding[]
   const { portOption, hostOption } = listeners[listener]
   try {
     await listenOnce(port, host)
-    return [ok('port', port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
+    return [ok(port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server is already running on port ${port}.`
-      return [warning('port', message, `Stop it before you start another, or choose another port with ${portOption}.`)]
+      return [warning(message, `Stop it before you start another, or choose another port with ${portOption}.`)]
     }
     const [message = '', next = ''] = listenError(error, listener).message.split('. ')
     const advice = next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : next
-    return [failed('port', `${message}.`, advice)]
+    return [failed(`${message}.`, advice)]
   }
 }
 

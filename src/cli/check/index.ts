@@ -1,65 +1,77 @@
 /**
- * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns
- * findings. `errors.ts` and `redis-state.ts` are helpers of the checks, and `report.ts` prints the findings.
+ * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns findings.
+ * `findings.ts` explains errors for all of them, and `redis-inspection.ts` talks to Redis.
  */
-
 import type { LoadedConfig } from '../../config/load.js'
 import type { Environment } from '../../config/sources.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
+import { checkClient, checkRefresh, checkUserInfo } from './client.js'
+import type { Finding } from './findings.js'
 import { checkLogin, checkLogout } from './login-and-logout.js'
-import {
-  checkClient,
-  checkClock,
-  checkEndpoints,
-  checkOutbound,
-  checkUserInfo,
-  openProvider,
-  type Provider
-} from './provider.js'
-import { checkProxy } from './proxy.js'
+import { checkClock, checkEndpoints, checkOutbound, openProvider, type Provider } from './provider.js'
 import { checkRedis } from './redis.js'
-import { checkOpenid, checkRefresh, checkScopes } from './refresh-and-scopes.js'
-import type { Finding } from './report.js'
-import { checkAccessList, checkExtend, checkSettings, checkTls, checkWwwroot } from './settings.js'
+import {
+  checkAccessList,
+  checkExtend,
+  checkOpenid,
+  checkProxy,
+  checkScopes,
+  checkSettings,
+  checkTls,
+  checkWwwroot
+} from './settings.js'
+
+export interface NamedFinding extends Finding {
+  /** The name of the check. Scripts may rely on it. */
+  readonly check: string
+}
 
 type Found = Finding | readonly Finding[]
+type NamedCheck = readonly [check: string, found: Found | Promise<Found>]
 
-/** Runs all checks at the same time. Yields the findings in a fixed order, without waiting for later checks. */
-export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
+/** Runs all checks in parallel. Yields the findings in a fixed order, without waiting for later checks. */
+export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<NamedFinding> {
   const { config } = loaded
   const provider = openProvider(config, Date.now)
-  const pending: readonly (Found | Promise<Found>)[] = [
-    checkSettings(loaded),
-    checkCallback(config),
-    checkScopes(config, provider.mode),
-    checkOpenid(loaded, provider.mode),
-    checkAccessList(config),
-    checkTls(env),
-    checkPort(config),
-    checkWwwroot(config),
-    checkExtend(config),
-    checkRedis(config),
-    checkProxy(config),
-    ...checkProvider(provider)
+  const pending: readonly NamedCheck[] = [
+    ['settings', checkSettings(loaded)],
+    ['callback', checkCallback(config)],
+    ['scopes', checkScopes(config, provider.mode)],
+    ['scopes', checkOpenid(loaded, provider.mode)],
+    ['access', checkAccessList(config)],
+    ['tls', checkTls(env)],
+    ['port', checkPort(config)],
+    ['wwwroot', checkWwwroot(config)],
+    ['extend', checkExtend(config)],
+    ['redis', checkRedis(config)],
+    ['proxy', checkProxy(config)],
+    ...checksOf(provider)
   ]
   // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
-  Promise.all(pending).catch(() => {})
+  Promise.all(pending.map(([, found]) => found)).catch(() => {})
   try {
-    for (const found of pending) yield* [await found].flat()
+    for (const [check, found] of pending) yield* [await found].flat().map(finding => ({ check, ...finding }))
   } finally {
     provider.transport.close()
   }
 }
 
-function checkProvider(provider: Provider): readonly Promise<Found>[] {
-  const found = checkEndpoints(provider)
-  const answers = [checkOutbound, checkLogin, checkClient, checkUserInfo, checkRefresh, checkLogout].map(async check =>
-    // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
+function checksOf(provider: Provider): readonly NamedCheck[] {
+  // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
+  const withMetadata = (check: (provider: Provider) => Promise<Found>) =>
     provider.idp.metadata().then(
-      (): Promise<Found> => check(provider),
+      () => check(provider),
       () => []
     )
-  )
-  const readings = Promise.all([found, ...answers]).then(() => checkClock(provider.clockReadings))
-  return [found, ...answers, readings]
+  const checks: readonly NamedCheck[] = [
+    ['endpoints', checkEndpoints(provider)],
+    ['proxy', withMetadata(checkOutbound)],
+    ['login', withMetadata(checkLogin)],
+    ['client', withMetadata(checkClient)],
+    ['userinfo', withMetadata(checkUserInfo)],
+    ['refresh', withMetadata(checkRefresh)],
+    ['logout', withMetadata(checkLogout)]
+  ]
+  const readings = Promise.all(checks.map(([, found]) => found)).then(() => checkClock(provider.clockReadings))
+  return [...checks, ['clock', readings]]
 }

@@ -3,9 +3,17 @@ import { homeUrlOf } from '../../config/urls.js'
 import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Transport } from '../../provider/transport.js'
-import { type CheckedRequest, findingOfError, findingOfStatus, requestTo } from './errors.js'
+import {
+  type CheckedRequest,
+  type Finding,
+  failed,
+  findingOfError,
+  findingOfStatus,
+  ok,
+  requestTo,
+  warning
+} from './findings.js'
 import type { Provider } from './provider.js'
-import { type Finding, failed, ok, warning } from './report.js'
 
 // These errors mean that the person must sign in or consent. The provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
@@ -32,7 +40,7 @@ export async function checkLogin({ config, idp, mode, transport }: Provider): Pr
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const request = requestTo(config, 'login', 'authorizationEndpoint', authorizationEndpoint)
+  const request = requestTo(config, 'authorizationEndpoint', authorizationEndpoint)
   try {
     const {
       firstStatus,
@@ -45,27 +53,26 @@ export async function checkLogin({ config, idp, mode, transport }: Provider): Pr
       // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section
       // 4.1.2.1).
       if (!isCallback(end, callbackUrl)) {
-        return failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
+        return failed(`The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
       }
       const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
-      return failed('login', `The authorization endpoint rejects this login: ${error}.`, next)
+      return failed(`The authorization endpoint rejects this login: ${error}.`, next)
     }
     if (firstStatus < 300)
       return ok(
-        'login',
         `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
       )
-    if (status < 400) return ok('login', `The authorization endpoint accepts this login (${firstStatus}).`)
+    if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
     // Dex responds with 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
     // address is wrong.
     const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
-      return failed('login', `The authorization endpoint rejects the client or the callback URL (${status}).`, register)
+      return failed(`The authorization endpoint rejects the client or the callback URL (${status}).`, register)
     }
     if (status === 403) {
       const message =
         'The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser.'
-      return warning('login', message, 'Open the login in a browser. If it fails there too, check the callback URL.')
+      return warning(message, 'Open the login in a browser. If it fails there too, check the callback URL.')
     }
     return findingOfStatus(status, request)
   } catch (error) {
@@ -82,7 +89,7 @@ function isCallback(address: string, callbackUrl: string): boolean {
 export async function checkLogout(provider: Provider): Promise<Finding> {
   switch (provider.config.logout) {
     case 'local':
-      return ok('logout', 'A logout ends only the session of this server. The server does not inform the provider.')
+      return ok('A logout ends only the session of this server. The server does not inform the provider.')
     case 'revoke':
       return revocation(provider)
     case 'idp':
@@ -95,12 +102,12 @@ async function revocation({ config, idp }: Provider): Promise<Finding> {
   const { revocationEndpoint } = await idp.metadata()
   if (revocationEndpoint === undefined) return noRevocation(config.platform.revocationEndpoint)
   const request = {
-    ...requestTo(config, 'logout', 'revocationEndpoint', revocationEndpoint),
+    ...requestTo(config, 'revocationEndpoint', revocationEndpoint),
     timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
   }
   try {
     await idp.revokeRefreshToken('made-up-by-check')
-    return ok('logout', 'The revocation endpoint accepts requests.')
+    return ok('The revocation endpoint accepts requests.')
   } catch (error) {
     return findingOfRevocationError(error, request)
   }
@@ -109,22 +116,20 @@ async function revocation({ config, idp }: Provider): Promise<Finding> {
 function findingOfRevocationError(error: unknown, request: CheckedRequest): Finding {
   if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
     const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
-    return failed('logout', message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
+    return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
   }
   // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
   if ((error instanceof OAuthError || error instanceof ProviderError) && error.status === 400) {
     const code = error instanceof OAuthError ? ` ${error.error}` : ''
     const message = `The revocation endpoint rejects a made-up token (400${code}), so this check cannot tell if it accepts a real one.`
-    return warning('logout', message, 'Sign in and out once, and look for revocation_failed in the log.')
+    return warning(message, 'Sign in and out once, and look for revocation_failed in the log.')
   }
   return findingOfError(error, request)
 }
 
 function noRevocation(configured: string | undefined): Finding {
-  if (configured === 'none')
-    return ok('logout', 'Revocation is switched off, so refresh tokens stay valid after a logout.')
+  if (configured === 'none') return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
   return warning(
-    'logout',
     'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.',
     'Set platform.revocationEndpoint, or set logout to local.'
   )
@@ -137,30 +142,27 @@ async function idpLogout(provider: Provider): Promise<Finding> {
   const url = await idp.endSessionUrl()
   if (url === undefined) {
     return failed(
-      'logout',
       'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
       'Set platform.endSessionEndpoint, or set logout to revoke.'
     )
   }
-  const request = requestTo(config, 'logout', 'endSessionEndpoint', url)
+  const request = requestTo(config, 'endSessionEndpoint', url)
   const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
   try {
     const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })
     if (error !== undefined) {
       const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`
       return warning(
-        'logout',
         message,
         `${next} If it is registered, sign in and out once, because some providers require the ID token.`
       )
     }
     if (status < 400)
       return ok(
-        'logout',
         `The end-session endpoint answers (${status}). ${homeUrl} must be registered as an address to return to.`
       )
     if (status !== 400) return findingOfStatus(status, request)
-    return failed('logout', 'The end-session endpoint rejects the request (400).', next)
+    return failed('The end-session endpoint rejects the request (400).', next)
   } catch (error) {
     return findingOfError(error, request)
   }

@@ -4,10 +4,8 @@ import type { Config } from '../../config/settings.js'
 import { databaseAdvice } from '../../store/index.js'
 import { tlsOptions } from '../../store/redis-client.js'
 import { errorCode } from '../../support/error-code.js'
-import { explainConnectionError } from './errors.js'
-import { type RedisProblem, testRights } from './redis-rights.js'
-import { type RedisCondition, redisConditions } from './redis-state.js'
-import { type Finding, failed, ok, warning } from './report.js'
+import { explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
+import { type RedisCondition, type RedisProblem, redisConditions, testRights } from './redis-inspection.js'
 
 const TIMEOUT_SECONDS = 2
 
@@ -16,30 +14,29 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   const { redisUrl } = config
   if (redisUrl === undefined) {
     if (config.platform.backChannelLogout) return [forgetsLogouts]
-    return [ok('redis', 'No Redis is configured. One process needs none, but several replicas need redisUrl.')]
+    return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
   }
   const tested = await testRights(redisUrl, config, TIMEOUT_SECONDS * 1000)
   if ('reason' in tested) {
     const code = await certificateProblem(tested, config)
-    return [failed('redis', ...explain(code === undefined ? tested : { reason: code }, redisUrl))]
+    return [failed(...explain(code === undefined ? tested : { reason: code }, redisUrl))]
   }
   const { needed, optional } = tested
   if (needed.length > 0) {
     const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
-    return [failed('redis', message, addRights(needed))]
+    return [failed(message, addRights(needed))]
   }
   // Redis has responded, so if its state cannot be read, nothing is known about it.
   const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
   const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
   return [
-    ok('redis', 'Redis answers and accepts the commands that replicas need.'),
-    ...(optional.length > 0 ? [warning('redis', unnamed, addRights(optional))] : []),
+    ok('Redis answers and accepts the commands that replicas need.'),
+    ...(optional.length > 0 ? [warning(unnamed, addRights(optional))] : []),
     ...redisFindings(conditions, config.session.store)
   ]
 }
 
 const forgetsLogouts = warning(
-  'redis',
   'platform.backChannelLogout is on, but no Redis is configured. A restart of the server forgets logouts, so copies of old cookies work again, and it forgets which sessions a user has, so a logout token may end none of them.',
   'Set redisUrl.'
 )
@@ -170,8 +167,7 @@ export function redisFindings(conditions: readonly RedisCondition[], store: Conf
       unknown(condition)
     ])
     .filter(finding => finding !== undefined)
-  if (found.length === 0)
-    return [ok('redis', 'Redis evicts nothing, has free memory, and keeps its data at a restart.')]
+  if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data at a restart.')]
   // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
@@ -186,7 +182,6 @@ function eviction(
       ? 'If it evicts a session, this person is signed out.'
       : 'If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.'
   return warning(
-    'redis',
     `Redis evicts data when its memory is full (maxmemory-policy ${policy}). ${consequence}`,
     'Set maxmemory-policy to noeviction.'
   )
@@ -195,7 +190,6 @@ function eviction(
 function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefined {
   if (maxBytes === 0) {
     return warning(
-      'redis',
       'Redis has no memory limit (maxmemory 0), so no alert can tell how full it is.',
       'Set maxmemory to less than the memory of its machine or container, for instance to 256mb.'
     )
@@ -203,7 +197,6 @@ function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefi
   if (maxBytes === undefined || usedBytes <= MAX_USED_RATIO * maxBytes) return undefined
   const percent = Math.round((usedBytes / maxBytes) * 100)
   return warning(
-    'redis',
     `Redis uses ${percent} % of its memory limit of ${mebibytes(maxBytes)} MiB. When it is full, requests that need a refresh get 503.`,
     'Raise maxmemory, or look for other data in this Redis.'
   )
@@ -215,7 +208,6 @@ function persistence(
 ): Finding | undefined {
   if (hasFailedToSave) {
     return warning(
-      'redis',
       'Redis could not save its data to disk. It may reject all writes until saving succeeds.',
       'Look for the reason in the log of Redis, for example a full disk.'
     )
@@ -226,14 +218,13 @@ function persistence(
     store === 'redis'
       ? 'A restart loses the sessions, so everyone is signed out (session.store is redis).'
       : 'A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.'
-  return warning('redis', `${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
+  return warning(`${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
 }
 
 // Until the sentinels have demoted a master that they have replaced, it still accepts writes.
 function lostWrites({ minReplicasToWrite }: RedisCondition): Finding | undefined {
   if (minReplicasToWrite !== 0) return undefined
   return warning(
-    'redis',
     'Redis accepts writes without a replica (min-replicas-to-write 0). After a failover, the old master can accept writes that are then lost, such as logouts and refreshed sessions.',
     'Set min-replicas-to-write to 1 and min-replicas-max-lag to 10, on the master and on its replicas.'
   )
@@ -253,7 +244,6 @@ function unknown({
   ]
   if (topics.length === 0) return undefined
   return warning(
-    'redis',
     `Redis does not report ${topics.join(', ')}.`,
     'Allow INFO and CONFIG GET to this user, or make sure yourself that it has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
   )

@@ -1,29 +1,35 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { connect as connectPlain, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { isClaimEntry } from '../../config/access-entry.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import type { LoadedConfig } from '../../config/load.js'
+import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
 import type { Environment } from '../../config/sources.js'
+import type { Mode } from '../../modes/mode.js'
+import { quirksOf } from '../../provider/quirks.js'
+import { errorCode } from '../../support/error-code.js'
 import { messageOf } from '../errors.js'
-import { type Finding, failed, ok, warning } from './report.js'
+import { explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
-  return [ok('settings', `The settings are valid (${source}).`), ...warnings.map(warningOf)]
+  return [ok(`The settings are valid (${source}).`), ...warnings.map(warningOf)]
 }
 
 /** Reports invalid settings. They need no advice, because each message already contains the allowed values. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
-    ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: describeProblem(problem) })),
+    ...problems.map((problem): Finding => ({ status: 'failed', message: describeProblem(problem) })),
     ...warnings.map(warningOf)
   ]
 }
 
 function warningOf(problem: Problem): Finding {
-  return warning('settings', describeProblem(problem), 'Change this setting, unless its value is intended.')
+  return warning(describeProblem(problem), 'Change this setting, unless its value is intended.')
 }
 
 /** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */
@@ -36,7 +42,7 @@ export function checkAccessList({ access: { allow } }: Config): Finding[] {
   const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
   const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, nobody can sign in.`
   const next = 'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
-  return [warning('access', message, next)]
+  return [warning(message, next)]
 }
 
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */
@@ -45,19 +51,19 @@ export function checkTls(env: Environment): Finding[] {
   const message =
     'NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens.'
   const next = 'Remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.'
-  return [failed('tls', message, next)]
+  return [failed(message, next)]
 }
 
 /** Checks that there is a start page for people who have signed in. */
 export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
-  if (folder === undefined) return [ok('wwwroot', 'No folder is set, so the built-in starter page is served.')]
+  if (folder === undefined) return [ok('No folder is set, so the built-in starter page is served.')]
   const page = join(folder, 'index.html')
   try {
     await access(page, constants.R_OK)
-    return [ok('wwwroot', `${page} is the start page.`)]
+    return [ok(`${page} is the start page.`)]
   } catch {
     const message = `${page} cannot be read, so people get a 404 response after signing in.`
-    return [warning('wwwroot', message, 'Create this file, or set wwwroot to the folder of your pages.')]
+    return [warning(message, 'Create this file, or set wwwroot to the folder of your pages.')]
   }
 }
 
@@ -68,8 +74,118 @@ export async function checkExtend({ extend: path }: Config): Promise<Finding[]> 
   const { loadExtension } = await import('../../http/routes/extension.js')
   try {
     await loadExtension(path)
-    return [ok('extend', `${path} exports a function that can add routes.`)]
+    return [ok(`${path} exports a function that can add routes.`)]
   } catch (error) {
-    return [failed('extend', `${messageOf(error)}.`, 'Correct the module. The server cannot start with it.')]
+    return [failed(`${messageOf(error)}.`, 'Correct the module. The server cannot start with it.')]
   }
+}
+
+const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
+
+/**
+ * Reports the access that pages get with the public token (in dual mode, the access token for pages). If the public
+ * scopes are no narrower than the internal scopes, the validation of the settings already warns.
+ */
+export function checkScopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
+  if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]
+  const writing = publicScopes.filter(scope => WRITE_SCOPE.test(scope))
+  if (writing.length > 0) {
+    const message = `Every script in your pages has the public token, which allows changes (${writing.join(' ')}).`
+    return [warning(message, 'Put such scopes only into platform.internalScopes.')]
+  }
+  if (internalScopes.every(scope => publicScopes.includes(scope))) return []
+  return [ok(`Pages get ${publicScopes.join(' ')}, which is less than the server has (${internalScopes.join(' ')}).`)]
+}
+
+/** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
+export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Finding[] {
+  const { issuer } = config.platform
+  if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
+  // The demo simulates Autodesk Platform Services.
+  if (quirksOf({ issuer }).identifiesWithoutOpenid || sources['platform.issuer'] === 'demo') return []
+  const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
+  return [warning(message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
+}
+
+const TIMEOUT_SECONDS = 10
+
+/** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
+export async function checkProxy(config: Config): Promise<Finding[]> {
+  const rules = config.proxy.routes
+  const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
+  const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))
+  return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]
+}
+
+async function tryToConnect(origin: string): Promise<Finding> {
+  try {
+    await connectOnce(new URL(origin))
+    return ok(`${origin} accepts connections.`)
+  } catch (error) {
+    const place = { host: new URL(origin).host, setting: 'proxy.routes', timeoutSeconds: TIMEOUT_SECONDS }
+    const { message, next } = explainConnectionError(errorCode(error), place)
+    return failed(message, next)
+  }
+}
+
+function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
+  // In a URL, an IPv6 address has brackets. The functions below need the address without brackets.
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isTls = protocol === 'https:'
+  const address = { host, port: Number(port || (isTls ? 443 : 80)) }
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      socket.destroy()
+      resolve()
+    }
+    const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+    const socket: Socket = isTls ? connectTls({ ...address, ...servername }, done) : connectPlain(address, done)
+    socket.once('error', reject)
+    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })))
+  })
+}
+
+interface ScopeRequirement {
+  readonly path: RegExp
+  readonly methods: readonly string[]
+  /** The API accepts a token that has one of these scopes. */
+  readonly scopes: readonly string[]
+}
+
+const READING = ['GET']
+const WRITING = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+// The scopes that the documentation of Autodesk Platform Services requires. A path without an entry is not checked.
+const KNOWN_HOST = 'https://developer.api.autodesk.com'
+const REQUIREMENTS: readonly ScopeRequirement[] = [
+  { path: /^\/(project|data)\/v1\//, methods: READING, scopes: ['data:read', 'data:search'] },
+  { path: /^\/(project|data)\/v1\/projects\//, methods: ['PATCH', 'DELETE'], scopes: ['data:write'] },
+  { path: /^\/construction\/issues\/v1\//, methods: READING, scopes: ['data:read'] },
+  { path: /^\/construction\/issues\/v1\//, methods: WRITING, scopes: ['data:write'] },
+  { path: /^\/modelderivative\/v2\//, methods: READING, scopes: ['viewables:read', 'data:read'] },
+  { path: /^\/construction\/admin\/v1\//, methods: READING, scopes: ['account:read'] },
+  { path: /^\/construction\/admin\/v1\//, methods: WRITING, scopes: ['account:write'] }
+]
+
+function missingScopes(
+  { methods, target, targetOrigin, token, text }: ProxyRule,
+  { mode, platform }: Config
+): Finding[] {
+  if (targetOrigin !== KNOWN_HOST) return []
+  const dualScopes = token === 'public' ? platform.publicScopes : platform.internalScopes
+  const scopes = mode === 'dual' ? dualScopes : platform.scopes
+  const path = `${target.segments.map(segment => `/${segment}`).join('')}/`
+  const hasScope = (needed: string) => scopes.some(scope => scope === needed || scope.startsWith(`${needed}:`))
+  const unmet = REQUIREMENTS.filter(
+    requirement =>
+      requirement.path.test(path) &&
+      requirement.methods.some(method => methods.includes(method)) &&
+      !requirement.scopes.some(hasScope)
+  )
+  return unmet.map(requirement => {
+    const used = requirement.methods.filter(method => methods.includes(method)).join(', ')
+    const setting = mode === 'single' ? 'platform.scopes' : `platform.${token}Scopes`
+    const message = `The rule ${text} cannot work for ${used}. The API requires ${requirement.scopes.join(' or ')}, but the token has ${scopes.join(' ')}.`
+    return warning(message, `Add the scope to ${setting}, or remove the method from the rule.`)
+  })
 }

@@ -2,12 +2,14 @@ import { ConfigError } from '../../config/errors.js'
 import { type LoadedConfig, loadConfig } from '../../config/load.js'
 import { createLog } from '../../log.js'
 import { openDemo } from '../../open-demo.js'
+import { coloursFor } from '../../support/colours.js'
 import { closeServer } from '../../support/listener.js'
-import { findings } from '../check/index.js'
-import { createReport } from '../check/report.js'
+import type { Status } from '../check/findings.js'
+import { findings, type NamedFinding } from '../check/index.js'
 import { invalidSettings } from '../check/settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
 import { exitCodes, listenError } from '../errors.js'
+import { columnsOf, type Terminal, wrap } from '../terminal.js'
 
 export const check: Command = async function check(invocation) {
   const { terminal, options } = invocation
@@ -18,7 +20,7 @@ export const check: Command = async function check(invocation) {
     })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const finding of invalidSettings(error)) report.add(finding)
+    for (const finding of invalidSettings(error)) report.add({ check: 'settings', ...finding })
     report.end()
     return exitCodes.misused
   }
@@ -45,4 +47,49 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
   } finally {
     await demo.close()
   }
+}
+
+const statusWidth = 'warning'.length + 2
+const checkWidth = 'endpoints'.length + 2
+
+/** Writes each finding at once, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
+function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean) {
+  const { stdout } = terminal
+  const findings: NamedFinding[] = []
+  const { green, yellow, red, bold } = coloursFor(terminal)
+  const colourOf: Readonly<Record<Status, (text: string) => string>> = { ok: green, warning: yellow, failed: red }
+  const count = (wanted: Status) => findings.filter(({ status }) => status === wanted).length
+  const hasFailed = () => count('failed') > 0
+
+  function textOf({ check, status, message, next }: NamedFinding): string {
+    const text = `${message}${next === undefined ? '' : ` Next: ${next}`}`
+    const indent = statusWidth + checkWidth
+    return `${colourOf[status](status.padEnd(statusWidth))}${check.padEnd(checkWidth)}${wrap(text, columnsOf(stdout), indent)}`
+  }
+
+  function summary(): string {
+    const counts = `${count('ok')} ok, ${plural(count('warning'), 'warning')}, ${count('failed')} failed.`
+    const [colour, advice] = hasFailed()
+      ? [red, 'Fix the failed findings, then run check again.']
+      : count('warning') > 0
+        ? [yellow, 'The server can run, but read the warnings first.']
+        : [green, 'The server can run with these settings.']
+    return wrap(`${counts} ${advice}`, columnsOf(stdout)).replace(counts, bold(colour(counts)))
+  }
+
+  return {
+    hasFailed,
+    add(finding: NamedFinding) {
+      findings.push(finding)
+      if (!isJson) stdout.write(`${textOf(finding)}\n`)
+    },
+    end() {
+      if (isJson) stdout.write(`${JSON.stringify({ ok: !hasFailed(), findings }, undefined, 2)}\n`)
+      else stdout.write(`\n${summary()}\n`)
+    }
+  }
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

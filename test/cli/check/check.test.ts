@@ -2,8 +2,7 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { openProvider } from '#src/cli/check/provider.js'
-import { checkScopes } from '#src/cli/check/refresh-and-scopes.js'
-import { checkWwwroot } from '#src/cli/check/settings.js'
+import { checkScopes, checkWwwroot } from '#src/cli/check/settings.js'
 import { testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
@@ -165,7 +164,6 @@ test('check warns about public scopes that allow changes', t => {
   t.teardown(() => provider.transport.close())
   t.deepEqual(checkScopes(config, provider.mode), [
     {
-      check: 'scopes',
       status: 'warning',
       message: 'Every script in your pages has the public token, which allows changes (data:write).',
       next: 'Put such scopes only into platform.internalScopes.'
@@ -177,7 +175,6 @@ test('check warns about a folder without a start page', async t => {
   const folder = await tempFolder(t, { 'app.html': '' })
   t.deepEqual(await checkWwwroot(testConfig(someProvider, { wwwroot: folder })), [
     {
-      check: 'wwwroot',
       status: 'warning',
       message: `${folder}/index.html cannot be read, so people get a 404 response after signing in.`,
       next: 'Create this file, or set wwwroot to the folder of your pages.'
@@ -187,7 +184,7 @@ test('check warns about a folder without a start page', async t => {
 
 test('check reports that the starter page is served if no folder is set', async t => {
   t.deepEqual(await checkWwwroot(testConfig(someProvider)), [
-    { check: 'wwwroot', status: 'ok', message: 'No folder is set, so the built-in starter page is served.' }
+    { status: 'ok', message: 'No folder is set, so the built-in starter page is served.' }
   ])
 })
 

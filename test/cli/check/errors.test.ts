@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import test, { type ExecutionContext } from 'ava'
-import { explainConnectionError } from '#src/cli/check/errors.js'
+import { explainConnectionError } from '#src/cli/check/findings.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { listen } from '../../helpers/ports.js'

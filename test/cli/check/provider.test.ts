@@ -18,14 +18,13 @@ async function configured(t: ExecutionContext, platform: NonNullable<TestSetting
 test('check reports that the built-in endpoints are used', async t => {
   const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
   t.deepEqual(await configured(t, none), [
-    { check: 'endpoints', status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
+    { status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
   ])
 })
 
 test('check fails for endpoints of two different providers', async t => {
   t.deepEqual(await configured(t, { tokenEndpoint: undefined, userinfoEndpoint: undefined }), [
     {
-      check: 'endpoints',
       status: 'failed',
       message:
         'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
@@ -143,11 +142,10 @@ test.serial(
     t.teardown(() => provider.transport.close())
     t.deepEqual(await checkOutbound(provider), [
       {
-        check: 'proxy',
         status: 'ok',
         message: 'Calls to https://a.example go through the proxy http://***@proxy.corp:3128 from the environment.'
       },
-      { check: 'proxy', status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
+      { status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
     ])
     process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
     const [wrong] = await checkOutbound(provider)

@@ -1,6 +1,6 @@
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
-import { checkProxy } from '#src/cli/check/proxy.js'
+import { checkProxy } from '#src/cli/check/settings.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../../helpers/config.js'
 import { listen } from '../../helpers/ports.js'
@@ -20,7 +20,7 @@ test('check connects once to each target host', async t => {
     connections += 1
   })
   const findings = await checkProxy(config([`GET /a ${upstream.origin}/a`, `GET /b ${upstream.origin}/b`]))
-  t.deepEqual(findings, [{ check: 'proxy', status: 'ok', message: `${upstream.origin} accepts connections.` }])
+  t.deepEqual(findings, [{ status: 'ok', message: `${upstream.origin} accepts connections.` }])
   t.is(connections, 1)
 })
 

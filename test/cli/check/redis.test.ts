@@ -2,10 +2,14 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test from 'ava'
+import type { Finding } from '#src/cli/check/findings.js'
 import { checkRedis, redisFindings } from '#src/cli/check/redis.js'
-import { clusterCommands, optionalCommands, serverCommands } from '#src/cli/check/redis-rights.js'
-import type { RedisCondition } from '#src/cli/check/redis-state.js'
-import type { Finding } from '#src/cli/check/report.js'
+import {
+  clusterCommands,
+  optionalCommands,
+  type RedisCondition,
+  serverCommands
+} from '#src/cli/check/redis-inspection.js'
 import { prefixOf } from '#src/store/index.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'

@@ -1,8 +1,32 @@
+/** The findings of the checks, and the explanations of requests and connections that fail. */
 import type { Config } from '../../config/settings.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
-import { type Finding, failed, warning } from './report.js'
 
-/** Explains why a request or connection failed, and gives advice. */
+export type Status = 'ok' | 'warning' | 'failed'
+
+/** One result of a check. */
+export interface Finding {
+  readonly status: Status
+  /** Whole sentences, without a secret and without the provider's own text. */
+  readonly message: string
+  /** Advice on what to do. */
+  readonly next?: string
+}
+
+/** The finding that a setting or an endpoint is right. */
+export function ok(message: string): Finding {
+  return { status: 'ok', message }
+}
+
+/** A finding that the server can run with, but that the operator should know. */
+export function warning(message: string, next: string): Finding {
+  return { status: 'warning', message, next }
+}
+
+/** A finding that keeps the server from working. It makes the exit code 1. */
+export function failed(message: string, next: string): Finding {
+  return { status: 'failed', message, next }
+}
 
 export interface CheckedHost {
   readonly host: string
@@ -87,8 +111,6 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
 
 /** A request to the identity provider, described for the messages of findings. */
 export interface CheckedRequest {
-  /** The name of the check that sends the request. */
-  readonly check: string
   /** The name of the endpoint as the beginning of a sentence: `The token endpoint`. */
   readonly endpoint: string
   readonly url: string
@@ -105,16 +127,10 @@ const endpointNames = {
   endSessionEndpoint: 'The end-session endpoint'
 }
 
-/** Describes a request of `check` to the endpoint `key`, whose address is `url`. */
-export function requestTo(
-  { platform }: Config,
-  check: string,
-  key: keyof typeof endpointNames,
-  url: string
-): CheckedRequest {
+/** Describes a request to the endpoint `key`, whose address is `url`. */
+export function requestTo({ platform }: Config, key: keyof typeof endpointNames, url: string): CheckedRequest {
   const fromIssuer = platform.issuer === undefined ? undefined : 'platform.issuer'
   return {
-    check,
     endpoint: endpointNames[key],
     url,
     setting: platform[key] === undefined ? fromIssuer : `platform.${key}`,
@@ -127,16 +143,16 @@ export function requestTo(
  * Throws `error` again if it is not an OAuthError or ProviderError.
  */
 export function findingOfError(error: unknown, request: CheckedRequest): Finding {
-  const { check, endpoint, url, setting, timeoutSeconds } = request
+  const { endpoint, url, setting, timeoutSeconds } = request
   if (error instanceof OAuthError) return findingOfStatus(error.status, request, error.error)
   if (!(error instanceof ProviderError)) throw error
   if (error.status !== undefined && error.status >= 300) return findingOfStatus(error.status, request)
   if (error.problem === 'unusable') {
-    return failed(check, `${endpoint} is unusable: ${detailOf(error)}.`, checkAddress(request))
+    return failed(`${endpoint} is unusable: ${detailOf(error)}.`, checkAddress(request))
   }
   const place = { host: new URL(url).host, setting, timeoutSeconds }
   const { message, next } = explainConnectionError(error.problem === 'timeout' ? 'ETIMEDOUT' : error.code, place)
-  return failed(check, `${endpoint} cannot be reached: ${message}`, next)
+  return failed(`${endpoint} cannot be reached: ${message}`, next)
 }
 
 /**
@@ -144,23 +160,21 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
  * @param error the registered error code, if the response had one
  */
 export function findingOfStatus(status: number, request: CheckedRequest, error?: string): Finding {
-  const { check, endpoint, url } = request
+  const { endpoint, url } = request
   const answer = `${endpoint} answers ${status}${error === undefined ? '' : ` ${error}`}`
-  if (status === 429)
-    return warning(check, `${answer}, so it has received too many requests.`, 'Check again in a minute.')
+  if (status === 429) return warning(`${answer}, so it has received too many requests.`, 'Check again in a minute.')
   if (status >= 500)
     return failed(
-      check,
       `${answer}, which is a fault of the provider.`,
       'Check again later. Ask the provider if the problem persists.'
     )
   if (status === 404 || status === 405 || status === 410) {
-    return failed(check, `${answer}, so there is no such endpoint at ${withoutQuery(url)}.`, checkAddress(request))
+    return failed(`${answer}, so there is no such endpoint at ${withoutQuery(url)}.`, checkAddress(request))
   }
   if (status >= 300 && status < 400) {
-    return failed(check, `${answer}, but the server does not follow redirects.`, checkAddress(request))
+    return failed(`${answer}, but the server does not follow redirects.`, checkAddress(request))
   }
-  return failed(check, `${answer}, which is an unexpected status.`, checkAddress(request))
+  return failed(`${answer}, which is an unexpected status.`, checkAddress(request))
 }
 
 /** Returns the advice to check the address of the request. */
