@@ -121,27 +121,22 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 async function whyNoCertificates(path: string): Promise<string | undefined> {
   const certificates = (await readTextFile(path)).match(CERTIFICATE)
   if (!certificates) return 'it contains no certificate in PEM format'
-  return certificates.every(isCertificate) ? undefined : 'it contains a damaged certificate'
+  return certificates.every(pem => isParsed(() => new X509Certificate(pem)))
+    ? undefined
+    : 'it contains a damaged certificate'
 }
 
 async function whyNoKey(path: string): Promise<string | undefined> {
   const text = await readTextFile(path)
   if (!text.includes('PRIVATE KEY-----')) return 'it contains no private key in PEM format'
   if (text.includes('ENCRYPTED')) return 'its key has a passphrase'
-  return isKey(text) ? undefined : 'its key is damaged'
+  return isParsed(() => createPrivateKey(text)) ? undefined : 'its key is damaged'
 }
 
-function isCertificate(pem: string): boolean {
+function isParsed(parse: () => unknown): boolean {
   try {
-    return new X509Certificate(pem).subject !== undefined
-  } catch {
-    return false
-  }
-}
-
-function isKey(pem: string): boolean {
-  try {
-    return createPrivateKey(pem).type === 'private'
+    parse()
+    return true
   } catch {
     return false
   }

@@ -72,16 +72,13 @@ const similarName = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?
 
 /** Returns the files whose names resemble the name of a settings file, but which are not among the search places. */
 async function misnamedFiles(cwd: string): Promise<string[]> {
-  const lists = await Promise.all(
+  const places = await Promise.all(
     folders.map(async folder => {
       const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
-      return entries.filter(entry => entry.isFile()).map(({ name }) => ({ name, place: `${folder}${name}` }))
+      return entries.filter(entry => entry.isFile() && similarName.test(entry.name)).map(({ name }) => folder + name)
     })
   )
-  return lists
-    .flat()
-    .filter(({ name, place }) => similarName.test(name) && !searchPlaces.includes(place))
-    .map(({ place }) => place)
+  return places.flat().filter(place => !searchPlaces.includes(place))
 }
 
 function misnamed(place: string): Problem {
@@ -115,7 +112,7 @@ async function isFile(path: string): Promise<boolean> {
 
 async function isOurPackage(path: string): Promise<boolean> {
   try {
-    return hasOurKey(JSON.parse(await readFile(path, 'utf8')))
+    return Object.hasOwn(JSON.parse(await readFile(path, 'utf8')), fileName)
   } catch {
     return false
   }
@@ -155,7 +152,7 @@ async function readSettings(
       const problems = [{ key: 'working directory', source: error.path, message }]
       return { ...emptyLayer, problems, file: undefined, files: [], isRead: false }
     }
-    // The errors of cosmiconfig contain the file, except the error about an invalid meta configuration.
+    // The errors of cosmiconfig contain the path of the file, except the error about an invalid meta configuration.
     const file = fileOf(error) ?? expected?.path
     const key = file === undefined ? 'cosmiconfig' : shownOf(file)
     const source = file !== undefined && file === expected?.path ? expected.source : `file ${key}`
@@ -172,8 +169,4 @@ function fileOf(error: unknown): string | undefined {
   return error instanceof Error && 'filepath' in error && typeof error.filepath === 'string'
     ? error.filepath
     : undefined
-}
-
-function hasOurKey(manifest: unknown): manifest is { readonly [fileName]: unknown } {
-  return typeof manifest === 'object' && manifest !== null && Object.hasOwn(manifest, fileName)
 }

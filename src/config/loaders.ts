@@ -27,21 +27,16 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
     '.ts': rejectExtension,
     default: rejectExtension
   }
-  const reported =
-    (load: Loader): Loader =>
-    (path, text) => {
-      onLoad(path)
-      return load(path, text)
-    }
-  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(reported(load))]))
+  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(load, onLoad)]))
 }
 
 /**
  * Replaces the errors of a loader with errors for operators. The new errors have no error code. Otherwise cosmiconfig would
  * skip a script that cannot find one of its modules.
  */
-function withClearErrors(load: Loader): Loader {
+function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
   return async function loadWithClearErrors(path, text) {
+    onLoad(path)
     try {
       // cosmiconfig would treat null as a missing file.
       return (await load(path, text)) ?? undefined
@@ -137,17 +132,11 @@ function messageOf(error: unknown): string {
 }
 
 async function loadScript(path: string): Promise<unknown> {
-  const { default: settings } = await importScript(path)
+  const { default: settings } = await import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw isMissingModule(error) ? new Unusable(whyUnusable(error, path)) : error
+  })
   if (settings === undefined) throw new Unusable('has no default export. Export the settings as the default.')
   return settings
-}
-
-async function importScript(path: string): Promise<{ default?: unknown }> {
-  try {
-    return await import(pathToFileURL(path).href)
-  } catch (error) {
-    throw isMissingModule(error) || !(error instanceof Error) ? new Unusable(whyUnusable(error, path)) : error
-  }
 }
 
 function rejectExtension(path: string): never {
@@ -168,24 +157,14 @@ function lineThrown(error: Error, path: string): string {
   return line === undefined ? '' : ` at line ${line}`
 }
 
-interface Format {
-  readonly name: string
-  /** The advice. `base` is the name of the new file without its extension. */
-  readonly advice: (base: string) => string
-}
-
-const inYaml = (base: string) => `Write the same settings in YAML, in ${base}.yaml.`
-const inJavaScript = (extension: string) => (base: string) =>
-  `Compile it or remove its types, and name the result ${base}${extension}.`
-
-const formats: ReadonlyMap<string, Format> = new Map([
-  ['.toml', { name: 'TOML', advice: inYaml }],
-  ['.ini', { name: 'INI', advice: inYaml }],
-  ['.json5', { name: 'JSON5', advice: inYaml }],
-  ['.jsonc', { name: 'JSON with comments', advice: inYaml }],
-  ['.ts', { name: 'TypeScript', advice: inJavaScript('.mjs') }],
-  ['.mts', { name: 'TypeScript', advice: inJavaScript('.mjs') }],
-  ['.cts', { name: 'TypeScript', advice: inJavaScript('.cjs') }]
+const formats: ReadonlyMap<string, string> = new Map([
+  ['.toml', 'TOML'],
+  ['.ini', 'INI'],
+  ['.json5', 'JSON5'],
+  ['.jsonc', 'JSON with comments'],
+  ['.ts', 'TypeScript'],
+  ['.mts', 'TypeScript'],
+  ['.cts', 'TypeScript']
 ])
 
 /**
@@ -196,5 +175,11 @@ const formats: ReadonlyMap<string, Format> = new Map([
  */
 export function unsupportedFormat(extension: string, base: string): string | undefined {
   const format = formats.get(extension)
-  return format && `${format.name} is not supported. ${format.advice(base)}`
+  if (format === undefined) return undefined
+  const script = `${base}${extension === '.cts' ? '.cjs' : '.mjs'}`
+  const advice =
+    format === 'TypeScript'
+      ? `Compile it or remove its types, and name the result ${script}.`
+      : `Write the same settings in YAML, in ${base}.yaml.`
+  return `${format} is not supported. ${advice}`
 }

@@ -28,7 +28,8 @@ export interface Setting<Value = unknown> {
   /** The short form of the flag, such as `-p`. */
   readonly shortFlag?: string
   readonly type: ValueType<Value>
-  readonly default: Value | undefined | typeof required
+  /** Missing for an optional setting whose value is then undefined. */
+  readonly default?: Value | typeof required
   /** Describes the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
   /**
@@ -51,10 +52,7 @@ const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = {
-  default: undefined,
-  defaultText: 'the endpoint of APS, or the endpoint from the discovery document'
-} as const
+const endpoint = { defaultText: 'the endpoint of APS, or the endpoint from the discovery document' } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
 // Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
@@ -93,7 +91,6 @@ export const settings = {
     env: 'PLATFORM_AUTH_HOST',
     flag: '--host <host>',
     type: hostName,
-    default: undefined,
     defaultText: 'all interfaces',
     summary: 'Listen on this host name or IP address.'
   },
@@ -101,7 +98,6 @@ export const settings = {
     env: 'PLATFORM_AUTH_WWWROOT',
     flag: '--wwwroot <folder>',
     type: string('a folder', /\S/),
-    default: undefined,
     defaultText: './wwwroot if it exists, otherwise the packaged starter page',
     summary: 'Serve the static files of this folder, relative to the working directory.'
   },
@@ -109,7 +105,6 @@ export const settings = {
     env: 'PLATFORM_AUTH_FALLBACK',
     flag: '--fallback <file>',
     type: string('a file of wwwroot, such as index.html', pathInside),
-    default: undefined,
     summary:
       'Serve this file if a browser opens a URL for which wwwroot has no file. Single-page applications need this setting.'
   },
@@ -117,14 +112,12 @@ export const settings = {
     env: 'PLATFORM_AUTH_HASHED_ASSETS',
     flag: '--hashed-assets <folders>',
     type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
-    default: undefined,
     summary: 'Let browsers cache the files of these folders for a year, because their names change with their content.'
   },
   extend: {
     env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
     type: string('a JavaScript module', /\S/),
-    default: undefined,
     summary: 'Add the custom routes of this module, from its default export.'
   },
   'session.secret': {
@@ -156,7 +149,6 @@ export const settings = {
     // not keep the cookie and that the page starts logins again and again (a login loop). If a session could end sooner,
     // an ordinary second login would also be treated as a loop.
     type: seconds(60, 315_360_000),
-    default: undefined,
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
   'session.store': {
@@ -195,21 +187,18 @@ export const settings = {
     env: 'PLATFORM_CLIENT_KEY',
     flag: '--client-key-file <file>',
     type: clientKey,
-    default: undefined,
     secret: true,
     summary: 'Authenticate the application with this private key, if platform.clientAuthentication is private_key_jwt.'
   },
   'platform.clientKeyId': {
     env: 'PLATFORM_CLIENT_KEY_ID',
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
-    default: undefined,
     defaultText: 'the kid of the JWK',
     summary: 'Tell the provider with this key id which public key belongs to platform.clientKey.'
   },
   'platform.clientKeyAlgorithm': {
     env: 'PLATFORM_CLIENT_KEY_ALGORITHM',
     type: keyAlgorithm,
-    default: undefined,
     defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
     summary: 'Sign with platform.clientKey and this algorithm.'
   },
@@ -248,7 +237,6 @@ export const settings = {
     env: 'PLATFORM_ISSUER',
     flag: '--issuer <url>',
     type: issuerUrl,
-    default: undefined,
     summary:
       'Use the identity provider with this issuer, and the endpoints from its discovery document. Without an issuer, the endpoints are those of Autodesk Platform Services (APS).'
   },
@@ -310,7 +298,6 @@ export const settings = {
     env: 'PLATFORM_PROMPT',
     flag: '--prompt <prompt>',
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
-    default: undefined,
     summary:
       'Send this prompt parameter with a login. With login, the provider asks users to sign in each time, so they can choose another account.'
   },
@@ -342,7 +329,6 @@ export const settings = {
   'access.allow': {
     env: 'PLATFORM_AUTH_ACCESS_ALLOW',
     type: accessEntries,
-    default: undefined,
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
@@ -391,14 +377,12 @@ export const settings = {
   'proxy.csrfHeader': {
     env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
     type: csrfHeaderName,
-    default: undefined,
     summary: 'Require this header in every request to the API proxy. Pages of other sites cannot add it.'
   },
   redisUrl: {
     env: 'REDIS_URL',
     flag: '--redis-url <url>',
     type: redisUrl,
-    default: undefined,
     secret: true,
     summary:
       'Coordinate refreshes and share logouts between replicas with the Redis server at this URL. A single process needs no Redis.'
@@ -406,7 +390,6 @@ export const settings = {
   'redisTls.caFile': {
     env: 'REDIS_TLS_CA_FILE',
     type: string('a PEM file with one or more certificates', /\S/),
-    default: undefined,
     defaultText: 'the authorities that Node trusts',
     summary:
       'Trust the authorities in this file to sign the certificate of Redis, instead of the authorities that Node trusts.'
@@ -414,13 +397,11 @@ export const settings = {
   'redisTls.certFile': {
     env: 'REDIS_TLS_CERT_FILE',
     type: string('a PEM file with a certificate', /\S/),
-    default: undefined,
     summary: 'Authenticate at Redis with this client certificate.'
   },
   'redisTls.keyFile': {
     env: 'REDIS_TLS_KEY_FILE',
     type: string('a PEM file with a private key without a passphrase', /\S/),
-    default: undefined,
     summary: 'Use this private key for redisTls.certFile.'
   },
   'log.level': {
@@ -435,7 +416,6 @@ export const settings = {
     env: 'PLATFORM_AUTH_LOG_PRETTY',
     flag: '--log-pretty',
     type: yesOrNo,
-    default: undefined,
     defaultText: 'on a terminal only',
     summary: 'Write log lines for people instead of JSON: one line for each event, and a second line for an error.'
   },
@@ -456,19 +436,16 @@ export const settings = {
   'pages.name': {
     env: 'PLATFORM_AUTH_PAGES_NAME',
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
-    default: undefined,
     summary: 'Show this name of your application on the pages of this server, such as error pages.'
   },
   'pages.logo': {
     env: 'PLATFORM_AUTH_PAGES_LOGO',
     type: string('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
-    default: undefined,
     summary: 'Show this logo on the pages of this server instead of the name, which screen readers still read.'
   },
   'pages.accent': {
     env: 'PLATFORM_AUTH_PAGES_ACCENT',
     type: string('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
-    default: undefined,
     defaultText: 'a blue',
     rejectsEmpty: true,
     summary: 'Give the buttons and links on the pages of this server this colour.'
@@ -476,14 +453,12 @@ export const settings = {
   'pages.folder': {
     env: 'PLATFORM_AUTH_PAGES_FOLDER',
     type: string('a folder', /\S/),
-    default: undefined,
     summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
   'forwardAuth.port': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
     flag: '--forward-auth-port <port>',
     type: port,
-    default: undefined,
     defaultText: 'off',
     summary:
       'Listen on this port for a gateway such as nginx, Caddy or Traefik, which asks if the user who sent a request is signed in (forward-auth). Browsers must not be able to reach this port.'
@@ -500,7 +475,6 @@ export const settings = {
     env: 'PLATFORM_AUTH_METRICS_PORT',
     flag: '--metrics-port <port>',
     type: port,
-    default: undefined,
     defaultText: 'off',
     summary: 'Offer metrics for Prometheus on this port.'
   },
@@ -535,7 +509,7 @@ type TopKey = Exclude<SettingKey, `${string}.${string}`>
 
 type SettingRow<Key extends SettingKey> = (typeof settings)[Key]
 type OrUndefined<Key extends SettingKey, Value> =
-  SettingRow<Key> extends { default: undefined } ? Value | undefined : Value
+  SettingRow<Key> extends { default: unknown } ? Value : Value | undefined
 type ValueOf<Key extends string> = Key extends SettingKey
   ? SettingRow<Key> extends { type: ValueType<infer Value, infer _Written> }
     ? OrUndefined<Key, Value>

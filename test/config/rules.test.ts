@@ -30,29 +30,86 @@ test('in dual mode public scopes that are a part of the internal ones get no war
   t.deepEqual(warnings, [])
 })
 
-test('scopes of the other mode are not compared, but get a warning that they have no effect', async t => {
-  const { warnings } = await load(t, { env: { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' } })
-  t.deepEqual(linesOf(warnings), [
+const hubs = 'GET /api/hubs/** https://api.example/hubs/**'
+const noUserInfo = { PLATFORM_AUTH_ACCESS_ALLOW: '@a.example', PLATFORM_USERINFO_ENDPOINT: 'none' }
+
+const problems: readonly (readonly [env: Readonly<Record<string, string>>, problem: string])[] = [
+  [
+    { PLATFORM_AUTH_SESSION_STORE: 'redis' },
+    'session.store is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
+  ],
+  [
+    { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' },
+    'logout is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.'
+  ],
+  [
+    { PLATFORM_AUTH_METRICS_PORT: '8080' },
+    'metrics.port cannot be 8080, because the server itself already uses this port. Set it to another port.'
+  ],
+  [
+    { PLATFORM_AUTH_METRICS_PORT: '9000', PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000', REDIS_URL: 'redis://localhost' },
+    'metrics.port cannot be 9000, because forward-auth already uses this port. Set it to another port.'
+  ],
+  [
+    { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` },
+    `proxy.routes cannot contain the rule "${hubs} token=public", because it uses the public token, but mode is single. Use token=internal.`
+  ],
+  [
+    noUserInfo,
+    'access.allow is set, but platform.userinfoEndpoint is none and platform.scopes does not contain openid, so the server cannot learn who a user is. Add openid and email to platform.scopes, or set platform.userinfoEndpoint.'
+  ],
+  [
+    { PLATFORM_BACK_CHANNEL_LOGOUT: 'true' },
+    'platform.backChannelLogout is on without platform.issuer, but the server needs the issuer to find the keys of the provider, with which it checks logout tokens. Set platform.issuer.'
+  ]
+]
+
+for (const [env, problem] of problems) {
+  test(`${JSON.stringify(env)} is refused with a reason and advice`, async t => {
+    t.deepEqual(linesOf(await problemsOf(t, { env })), [problem])
+  })
+}
+
+const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...warnings: string[]])[] = [
+  [
+    { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' },
     'platform.internalScopes has no effect, because mode is single.',
     'platform.publicScopes has no effect, because mode is single.'
-  ])
-  const inDual = await load(t, { env: { ...dual, PLATFORM_SCOPES: 'a' } })
-  t.deepEqual(keysOf(inDual.warnings), ['platform.scopes'])
-})
+  ],
+  [{ ...dual, PLATFORM_SCOPES: 'a' }, 'platform.scopes has no effect, because mode is dual.'],
+  [
+    { PLATFORM_REVOCATION_ENDPOINT: 'none', PLATFORM_AUTH_LOGOUT: 'revoke' },
+    'logout revokes nothing, because platform.revocationEndpoint is none.'
+  ],
+  [
+    { ...noUserInfo, PLATFORM_SCOPES: 'openid' },
+    'access.allow reads the e-mail address from the ID token, but platform.scopes does not contain email. If the ID token contains no e-mail address, nobody can sign in.'
+  ],
+  [
+    { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },
+    "forwardAuth.port is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
+  ],
+  [
+    { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },
+    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of platform.timeoutSeconds). If a stop interrupts a refresh, that user must sign in again.'
+  ],
+  [
+    { PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback', PLATFORM_AUTH_PROXY_ROUTES: hubs },
+    'platform.callbackUrl uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.',
+    'proxy.routes is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
+  ],
+  [{ PLATFORM_REVOCATION_ENDPOINT: 'none' }],
+  [{ ...noUserInfo, PLATFORM_SCOPES: 'openid email' }],
+  [{ PLATFORM_AUTH_SESSION_STORE: 'redis', REDIS_URL: 'redis://localhost:6379' }],
+  [{ PLATFORM_AUTH_METRICS_PORT: '8080', PLATFORM_AUTH_HOST: '10.0.0.1' }],
+  [{ PLATFORM_AUTH_METRICS_PORT: '0', PORT: '0' }]
+]
 
-test('session.store redis is refused without redisUrl, and accepted with it', async t => {
-  const env = { PLATFORM_AUTH_SESSION_STORE: 'redis' }
-  const problems = await problemsOf(t, { env })
-  t.is(problems.length, 1)
-  t.is(problems[0]?.key, 'session.store')
-  t.is(problems[0]?.source, 'variable PLATFORM_AUTH_SESSION_STORE')
-  t.regex(
-    problems[0]?.message ?? '',
-    /^is redis, but redisUrl is not set\. Set redisUrl, .* or set session\.store to cookie\.$/
-  )
-  const { config } = await load(t, { env: { ...env, REDIS_URL: 'redis://localhost:6379' } })
-  t.is(config.session.store, 'redis')
-})
+for (const [env, ...expected] of warnings) {
+  test(`${JSON.stringify(env)} is accepted with ${expected.length} warnings`, async t => {
+    t.deepEqual(linesOf((await load(t, { env })).warnings), expected)
+  })
+}
 
 test('a plain http callback URL gets a warning unless it stays on this machine', async t => {
   const warned = await load(t, { env: { PLATFORM_CALLBACK_URL: 'http://app.example.com/api/auth/callback' } })
@@ -61,25 +118,6 @@ test('a plain http callback URL gets a warning unless it stays on this machine',
     const { warnings } = await load(t, { env: { PLATFORM_CALLBACK_URL: `http://${host}/api/auth/callback` } })
     t.deepEqual(warnings, [], host)
   }
-})
-
-test('logout at the provider requires an end-session endpoint', async t => {
-  const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' } })
-  t.is(problem?.key, 'logout')
-})
-
-test('logout: revoke without a revocation endpoint gets a warning, and the default logout does not', async t => {
-  const env = { PLATFORM_REVOCATION_ENDPOINT: 'none' }
-  t.deepEqual((await load(t, { env })).warnings, [])
-  t.is((await load(t, { env: { ...env, PLATFORM_AUTH_LOGOUT: 'revoke' } })).warnings[0]?.key, 'logout')
-})
-
-test('metrics cannot use the port of the server on the same host', async t => {
-  const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_METRICS_PORT: '8080' } })
-  t.is(problem?.key, 'metrics.port')
-  const env = { PLATFORM_AUTH_METRICS_PORT: '8080', PLATFORM_AUTH_HOST: '10.0.0.1' }
-  t.is((await load(t, { env })).config.metrics.port, 8080)
-  t.is((await load(t, { env: { PORT: '0', PLATFORM_AUTH_METRICS_PORT: '0' } })).config.metrics.port, 0)
 })
 
 test('a grace period shorter than a refresh may take gets a warning', async t => {
