@@ -290,7 +290,10 @@ test("the variable names of the platform's tutorials are used if ours are missin
   t.is(config.platform.callbackUrl, 'http://localhost:9090/api/auth/callback')
   t.is(sources['platform.clientId'], 'variable APS_CLIENT_ID')
   t.deepEqual(keysOf(warnings), ['platform.clientId', 'platform.clientSecret', 'platform.callbackUrl'])
-  t.regex(warnings[0]?.message ?? '', /PLATFORM_CLIENT_ID/)
+  t.is(
+    warnings[0]?.message,
+    'is used because PLATFORM_CLIENT_ID is not set. Rename the variable to PLATFORM_CLIENT_ID.'
+  )
 })
 
 test("the variable names of the platform's tutorials are ignored if ours are set", async t => {
@@ -326,10 +329,10 @@ test('a flag with the path of an empty secret file is refused, even if another s
 test('a password in a flag gets a warning that does not contain it', async t => {
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
   t.is(config.redisUrl?.text, 'redis://user:hunter2@localhost')
-  t.is(warnings.length, 1)
   t.is(warnings[0]?.source, 'flag --redis-url')
-  t.regex(warnings[0]?.message ?? '', /REDIS_URL_FILE/)
-  t.notRegex(warnings[0]?.message ?? 'hunter2', /hunter2/)
+  t.deepEqual(linesOf(warnings), [
+    'redisUrl contains a password that every process on this machine can read. Use the variable REDIS_URL or REDIS_URL_FILE instead.'
+  ])
   t.deepEqual((await load(t, { flags: { redisUrl: 'redis://localhost' } })).warnings, [])
   t.deepEqual((await load(t, { env: { REDIS_URL: 'redis://user:hunter2@localhost' } })).warnings, [])
 })

@@ -6,7 +6,7 @@ import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
 import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough, keysOf, load, problemsOf } from './given.js'
+import { enough, linesOf, load, problemsOf } from './given.js'
 
 /** Runs a command in a separate process. Rejects if it fails. */
 function runProgram(args: readonly string[], options: { cwd: string; env: Record<string, string> }) {
@@ -77,7 +77,9 @@ test('if there are two settings files, the second is not read and gets a warning
   const files = { '.platform-auth-serverrc.json': '{"port":9000}', 'platform-auth-server.config.yaml': 'port: 9001' }
   const { config, warnings } = await load(t, { files })
   t.is(config.port, 9000)
-  t.deepEqual(keysOf(warnings), ['platform-auth-server.config.yaml'])
+  t.deepEqual(linesOf(warnings), [
+    'platform-auth-server.config.yaml is not read, because .platform-auth-serverrc.json has precedence. Remove one of the two.'
+  ])
 })
 
 test('a package.json that is malformed or has no settings is ignored', async t => {
