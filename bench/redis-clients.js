@@ -1,5 +1,6 @@
 /** Runs the scripts of the session store in Redis over many connections, without servers, as fast as Redis answers. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createKeyring } from '../dist/session/keyring.js'
 import { sessionFormat } from '../dist/store/redis-cells.js'
@@ -55,15 +56,19 @@ answerParent({
   },
   /**
    * Returns the number of events.
-   * @param {{ what: keyof typeof EVENTS, seconds: number }} job
+   * @param {{ what: keyof typeof EVENTS, seconds: number, pauseMs?: number }} job `pauseMs` is the average pause of a connection
+   *   between two events
    */
-  async run({ what, seconds }) {
+  async run({ what, seconds, pauseMs = 0 }) {
     const end = performance.now() + seconds * 1000
     let count = 0
     await forEachSession(
       EVENTS[what],
       () => performance.now() < end,
-      () => count++
+      async () => {
+        count++
+        if (pauseMs > 0) await setTimeout(Math.random() * 2 * pauseMs)
+      }
     )
     return count
   }
@@ -77,7 +82,7 @@ async function forEachSession(action, goesOn = undefined, ended = () => {}) {
         for (const session of sessions) {
           if (goesOn && !goesOn()) break
           await action(cells, session)
-          ended()
+          await ended()
         }
       } while (goesOn?.())
     })

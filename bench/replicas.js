@@ -24,6 +24,9 @@ const SHORT_LIFETIME_SECONDS = 1
 const LIFETIME_SECONDS = 3599
 const CALLS_PER_REFRESH = 2
 const BUSY_CONNECTIONS = 100
+// As with many replicas, each connection sends a command now and then.
+const SPARSE_CONNECTIONS = 1000
+const SPARSE_PAUSE_MS = 250
 // By then Redis has deleted all expired records, and has measured the buffers of its connections again.
 const UNTIL_STEADY_MS = 4000
 
@@ -53,6 +56,7 @@ const UNTIL_STEADY_MS = 4000
  * @property {Step[]} steps
  * @property {Pick<Step, 'processes' | 'request' | 'refresh'>} inRedis with `session.store: redis`
  * @property {Busy} busy
+ * @property {BusyCost} [sparse] a request of one of many connections with little work
  *
  * @typedef {{ rate: number, redisMicros: number, busy: number }} BusyCost
  * @typedef {Record<'request' | 'requestOfStored' | 'refresh' | 'delivery', BusyCost> &
@@ -70,7 +74,7 @@ export async function measureReplicas(around, { seconds }) {
   for (const processes of STEPS) steps.push(await withUnits(processes, {}, around, measureStep))
   const store = { PLATFORM_AUTH_SESSION_STORE: 'redis' }
   const inRedis = await withUnits(PROCESSES_WITH_STORE, store, around, measureStore)
-  return { steps, inRedis, busy: await measureBusyRedis(seconds) }
+  return { steps, inRedis, busy: await measureBusyRedis(seconds), sparse: await measureSparseRedis(seconds) }
 
   /** Starts a Redis, servers and browsers for one measurement. */
   async function withUnits(processes, settings, around, measure) {
@@ -110,14 +114,7 @@ async function measureBusyRedis(seconds) {
     const admin = new Redis(url)
     await clients.ask('start', { url, connections: BUSY_CONNECTIONS })
     const memory = await measureMemory(clients, admin)
-    const measure = async run => {
-      const before = await usageOf(admin)
-      const started = performance.now()
-      const count = await run()
-      const took = (performance.now() - started) / 1000
-      const cpu = (await usageOf(admin)).cpuMicros - before.cpuMicros
-      return { rate: count / took, redisMicros: cpu / count, busy: cpu / (took * 1e6) }
-    }
+    const measure = run => costOfRun(admin, run)
     const results = {}
     for (const what of ['request', 'refresh', 'requestOfStored']) {
       await clients.ask('signIn')
@@ -129,6 +126,37 @@ async function measureBusyRedis(seconds) {
   } finally {
     await Promise.all([redis.stop(), clients.stop()])
   }
+}
+
+/**
+ * Measures a Redis whose commands arrive one by one on many connections, so that it wakes up for almost each of them.
+ * @returns {Promise<BusyCost>}
+ */
+export async function measureSparseRedis(seconds) {
+  const redis = startProcess('redis.js', SERVER_CORE, [redisProgram])
+  const clients = startProcess('redis-clients.js', LOAD_CORE)
+  try {
+    const url = await redis.ask('start')
+    const admin = new Redis(url)
+    await clients.ask('start', { url, connections: SPARSE_CONNECTIONS })
+    await clients.ask('signIn')
+    const job = { what: 'request', seconds, pauseMs: SPARSE_PAUSE_MS }
+    const cost = await costOfRun(admin, () => clients.ask('run', job))
+    admin.disconnect()
+    return cost
+  } finally {
+    await Promise.all([redis.stop(), clients.stop()])
+  }
+}
+
+/** @returns {Promise<BusyCost>} */
+async function costOfRun(admin, run) {
+  const before = await usageOf(admin)
+  const started = performance.now()
+  const count = await run()
+  const took = (performance.now() - started) / 1000
+  const cpu = (await usageOf(admin)).cpuMicros - before.cpuMicros
+  return { rate: count / took, redisMicros: cpu / count, busy: cpu / (took * 1e6) }
 }
 
 /** Measures the memory of Redis for a session. */

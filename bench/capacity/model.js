@@ -20,7 +20,7 @@
  *
  * @typedef {object} Deployment
  * @property {number} replicas
- * @property {number} sessions people who are active at the same time
+ * @property {number} sessions users who are active in parallel
  * @property {'cookie' | 'redis'} store
  * @property {number} nodes masters of a Redis Cluster, or 1
  *
@@ -35,7 +35,7 @@
  * @property {number} tokenCalls calls of the token endpoint in each minute, of all replicas together
  */
 
-/** What the people of the computed deployments do. */
+/** What the users of the computed deployments do. */
 export const BEHAVIOUR = {
   secondsBetweenRequests: 60,
   // With the margin and the spread of `init`. docs/quota-and-capacity.md explains the number.
@@ -47,6 +47,10 @@ export const BEHAVIOUR = {
 // This is a constant of src/store/process-memory.ts.
 const REMEMBERED_SECONDS = 60
 const SCRIPTS_OF_REFRESH = 4
+/** The default of `session.maxAgeSeconds`. An entry stays for twice as long after the last refresh. */
+const MAX_AGE_SECONDS = 86_400
+/** The memory of an entry whose session was logged out, which has no record any more (MEMORY USAGE of Redis 7). */
+const LOGGED_OUT_BYTES = 320
 
 export const LIMITS = {
   /** Redis runs commands in one thread. Above this share of a core, commands wait long for each other. */
@@ -145,6 +149,22 @@ export function restoreOf({ replicas, sessions, store, nodes }, costs, behaviour
   const remembered = store === 'redis' ? refreshes : refreshes + Math.min(requests, sessions * replicas)
   const script = costs.stores.cookie.refresh.redisMicros / SCRIPTS_OF_REFRESH / 1e6
   return { scripts: remembered, seconds: (remembered * script) / nodes }
+}
+
+/**
+ * Returns the memory of Redis with the entries that outlive their users: those of users who have logged out, or of users who
+ * have closed the browser instead.
+ * @param {Deployment} deployment
+ * @param {Costs} costs
+ */
+export function memoryOf({ sessions, nodes }, { sessionBytes }, behaviour = BEHAVIOUR) {
+  const outlived = (sessions * 2 * MAX_AGE_SECONDS) / behaviour.secondsBetweenLogouts
+  const active = sessions * sessionBytes
+  return {
+    entries: sessions + outlived,
+    loggedOut: (active + outlived * LOGGED_OUT_BYTES) / nodes,
+    closed: (active + outlived * sessionBytes) / nodes
+  }
 }
 
 /**

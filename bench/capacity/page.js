@@ -3,7 +3,7 @@
  * and `model.js` computes the other figures from them.
  */
 import { table } from '../report.js'
-import { BEHAVIOUR, costsOf, loadOf, mostReplicas, mostSessions, restoreOf, sharesOf } from './model.js'
+import { BEHAVIOUR, costsOf, loadOf, memoryOf, mostReplicas, mostSessions, restoreOf, sharesOf } from './model.js'
 
 const KIBIBYTE = 1024
 const GIBIBYTE = 2 ** 30
@@ -24,6 +24,7 @@ const DEPLOYMENTS = [
 ]
 const LARGE = { replicas: 1000, sessions: 1_000_000 }
 const NODES = [1, 3, 6, 12]
+const REQUEST_PERIODS = [60, 10, 5]
 
 /**
  * Returns the tables by their names.
@@ -37,6 +38,8 @@ export function tablesOf({ replicas, loss, quota, perCore }) {
       processes: processesTable(replicas),
       'busy-redis': busyTable(replicas),
       'one-redis': oneRedisTable(costs),
+      sensitivity: sensitivityTable(costs, replicas.sparse),
+      memory: memoryTable(costs),
       deployments: deploymentsTable(costs),
       cluster: clusterTable(costs),
       restore: restoreTable(costs)
@@ -119,6 +122,47 @@ function oneRedisTable(costs) {
     })
   )
   const head = ['', 'sessions', 'requests a second', 'refreshes a second', 'limit', 'memory, GiB']
+  return table(head, cells)
+}
+
+/** How many sessions one Redis carries if users are busier, or if its commands arrive one by one. */
+function sensitivityTable(costs, sparse) {
+  const withRequest = redisMicros => {
+    const { cookie } = costs.stores
+    const request = { ...cookie.request, redisMicros }
+    return { ...costs, stores: { ...costs.stores, cookie: { ...cookie, request } } }
+  }
+  const cells = REQUEST_PERIODS.map(secondsBetweenRequests => {
+    const behaviour = { ...BEHAVIOUR, secondsBetweenRequests }
+    const most = of => thousands(mostSessions({ replicas: 100, store: 'cookie', nodes: 1 }, of, behaviour))
+    return [`${secondsBetweenRequests} s`, most(costs), ...(sparse ? [most(withRequest(sparse.redisMicros))] : [])]
+  })
+  const head = [
+    'a request of each user in',
+    'sessions, busy Redis',
+    ...(sparse ? ['sessions, sparse connections'] : [])
+  ]
+  return table(head, cells)
+}
+
+function memoryTable(costs) {
+  const cells = [100_000, 1_000_000].map(sessions => {
+    const { entries, loggedOut, closed } = memoryOf({ sessions, nodes: 1 }, costs)
+    return [
+      thousands(sessions),
+      gibibytes(sessions * costs.sessionBytes),
+      thousands(entries),
+      gibibytes(loggedOut),
+      gibibytes(closed)
+    ]
+  })
+  const head = [
+    'active sessions',
+    'their memory, GiB',
+    'entries in Redis',
+    'GiB, if all users log out',
+    'GiB, if no user logs out'
+  ]
   return table(head, cells)
 }
 

@@ -2,7 +2,7 @@ import test from 'ava'
 import { readText, repository } from '../helpers/repository.js'
 
 // The benchmark is JavaScript without declarations.
-const { costsOf, loadOf, mostReplicas, mostSessions, restoreOf, sharesOf } = await import(
+const { costsOf, loadOf, memoryOf, mostReplicas, mostSessions, restoreOf, sharesOf } = await import(
   `${repository}bench/capacity/model.js`
 )
 const { fillTables, tablesOf } = await import(`${repository}bench/capacity/page.js`)
@@ -46,6 +46,16 @@ test('with sessions in Redis, it sends and stores every session', t => {
   const load = loadOf({ ...DEPLOYMENT, store: 'redis' }, COSTS, BEHAVIOUR)
   t.is(load.sent, 3_000_000 + 600 + 500 * 150 + 200)
   t.is(load.memory, 10_000 * 3200)
+})
+
+test('entries of users who have left stay for two days, and are smaller after a logout', t => {
+  const { entries, loggedOut, closed } = memoryOf({ sessions: 1000, nodes: 1 }, COSTS, {
+    ...BEHAVIOUR,
+    secondsBetweenLogouts: 86_400
+  })
+  t.is(entries, 3000)
+  t.is(loggedOut, 1000 * 3200 + 2000 * 320)
+  t.is(closed, 3000 * 3200)
 })
 
 test('the masters of a cluster share scripts and memory, and each one passes all messages on', t => {
