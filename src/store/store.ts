@@ -71,6 +71,10 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   /** The leases that were granted and not used yet, each as the session id and the owner name. */
   const unusedLeases = new Set<string>()
   let pausedUntil = Number.NEGATIVE_INFINITY
+  /** The sessions that `restoreAll` has not restored yet, the most urgent ones first. */
+  const unrestored = new Set<string>()
+  /** Counts the calls of `restoreAll`. */
+  let restoresOfAll = 0
   let isClosed = false
 
   function run<Result>(
@@ -339,19 +343,29 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         if (work?.sent || memory.logoutOf(id) || knowsMore) void restoreUntilStored(id, 0)
       }
     },
-    /** Stores again what Redis may have lost. Ends early if Redis is unavailable again. Never rejects. */
+    /**
+     * Stores again what Redis may have lost. Repeats what fails until it succeeds. After a later connection, the call for that
+     * connection continues the work of this one. Never rejects.
+     */
     async restoreAll(): Promise<void> {
-      const left = [...memory.possiblyLost()]
+      const current = ++restoresOfAll
+      for (const id of memory.possiblyLost()) unrestored.add(id)
       let atOnce = RESTORED_AT_FIRST
-      while (left.length > 0 && !isClosed) {
+      let waitMs = MIN_REPEAT_MS
+      while (unrestored.size > 0 && current === restoresOfAll && !isClosed) {
         const elapsedMs = startStopwatch(clock)
-        const ids = left.splice(0, atOnce)
+        const ids = takeFirst(unrestored, atOnce)
         const results = await Promise.allSettled(ids.map(restore))
         const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
-        // Redis is unavailable. Everything is restored after the next connection.
-        if (failed.length === ids.length) return
-        for (const id of failed) repeatLater(id)
+        for (const id of failed) unrestored.add(id)
         atOnce = elapsedMs() < SHORT_RESTORE_MS ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
+        if (failed.length < ids.length) {
+          waitMs = MIN_REPEAT_MS
+          continue
+        }
+        // Redis is unavailable, or overloaded although the connection stays open.
+        await wait(clock, waitMs)
+        waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
     /** The number of sessions of which this process remembers anything. */
@@ -365,4 +379,15 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       isClosed = true
     }
   }
+}
+
+/** Removes the first values of a set, at most `count`, and returns them. */
+function takeFirst<T>(set: Set<T>, count: number): T[] {
+  const taken: T[] = []
+  for (const value of set) {
+    if (taken.length === count) break
+    set.delete(value)
+    taken.push(value)
+  }
+  return taken
 }

@@ -1,6 +1,8 @@
 // `npm run simulate -- --seeds N [--from N] [--without SAFEGUARD]` runs N schedules, and prints the schedule of each seed that
-// fails. `--one SEED` prints one schedule. It exits with 1 if a seed fails.
+// fails. `--one SEED` prints one schedule. It exits with 1 if a seed fails. `--list` prints the safeguards.
+// `npm run simulate -- --restore [--replicas N] [--sessions N] [--copies N]` restores sessions after Redis has lost its data.
 import { parseArgs } from 'node:util'
+import { simulateRestore } from './restore.js'
 import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
@@ -10,7 +12,11 @@ const { values } = parseArgs({
     from: { type: 'string', default: '0' },
     one: { type: 'string' },
     without: { type: 'string' },
-    list: { type: 'boolean', default: false }
+    list: { type: 'boolean', default: false },
+    restore: { type: 'boolean', default: false },
+    replicas: { type: 'string', default: '1000' },
+    sessions: { type: 'string', default: '10000' },
+    copies: { type: 'string', default: '1' }
   }
 })
 
@@ -18,6 +24,17 @@ const write = (line: string) => process.stdout.write(`${line}\n`)
 
 if (values.list) {
   for (const [index, { name }] of safeguards.entries()) write(`${index + 1}: ${name}`)
+} else if (values.restore) {
+  const [replicas, sessions, copies] = [Number(values.replicas), Number(values.sessions), Number(values.copies)]
+  const result = await simulateRestore({ replicas, sessions, copies })
+  const { halfSeconds, allSeconds, availableSeconds, reads, scripts, busiestSecond, outages, lost } = result
+  write(`${replicas} replicas restore ${sessions} sessions, each of which ${copies} of them remember:`)
+  write(`half of the sessions are restored after ${halfSeconds.toFixed(1)} s, all after ${allSeconds.toFixed(1)} s`)
+  write(
+    `every replica can use Redis again after ${availableSeconds.toFixed(1)} s (${outages} times one could not meanwhile)`
+  )
+  write(`Redis ran ${scripts} scripts and ${reads} reads, at most ${busiestSecond} in a second; sessions lost: ${lost}`)
+  process.exitCode = lost > 0 ? 1 : 0
 } else {
   const safeguard = values.without === undefined ? undefined : safeguards[Number(values.without) - 1]
   if (values.without !== undefined && !safeguard)

@@ -1,0 +1,64 @@
+import test from 'ava'
+import { type Cells, StoreUnavailableError } from '#src/store/cells.js'
+import { createSessionStore } from '#src/store/store.js'
+import { createClock } from '../helpers/clock.js'
+import { createSharedStore, type SessionCells } from '../refresh/setup.js'
+import { recordOf } from './replicas.js'
+
+/** A process that remembers 30 sessions, and a Redis that has lost them. The next `failures` commands fail. */
+function setUp() {
+  const clock = createClock()
+  const { cells } = createSharedStore(clock)
+  let failures = 0
+  let commands = 0
+  const command = (name: 'read' | 'swap') =>
+    (async (...parameters: Parameters<SessionCells[typeof name]>) => {
+      commands++
+      if (failures > 0 && failures--) throw new StoreUnavailableError('redis')
+      return (cells[name] as (...args: unknown[]) => unknown)(...parameters)
+    }) as never
+  const store = createSessionStore({
+    cells: { now: cells.now, read: command('read'), swap: command('swap') } satisfies Cells<
+      unknown,
+      never
+    > as SessionCells,
+    clock,
+    me: () => ({ owner: 'me' }),
+    recoveryMs: 2000,
+    connectedAt: () => 0,
+    publish: async () => {},
+    lifetimeMs: 86_400_000
+  })
+  const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`)
+  for (const id of ids) store.note(recordOf(id, 1))
+  return {
+    clock,
+    store,
+    fail: (count: number) => {
+      failures = count
+    },
+    commands: () => commands,
+    stored: async () =>
+      (await Promise.all(ids.map(id => cells.read({ id }, false)))).filter(({ content }) => content).length
+  }
+}
+
+test('all sessions are restored even if each of the first commands takes too long', async t => {
+  const { clock, store, fail, stored } = setUp()
+  fail(15)
+  await clock.runUntilSettled(store.restoreAll())
+  t.is(await stored(), 30)
+})
+
+test('a later connection restores everything again, so the attempts of an earlier one end', async t => {
+  const { clock, store, fail, commands, stored } = setUp()
+  fail(1000)
+  const earlier = store.restoreAll()
+  await new Promise(resolve => setImmediate(resolve))
+  fail(0)
+  await store.restoreAll()
+  t.is(await stored(), 30)
+  const sent = commands()
+  await clock.runUntilSettled(earlier)
+  t.is(commands(), sent)
+})
