@@ -13,6 +13,8 @@ export interface ErrorDetails {
   readonly inLogin: boolean
   /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
   readonly isUnreachable: boolean
+  /** True if the browser has a session that this error has not ended, and can open the page again. */
+  readonly isSignedIn: boolean
   /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   /** Undefined if there is no start page. */
@@ -33,16 +35,22 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   const signIn = html`<a class="button" href="${signInPath}">${signInLabel}</a>`
   const home = (look: string) =>
     homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">${texts.actions.home}</a>`
-  // The description is for support and stays in English, like the JSON body.
+  const actions = {
+    'sign-in': [signIn, home('button second')],
+    home: [home('button')],
+    // An empty reference is the URL of the page itself.
+    retry: [html`<a class="button" href="">${texts.actions.tryAgain}</a>`, home('button second')]
+  }
   const quoted = {
     code: html`<code>${status} ${error}</code>`,
-    description: html`<span lang="en">${description}</span>`
+    // All other descriptions are for support and stay in English, like the JSON body.
+    description: topic === 'notSignedIn' ? texts.details.noUser : html`<span lang="en">${description}</span>`
   }
   return {
     title,
     body: html`<p>${texts[topic].happened}</p>
-<p>${fillText(texts[topic].next, { when })}</p>
-<p class="actions">${action === 'sign-in' ? [signIn, home('button second')] : home('button')}</p>
+<p>${fillText(when === undefined ? texts[topic].next : texts.busy.next, { when })}</p>
+<p class="actions">${actions[action]}</p>
 <div class="small">
 <p>${texts.details.intro}</p>
 <p>${fillText(texts.details.error, quoted)}</p>
@@ -56,14 +64,15 @@ type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
 interface Choice {
   /** The group of texts that explains the error. */
   readonly topic: Topic
-  readonly action: 'sign-in' | 'home'
+  readonly action: 'sign-in' | 'home' | 'retry'
   /** Replaces the title of the topic. */
   readonly title?: string
 }
 
 // The first matching explanation is used. More specific explanations come first.
 function explanationOf(details: ErrorDetails, texts: Texts): Choice {
-  const { status, error, inLogin, isUnreachable, retryAfterSeconds } = details
+  const { status, error, inLogin, isUnreachable, isSignedIn, retryAfterSeconds } = details
+  if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
   if (retryAfterSeconds !== undefined) {
     const title = status === 504 ? texts.providerSlow.title : texts.busy.title
     return { topic: 'busy', action: 'sign-in', title }

@@ -90,7 +90,7 @@ const troubles: readonly Trouble[] = [
   {
     what: 'a form sent to a route',
     status: 405,
-    heading: 'This address cannot be used that way',
+    heading: 'This URL cannot be used that way',
     wayForward: 'Go to the start page',
     happen: async (page, url) => {
       await page.goto(`${url}your-pages.html`)
@@ -187,6 +187,20 @@ for (const trouble of troubles) {
     )
   })
 }
+
+browserTest('while only the provider is down, the profile page offers to try again', async (t, visit) => {
+  const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await logIn(page, url)
+  idp.failWhen('userinfo', () => faults.html(500))
+  t.is((await page.goto(`${url}api/auth/profile`))?.status(), 502)
+  await page.getByRole('heading', { name: 'You are still signed in', level: 1 }).waitFor()
+  t.deepEqual(await accessibilityProblems(page), [])
+  idp.heal()
+  await page.getByRole('link', { name: 'Try again' }).click()
+  await page.getByText('{"name":"Ada Lovelace"}').waitFor()
+  t.is(page.url(), `${url}api/auth/profile`)
+})
 
 const retries: readonly { readonly what: string; readonly spoil: (idp: HostileIdp) => void }[] = [
   { what: 'at the code exchange', spoil: idp => idp.fail('token', faults.tooManyRequests(2)) },

@@ -102,7 +102,9 @@ const broken: readonly (readonly [
   [
     'an incomplete new language',
     { 'es.json': json({ actions: { signIn: 'a', signInAgain: 'b', home: 'c' } }) },
-    [/^the file es\.json lacks texts, and the server has no texts of its own for es; add details\.intro, /]
+    [
+      /^the file es\.json lacks texts, and the server has no built-in texts for es; add actions\.tryAgain, details\.intro, /
+    ]
   ],
   [
     'a template for a language without texts',
@@ -168,6 +170,7 @@ const details = {
   requestId: 'req-1',
   inLogin: false,
   isUnreachable: false,
+  isSignedIn: false,
   signInPath: '/api/auth/login',
   homePath: '/'
 }
@@ -196,6 +199,8 @@ test('a user gets a language of the folder only in the script that the user read
   t.is(languageFor(['zh-HK', 'zh', 'en']), 'zh-TW')
   t.is(languageFor(['zh', 'zh-TW']), 'zh')
   t.is(languageFor(['sr', 'de']), 'de')
+  t.is(createPages().languageFor(['zh-TW', 'zh', 'fr']), 'fr')
+  t.is(createPages().languageFor(['zh-Hant']), 'en')
 })
 
 test('the pages show the name and the logo, and the security policy allows exactly the styles of all templates', async t => {

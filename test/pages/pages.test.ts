@@ -24,6 +24,7 @@ const details = {
   requestId: 'req-1',
   inLogin: false,
   isUnreachable: false,
+  isSignedIn: false,
   signInPath: '/base/api/auth/login',
   homePath: '/base/'
 }
@@ -69,13 +70,13 @@ const kinds = [
   { status: 418, error: 'teapot', inLogin: true, says: /did not work/i, way: 'home' },
   { status: 500, error: 'session_too_large', inLogin: true, says: /larger than a session may be/i, way: 'home' },
   { status: 500, error: 'server_error', inLogin: false, says: /unexpected error/i, way: 'sign-in' },
-  { status: 502, error: 'server_error', inLogin: true, says: /answered with an error/i, way: 'sign-in' },
+  { status: 502, error: 'server_error', inLogin: true, says: /responded with an error/i, way: 'sign-in' },
   { status: 503, error: 'temporarily_unavailable', inLogin: true, says: /try again in a moment/i, way: 'sign-in' },
   {
     status: 504,
     error: 'temporarily_unavailable',
     inLogin: false,
-    says: /taking too long.*did not answer in time/is,
+    says: /taking too long.*did not respond in time/is,
     way: 'sign-in'
   }
 ]
@@ -89,7 +90,7 @@ for (const { status, error, inLogin, says, way } of kinds) {
     t.is(page.includes('href="/base/api/auth/login"'), way === 'sign-in')
     t.true(page.includes(`<code>${status} ${error}</code>`))
     t.true(page.includes('<code>req-1</code>'))
-    t.true(page.includes('The state is not known.'))
+    t.true(page.includes(status === 401 ? 'No user is signed in' : 'The state is not known.'))
     t.is([...page.matchAll(/<h1>/g)].length, 1)
     t.is([...page.matchAll(/class="button"/g)].length, 1, 'the page has one main button')
   })
@@ -134,6 +135,23 @@ test('the page about a login loop lists the likely reasons in order and the addr
   t.true(page.includes('Error <code>session_cookie_missing</code>'))
   t.notRegex(page, /request less access/)
   t.regex(loginLoopPage({ ...loop, reasons: ['cookie_too_large'] }), /likely reason<[\s\S]*request less access/)
+})
+
+for (const retryAfterSeconds of [undefined, 7]) {
+  test(`a user who is still signed in can try again, ${retryAfterSeconds ? 'and the page does so by itself' : 'and need not sign in'}`, t => {
+    const page = errorPage({ ...details, status: 503, isSignedIn: true, retryAfterSeconds })
+    t.regex(page, /<h1>You are still signed in<\/h1>[\s\S]*<a class="button" href="">Try again<\/a>/)
+    t.notRegex(page, /Sign in again/)
+    t.is(page.includes('tries again by itself in 7 seconds'), retryAfterSeconds === 7)
+    t.regex(errorPage({ ...details, status: 404, isSignedIn: true }), /no page here/)
+  })
+}
+
+test('in every language, the page for 401 has no English sentence', t => {
+  for (const language of ['de', 'fr', 'ja', 'zh']) {
+    const page = pages.errorPage({ ...details, status: 401, error: 'unauthorized', description: 'No user.' }, language)
+    t.notRegex(page, /No user|lang="en"/, language)
+  }
 })
 
 test('the page for a refused connection says that the service cannot be reached, and not that it is slow', t => {

@@ -11,6 +11,7 @@ import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoreUnavailableError } from '../../store/cells.js'
 import { isLogged, requestId, requestLog } from '../edge/request.js'
 import { returnToOf, signInUrl } from '../routes/return-path.js'
+import { sessionRecord } from '../routes/session.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
 
@@ -61,6 +62,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
   function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
     const { status, error, message: description, diagnosis } = httpError
     const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
+    const inLogin = ctx.path === AUTH_ROUTES.callback
     const language = pages.languageFor(ctx.acceptsLanguages())
     ctx.vary('Accept-Language')
     ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
@@ -77,8 +79,10 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       status,
       error,
       description,
-      inLogin: ctx.path === AUTH_ROUTES.callback,
+      inLogin,
       isUnreachable,
+      // Opening the page again does not repeat a form.
+      isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
       retryAfterSeconds: retry?.retryAfterSeconds
     }
     ctx.body = diagnosis

@@ -22,7 +22,7 @@ export function parseTexts(content: string, path: string, language: string): Tex
   const builtIn = builtInTexts[language]
   const missing = builtIn ? [] : keys.filter(key => !texts.has(key))
   if (missing.length > 0) {
-    const reason = `the server has no texts of its own for ${language}`
+    const reason = `the server has no built-in texts for ${language}`
     problems.push(`lacks texts, and ${reason}; add ${missing.join(', ')}`)
   }
   if (problems.length > 0) throw fileError(path, ...problems)
