@@ -153,92 +153,35 @@ async function landing(browser: Browser, query: string): Promise<string | undefi
   return (await openCallback(browser, authorized.headers.location ?? '')).headers.location
 }
 
-const refusedReturns: readonly string[] = [
-  // Values that are encoded as a script would encode them.
-  ...[
+test('a return_to that is a path of this site is used unchanged, and any other is replaced by the start page', async t => {
+  const { browser } = await startTestServer(t)
+  for (const path of ['/', '/page?x=1&y=two#part', '/viewer/model%20one', `/${'a'.repeat(2047)}`]) {
+    t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
+  }
+  const refused = [
     '',
     'page',
-    '?page',
-    '#part',
-    ' /page',
-    '/page ',
     '//evil.example',
-    '///evil.example',
-    '//evil.example/%2e%2e',
     '/\\evil.example',
-    '\\\\evil.example',
-    '\\/evil.example',
-    '/page\\..\\x',
-    '/\t/evil.example',
-    '/\n/evil.example',
-    '/\r\nSet-Cookie: a=b',
-    '/\u0000/evil.example',
-    '/\u00a0/evil.example',
-    '/\uff0f/evil.example',
-    '/pagé',
     'https://evil.example',
-    'https:evil.example',
-    'https:/evil.example',
-    'HTTPS://EVIL.EXAMPLE/',
-    `${publicOrigin}/page`,
-    'http://localhost:8080@evil.example/',
-    '/..//evil.example',
-    '/../..//evil.example',
-    '/../page',
-    '/./page',
-    '/a/..',
-    '/.//evil.example',
-    '/page//evil.example',
-    '/%2e%2e//evil.example',
-    '/%2e%2e/page',
-    '/%2f/evil.example',
-    '/%2F%2Fevil.example',
-    '/%5cevil.example',
-    '/%09/evil.example',
-    '/%0d%0aSet-Cookie:%20a=b',
-    'javascript:alert(1)',
-    'data:text/html,x',
-    `/${'a'.repeat(2048)}`,
-    `/page?${'"'.repeat(2000)}`
-  ].map(value => `return_to=${encodeURIComponent(value)}`),
-  // Values that are written by hand, without encoding.
-  'return_to',
-  'return_to=//evil.example',
-  'return_to=/%09/evil.example',
-  'return_to=/%0a/evil.example',
-  'return_to=/\\evil.example',
-  'return_to=%5C%5Cevil.example',
-  'return_to=/%ff',
-  'return_to=/page&return_to=/page',
-  'return_to=/page&return_to=//evil.example',
-  'return_to[]=/page',
-  'Return_To=/page'
-]
-
-test('a return_to that could lead to another site is replaced by the start page', async t => {
-  const { browser } = await startTestServer(t)
-  for (const query of refusedReturns) t.is(await landing(browser, query), '/', query.slice(0, 80))
-})
-
-const acceptedReturns: readonly string[] = [
-  '/',
-  '/page',
-  '/page/',
-  '/viewer/model%20one',
-  '/page?x=1&y=two',
-  '/page?next=https://other.example/&path=//x&back=%2F%2Fx&up=/../x',
-  '/page#part',
-  '/page?#//evil.example',
-  '/@name/~home/a;b=c,d/$!*()',
-  "/it's",
-  '/api/other',
-  `/${'a'.repeat(2047)}`
-]
-
-test('a return_to that is a path of this site is used unchanged', async t => {
-  const { browser } = await startTestServer(t)
-  for (const path of acceptedReturns) {
-    t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
+    '/\r\nSet-Cookie: a=b',
+    '/pag\u00e9'
+  ]
+  const byHand = [
+    'return_to',
+    'return_to=//evil.example',
+    'return_to=/%09/evil.example',
+    'return_to=/%0a/evil.example',
+    'return_to=/\\evil.example',
+    'return_to=%5C%5Cevil.example',
+    'return_to=/%ff',
+    'return_to=/page&return_to=/page',
+    'return_to=/page&return_to=//evil.example',
+    'return_to[]=/page',
+    'Return_To=/page'
+  ]
+  for (const query of [...refused.map(value => `return_to=${encodeURIComponent(value)}`), ...byHand]) {
+    t.is(await landing(browser, query), '/', query)
   }
 })
 

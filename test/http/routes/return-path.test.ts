@@ -1,150 +1,146 @@
-// The link "Sign in again" on an error page leads to a login that returns to the page where the failed login or request began.
 import test from 'ava'
-import type { BrowserResponse } from '../../helpers/browser.js'
-import { publicOrigin } from '../../helpers/config.js'
-import { faults } from '../../helpers/hostile-idp/index.js'
-import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { httpsCallbackUrl, startSignedIn } from '../support.js'
+import fc from 'fast-check'
+import { safeReturnTo } from '#src/http/routes/return-path.js'
+import { anyText } from '../../helpers/any-text.js'
 
-const returnTo = '/models/7?view=top&part=a%20b'
-const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
-
-/** The address of the link "Sign in again", or "Sign in" on the page for somebody who is not signed in. */
-function signInAddressOn(page: BrowserResponse): string | undefined {
-  return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
-}
-
-const failures: readonly (readonly [
-  what: string,
-  status: number,
-  fail: (server: TestServer) => Promise<BrowserResponse>
-])[] = [
-  [
-    'that was denied at the provider',
-    403,
-    async ({ browser, idp }) => {
-      idp.settings.login = { error: 'access_denied' }
-      return openCallback(browser, await startLogin(browser, returnTo))
-    }
-  ],
-  [
-    'that took too long',
-    400,
-    async ({ browser, clock }) => {
-      const back = await startLogin(browser, returnTo)
-      clock.advanceSeconds(601)
-      return openCallback(browser, back)
-    }
-  ],
-  [
-    'whose code the provider rejected',
-    400,
-    async ({ browser, idp }) => {
-      const back = await startLogin(browser, returnTo)
-      idp.fail('token', faults.error('invalid_grant'))
-      return openCallback(browser, back)
-    }
-  ],
-  [
-    'that the provider could not finish because it was down',
-    504,
-    async ({ browser, idp }) => {
-      const back = await startLogin(browser, returnTo)
-      await idp.offline()
-      return openCallback(browser, back)
-    }
-  ]
+const plain = [
+  '/',
+  '/page',
+  '/page/',
+  '/a/b/c.html',
+  '/?a=b',
+  '/#part',
+  '/page?next=/other&url=https://other.example/#part',
+  '/page?a=//b&c=%2f%2fd',
+  '/%20space',
+  '/caf%C3%A9',
+  '/a:b@c',
+  '/~user/file;version=1,2',
+  '/...',
+  '/a..b',
+  '/api/authors',
+  '/api/other',
+  "/it's",
+  '/@name/~home/a;b=c,d/$!*()',
+  '/page?#//evil.example',
+  '/api/auth.html',
+  '/page?next=/api/auth/logout',
+  `/${'x'.repeat(2047)}`
 ]
 
-for (const [what, status, fail] of failures) {
-  test(`after a login ${what}, the link to sign in again has the return path of that login`, async t => {
-    const server = await startTestServer(t)
-    const page = await fail(server)
-    t.is(page.statusCode, status)
-    t.is(signInAddressOn(page), loginPath)
+const doubtful: readonly (readonly [what: string, value: string | undefined])[] = [
+  ['nothing', undefined],
+  ['an empty value', ''],
+  ['a network path', '//evil.example'],
+  ['a network path with more slashes', '///evil.example'],
+  ['slash backslash', '/\\evil.example'],
+  ['two backslashes', '\\\\evil.example'],
+  ['backslash slash', '\\/evil.example'],
+  ['an encoded tab', '/%09/evil.example'],
+  ['an encoded line feed', '/%0a/evil.example'],
+  ['an encoded carriage return', '/%0d/evil.example'],
+  ['an encoded NUL', '/%00/evil.example'],
+  ['an encoded DEL', '/%7f/evil.example'],
+  ['a tab', '/\t/evil.example'],
+  ['a line feed', '/\n/evil.example'],
+  ['a carriage return', '/\r/evil.example'],
+  ['a header of its own', '/page\r\nSet-Cookie: a=b'],
+  ['a trailing line feed', '/page\n'],
+  ['a leading tab', '\t//evil.example'],
+  ['a leading space', ' //evil.example'],
+  ['a space', '/a b'],
+  ['a trailing space', '/page '],
+  ['a no-break space', '/\u00a0/evil.example'],
+  ['quotation marks', `/page?${'"'.repeat(2000)}`],
+  ['an encoded header', '/%0d%0aSet-Cookie:%20a=b'],
+  ['a backslash and dots', '/page\\..\\x'],
+  ['encoded dots after a network path', '//evil.example/%2e%2e'],
+  ['an absolute address', 'https://evil.example/'],
+  ['an absolute address with one slash', 'https:/evil.example'],
+  ['an absolute address without slashes', 'https:evil.example'],
+  ['our own host with userinfo', 'http://localhost:8080@evil.example/'],
+  ['our own host', 'http://localhost:8080/'],
+  ['a script', 'javascript:alert(1)'],
+  ['a data address', 'data:text/html,x'],
+  ['dots before a network path', '/..//evil.example'],
+  ['a dot before a network path', '/.//evil.example'],
+  ['an encoded slash', '/%2fevil.example'],
+  ['an encoded slash in capitals', '/%2Fevil.example'],
+  ['an encoded backslash', '/%5cevil.example'],
+  ['encoded dots', '/%2e%2e//evil.example'],
+  ['half encoded dots', '/.%2e/evil'],
+  ['a doubly encoded slash', '/%252fevil.example'],
+  ['parent folders', '/a/../b'],
+  ['a parent folder at the end', '/a/..'],
+  ['this folder', '/a/./b'],
+  ['a network path further on', '/a//evil.example'],
+  ['a relative path', 'page'],
+  ['a query alone', '?a=b'],
+  ['a fragment alone', '#a'],
+  ['letters beyond ASCII', '/café'],
+  ['a character that looks like a slash', '/\u2044evil.example'],
+  ['a full-width slash', '\uff0f\uff0fevil.example'],
+  ['a lone surrogate', '/\ud800'],
+  ['our logout route', '/api/auth/logout'],
+  ['our login route with a query', '/api/auth/login?return_to=/'],
+  ['the folder of our routes', '/api/auth'],
+  ['the folder of our routes with a fragment', '/api/auth#a'],
+  ['our logout route with escaped letters', '/api/%61uth/%6cogout'],
+  ['our logout route below the path of a deployment', '/tools/viewer/api/auth/logout'],
+  ['2,049 characters', `/${'x'.repeat(2048)}`]
+]
+
+for (const value of plain) {
+  test(`the return_to value ${value.slice(0, 60)} is accepted`, t => {
+    t.is(safeReturnTo(value), value)
   })
 }
 
-test('a login through the link on an error page returns to the page where the failed login began', async t => {
-  const { browser, idp } = await startTestServer(t)
-  idp.settings.login = { error: 'access_denied' }
-  const denied = await openCallback(browser, await startLogin(browser, returnTo))
-  idp.settings.login = {}
-  const login = await browser.navigate(signInAddressOn(denied) ?? '')
-  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
-  t.is((await openCallback(browser, back.headers.location ?? '')).headers.location, returnTo)
-})
-
-for (const path of ['/api/auth/profile', '/api/auth/token']) {
-  test(`a person who opens ${path} in a tab without a session gets the 401 page, and a script gets an empty body`, async t => {
-    const { browser } = await startTestServer(t, { mode: 'dual' })
-    const page = await browser.navigate(path)
-    t.is(page.statusCode, 401)
-    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
-    t.regex(page.text(), /<h1>You are not signed in<\/h1>[\s\S]*<code>401 unauthorized<\/code>/)
-    t.is(/<a class="button" href="([^"]*)"/.exec(page.text())?.[1], '/api/auth/login')
-    t.deepEqual(page.setCookies, [])
-    const scripts = [browser.fetch(path), browser.fetch(path, { headers: { accept: 'text/html' } }), browser.get(path)]
-    for (const response of await Promise.all(scripts)) {
-      t.is(response.statusCode, 401)
-      t.is(response.body.length, 0)
-      t.is(response.headers['content-type'], undefined)
-    }
+for (const [what, value] of doubtful) {
+  test(`a return_to value with ${what} is replaced by the start page`, t => {
+    t.is(safeReturnTo(value), '/')
   })
 }
 
-test('if a session has ended, the 401 page for a person clears its cookies too', async t => {
-  const { browser, clock, idp } = await startSignedIn(t)
-  clock.advanceSeconds(3600)
-  idp.fail('token', faults.error('invalid_grant'))
-  const page = await browser.navigate('/api/auth/profile')
-  t.is(page.statusCode, 401)
-  t.regex(page.text(), /You are not signed in/)
-  t.is(browser.cookies.get('platform_session'), undefined)
-})
+// Typical parts of attacks on redirects.
+const pieces = fc.constantFrom(
+  ...['/', '\\', '//', '..', '.', '@', ':', '?', '#', '%2f', '%5C', '%2e', '%09', '%0d%0a', '%00', '%25', '%E2%81%84'],
+  ...['\t', '\n', '\r', ' ', '\0', '\u2028', '\ufeff', '；', 'https:', 'javascript:', 'evil.example', 'localhost', 'a']
+)
+const attacks = fc.array(pieces, { maxLength: 8 }).map(parts => parts.join(''))
+const anything = fc.oneof(
+  attacks,
+  attacks.map(text => `/${text}`),
+  anyText({ maxLength: 100 }),
+  fc.webUrl({ withFragments: true, withQueryParameters: true }),
+  fc.webPath()
+)
 
-test('the error page for a login of another browser does not contain the return path of that login', async t => {
-  const { browser, newBrowser } = await startTestServer(t)
-  const back = await startLogin(browser, returnTo)
-  const other = newBrowser()
-  await other.navigate('/api/auth/login')
-  const page = await openCallback(other, back)
-  t.is(page.statusCode, 400)
-  t.is(signInAddressOn(page), '/api/auth/login')
-})
-
-test('after a failed login for the start page, the link to sign in again has no return path', async t => {
-  const { browser, idp } = await startTestServer(t)
-  idp.settings.login = { error: 'access_denied' }
-  t.is(signInAddressOn(await openCallback(browser, await startLogin(browser))), '/api/auth/login')
-})
-
-test('if a page of a program fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {
-  const { browser } = await startTestServer(t, {
-    overrides: { platform: { callbackUrl: httpsCallbackUrl } },
-    parts: {
-      extend: app => {
-        app.use(async ctx => ctx.throw(ctx.path.startsWith('/api/') ? 401 : 500))
+test('no return_to value leads to another site or breaks a header line', t => {
+  const origins = ['https://app.example', 'http://localhost:8080', 'https://app.example:8443/base/api/auth/callback']
+  fc.assert(
+    fc.property(anything, value => {
+      const path = safeReturnTo(value)
+      for (const base of origins) {
+        const { origin, username, password } = new URL(path, base)
+        if (origin !== new URL(base).origin || username || password) return false
       }
-    }
-  })
-  const base = '/tools/viewer'
-  const failed = await browser.navigate(`${base}${returnTo}`)
-  t.is(failed.statusCode, 500)
-  t.is(signInAddressOn(failed), `${base}/api/auth/login?return_to=${encodeURIComponent(base + returnTo)}`)
-  const ofApi = await browser.navigate(`${base}/api/hubs`)
-  t.is(ofApi.statusCode, 401)
-  t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)
+      return (path === value || path === '/') && /^\/(?![/\\])[!-~]*$/.test(path)
+    }),
+    { numRuns: 5000 }
+  )
+  t.pass()
 })
 
-test('if the provider refuses the connection, the page and the JSON say that it could not be reached', async t => {
-  const { browser, idp } = await startTestServer(t)
-  const back = await startLogin(browser)
-  await idp.offline()
-  const page = await openCallback(browser, back)
-  t.is(page.statusCode, 504)
-  t.regex(page.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
-  t.is((await browser.get(back)).json().error_description, 'The identity provider could not be reached.')
-  await idp.online()
-  t.is((await signIn(browser)).statusCode, 302)
+test('an accepted path stays safe if a proxy or a page decodes it once more', t => {
+  fc.assert(
+    fc.property(anything, value => {
+      const [path = ''] = safeReturnTo(value).split(/[?#]/)
+      const decoded = path.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+      const hasTrick = decoded.includes('\\') || decoded.includes('//') || decoded.split('/').includes('..')
+      return !hasTrick && ![...decoded].some(character => character < ' ' || character === '\x7f')
+    }),
+    { numRuns: 2000 }
+  )
+  t.pass()
 })

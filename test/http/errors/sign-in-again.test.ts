@@ -1,0 +1,150 @@
+// The link "Sign in again" on an error page leads to a login that returns to the page where the failed login or request began.
+import test from 'ava'
+import type { BrowserResponse } from '../../helpers/browser.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { httpsCallbackUrl, startSignedIn } from '../support.js'
+
+const returnTo = '/models/7?view=top&part=a%20b'
+const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
+
+/** The address of the link "Sign in again", or "Sign in" on the page for somebody who is not signed in. */
+function signInAddressOn(page: BrowserResponse): string | undefined {
+  return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
+}
+
+const failures: readonly (readonly [
+  what: string,
+  status: number,
+  fail: (server: TestServer) => Promise<BrowserResponse>
+])[] = [
+  [
+    'that was denied at the provider',
+    403,
+    async ({ browser, idp }) => {
+      idp.settings.login = { error: 'access_denied' }
+      return openCallback(browser, await startLogin(browser, returnTo))
+    }
+  ],
+  [
+    'that took too long',
+    400,
+    async ({ browser, clock }) => {
+      const back = await startLogin(browser, returnTo)
+      clock.advanceSeconds(601)
+      return openCallback(browser, back)
+    }
+  ],
+  [
+    'whose code the provider rejected',
+    400,
+    async ({ browser, idp }) => {
+      const back = await startLogin(browser, returnTo)
+      idp.fail('token', faults.error('invalid_grant'))
+      return openCallback(browser, back)
+    }
+  ],
+  [
+    'that the provider could not finish because it was down',
+    504,
+    async ({ browser, idp }) => {
+      const back = await startLogin(browser, returnTo)
+      await idp.offline()
+      return openCallback(browser, back)
+    }
+  ]
+]
+
+for (const [what, status, fail] of failures) {
+  test(`after a login ${what}, the link to sign in again has the return path of that login`, async t => {
+    const server = await startTestServer(t)
+    const page = await fail(server)
+    t.is(page.statusCode, status)
+    t.is(signInAddressOn(page), loginPath)
+  })
+}
+
+test('a login through the link on an error page returns to the page where the failed login began', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.settings.login = { error: 'access_denied' }
+  const denied = await openCallback(browser, await startLogin(browser, returnTo))
+  idp.settings.login = {}
+  const login = await browser.navigate(signInAddressOn(denied) ?? '')
+  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  t.is((await openCallback(browser, back.headers.location ?? '')).headers.location, returnTo)
+})
+
+for (const path of ['/api/auth/profile', '/api/auth/token']) {
+  test(`a person who opens ${path} in a tab without a session gets the 401 page, and a script gets an empty body`, async t => {
+    const { browser } = await startTestServer(t, { mode: 'dual' })
+    const page = await browser.navigate(path)
+    t.is(page.statusCode, 401)
+    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
+    t.regex(page.text(), /<h1>You are not signed in<\/h1>[\s\S]*<code>401 unauthorized<\/code>/)
+    t.is(/<a class="button" href="([^"]*)"/.exec(page.text())?.[1], '/api/auth/login')
+    t.deepEqual(page.setCookies, [])
+    const scripts = [browser.fetch(path), browser.fetch(path, { headers: { accept: 'text/html' } }), browser.get(path)]
+    for (const response of await Promise.all(scripts)) {
+      t.is(response.statusCode, 401)
+      t.is(response.body.length, 0)
+      t.is(response.headers['content-type'], undefined)
+    }
+  })
+}
+
+test('if a session has ended, the 401 page for a person clears its cookies too', async t => {
+  const { browser, clock, idp } = await startSignedIn(t)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.error('invalid_grant'))
+  const page = await browser.navigate('/api/auth/profile')
+  t.is(page.statusCode, 401)
+  t.regex(page.text(), /You are not signed in/)
+  t.is(browser.cookies.get('platform_session'), undefined)
+})
+
+test('the error page for a login of another browser does not contain the return path of that login', async t => {
+  const { browser, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser, returnTo)
+  const other = newBrowser()
+  await other.navigate('/api/auth/login')
+  const page = await openCallback(other, back)
+  t.is(page.statusCode, 400)
+  t.is(signInAddressOn(page), '/api/auth/login')
+})
+
+test('after a failed login for the start page, the link to sign in again has no return path', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.settings.login = { error: 'access_denied' }
+  t.is(signInAddressOn(await openCallback(browser, await startLogin(browser))), '/api/auth/login')
+})
+
+test('if a page of a program fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {
+  const { browser } = await startTestServer(t, {
+    overrides: { platform: { callbackUrl: httpsCallbackUrl } },
+    parts: {
+      extend: app => {
+        app.use(async ctx => ctx.throw(ctx.path.startsWith('/api/') ? 401 : 500))
+      }
+    }
+  })
+  const base = '/tools/viewer'
+  const failed = await browser.navigate(`${base}${returnTo}`)
+  t.is(failed.statusCode, 500)
+  t.is(signInAddressOn(failed), `${base}/api/auth/login?return_to=${encodeURIComponent(base + returnTo)}`)
+  const ofApi = await browser.navigate(`${base}/api/hubs`)
+  t.is(ofApi.statusCode, 401)
+  t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)
+})
+
+test('if the provider refuses the connection, the page and the JSON say that it could not be reached', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await idp.offline()
+  const page = await openCallback(browser, back)
+  t.is(page.statusCode, 504)
+  t.regex(page.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
+  t.is((await browser.get(back)).json().error_description, 'The identity provider could not be reached.')
+  await idp.online()
+  t.is((await signIn(browser)).statusCode, 302)
+})
