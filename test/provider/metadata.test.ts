@@ -26,6 +26,8 @@ const document = {
   authorization_response_iss_parameter_supported: true
 }
 
+const withoutDocument = { jwksUri: undefined, issParameterSupported: false, scopesSupported: undefined }
+
 /** A transport that gives the answers one after the other, and then the last answer again and again. */
 function answering(...answers: [unknown, ...unknown[]]) {
   const requests: TransportRequest[] = []
@@ -36,30 +38,16 @@ function answering(...answers: [unknown, ...unknown[]]) {
       requests.push(request)
       if (answer instanceof Error) throw answer
       const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
-      return {
-        status,
-        json,
-        retryAfterSeconds: undefined,
-        date: undefined,
-        location: undefined,
-        setCookies: [],
-        durationMs: 1
-      }
-    },
-    enterQueue: async () => () => {},
-    close: () => {}
+      const rest = { retryAfterSeconds: undefined, date: undefined, location: undefined, setCookies: [], durationMs: 1 }
+      return { status, json, ...rest }
+    }
   }
 }
 
 test('without settings the endpoints are those of APS, and no discovery request is sent', async t => {
   const transport = answering(document)
-  t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
-    ...APS,
-    jwksUri: undefined,
-    issParameterSupported: false,
-    scopesSupported: undefined,
-    quirks: quirksOf({ tokenEndpoint: APS.tokenEndpoint })
-  })
+  const quirks = quirksOf({ tokenEndpoint: APS.tokenEndpoint })
+  t.deepEqual(await createMetadata(nothingConfigured, transport)(), { ...APS, ...withoutDocument, quirks })
   t.is(transport.requests.length, 0)
 })
 
@@ -73,13 +61,7 @@ test('configured endpoints replace those of APS, and the issuer is then unknown'
     endSessionEndpoint: 'https://own.example/logout'
   }
   const transport = answering(document)
-  t.deepEqual(await createMetadata(own, transport)(), {
-    ...own,
-    jwksUri: undefined,
-    issParameterSupported: false,
-    scopesSupported: undefined,
-    quirks: quirksOf({})
-  })
+  t.deepEqual(await createMetadata(own, transport)(), { ...own, ...withoutDocument, quirks: {} })
   t.is(transport.requests.length, 0)
 })
 
@@ -279,12 +261,11 @@ test('a provider is recognized as APS by its token endpoint, whether that is the
   const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
   t.falsy((await createMetadata(own, answering(document))()).quirks.takesPlainCredentials)
   const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
-  t.true(
-    (await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).quirks
-      .takesPlainCredentials
-  )
-  t.true(
-    (await createMetadata({ ...nothingConfigured, tokenEndpoint: APS.tokenEndpoint }, answering(document))()).quirks
-      .takesPlainCredentials
-  )
+  for (const { issuer, tokenEndpoint } of [
+    { issuer: APS.issuer, tokenEndpoint: undefined },
+    { issuer: undefined, tokenEndpoint: APS.tokenEndpoint }
+  ]) {
+    const metadata = await createMetadata({ ...nothingConfigured, issuer, tokenEndpoint }, answering(ofAps))()
+    t.true(metadata.quirks.takesPlainCredentials)
+  }
 })

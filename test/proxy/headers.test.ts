@@ -6,65 +6,17 @@ import { createResponseHeaders } from '#src/proxy/response-headers.js'
 
 const select = createRequestHeaders(['x-ads-region', 'Region'])
 
-const passed = [
-  'Accept',
-  'Accept-Encoding',
-  'Accept-Language',
-  'Content-Type',
-  'Content-Encoding',
-  'Content-Disposition',
-  'Content-MD5',
-  'Range',
-  'If-Match',
-  'If-None-Match',
-  'If-Modified-Since',
-  'If-Unmodified-Since',
-  'If-Range',
-  'Prefer',
-  'Cache-Control',
-  'User-Agent',
-  'traceparent',
-  'tracestate',
-  'X-Request-Id',
-  'X-Ads-Region',
-  'region'
-]
-const kept = [
-  'Cookie',
-  'Origin',
-  'Referer',
-  'Forwarded',
-  'X-Forwarded-For',
-  'X-Forwarded-Host',
-  'X-Forwarded-Proto',
-  'X-Real-IP',
-  'x-user-id',
-  'Expect',
-  'Connection',
-  'Keep-Alive',
-  'TE',
-  'Trailer',
-  'Transfer-Encoding',
-  'Upgrade',
-  'Proxy-Authorization',
-  'Proxy-Connection',
-  'Authorization',
-  'Author.ization',
-  '_Authorization',
-  'Host',
-  'Content-Length',
-  'Via',
-  'Sec-Fetch-Site',
-  'X-CSRF',
-  'HTTP2-Settings',
-  'X-Anything',
-  'X-Original-URL',
-  'X-Rewrite-URL',
-  'X-HTTP-Method-Override',
-  'Max-Forwards',
-  'DNT',
-  'Priority'
-]
+const passed = (
+  'Accept Accept-Encoding Accept-Language Content-Type Content-Encoding Content-Disposition Content-MD5 Range ' +
+  'If-Match If-None-Match If-Modified-Since If-Unmodified-Since If-Range Prefer Cache-Control User-Agent ' +
+  'traceparent tracestate X-Request-Id X-Ads-Region region'
+).split(' ')
+const kept = (
+  'Cookie Origin Referer Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Real-IP x-user-id ' +
+  'Expect Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Proxy-Authorization Proxy-Connection ' +
+  'Authorization Author.ization _Authorization Host Content-Length Via Sec-Fetch-Site X-CSRF HTTP2-Settings ' +
+  'X-Anything X-Original-URL X-Rewrite-URL X-HTTP-Method-Override Max-Forwards DNT Priority'
+).split(' ')
 
 test('request headers on the list are forwarded with lower-case names and unchanged bytes', t => {
   for (const name of passed) t.deepEqual(select([name, 'v\xfc']), [name.toLowerCase(), 'v\xfc'], name)
@@ -90,95 +42,46 @@ test('repeated request headers are forwarded as repeated headers', t => {
   t.deepEqual(select(['Accept', 'a', 'accept', 'b']), ['accept', 'a', 'accept', 'b'])
 })
 
-const answer = createResponseHeaders(['X-Total-Count'])
+const selectResponse = createResponseHeaders(['X-Total-Count'])
 const bytes = (headers: readonly string[]) => headers.map(text => Buffer.from(text, 'latin1'))
-function answered(headers: readonly string[], { statusCode = 200, setsCookie = false } = {}) {
+function selected(headers: readonly string[], { statusCode = 200, setsCookie = false } = {}) {
   const mapLocation = (location: string) => `mapped:${location}`
-  return answer({ statusCode, rawHeaders: bytes(headers) }, { mapLocation, setsCookie })
+  return selectResponse({ statusCode, rawHeaders: bytes(headers) }, { mapLocation, setsCookie })
 }
 
-const answerPassed = [
-  'Content-Type',
-  'Content-Length',
-  'Content-Encoding',
-  'Content-Language',
-  'Content-Range',
-  'Content-Disposition',
-  'Content-MD5',
-  'Digest',
-  'Accept-Ranges',
-  'ETag',
-  'Last-Modified',
-  'Date',
-  'Age',
-  'Expires',
-  'Retry-After',
-  'Allow',
-  'X-Request-Id',
-  'x-ads-region',
-  'x-ads-duration',
-  'RateLimit',
-  'RateLimit-Policy',
-  'RateLimit-Remaining',
-  'X-RateLimit-Limit',
-  'X-Total-Count'
-]
-const answerKept = [
-  'Set-Cookie',
-  'Set-Cookie2',
-  'Connection',
-  'Keep-Alive',
-  'Transfer-Encoding',
-  'Trailer',
-  'Upgrade',
-  'Proxy-Authenticate',
-  'WWW-Authenticate',
-  'Access-Control-Allow-Origin',
-  'Access-Control-Allow-Credentials',
-  'Content-Security-Policy-Report-Only',
-  'X-Accel-Redirect',
-  'X-Sendfile',
-  'Speculation-Rules',
-  'Service-Worker-Allowed',
-  'Clear-Site-Data',
-  'Refresh',
-  'Link',
-  'Server',
-  'X-Powered-By',
-  'Strict-Transport-Security',
-  'Alt-Svc',
-  'NEL',
-  'Report-To',
-  'SourceMap',
-  'Via',
-  'P3P',
-  'Cross-Origin-Opener-Policy',
-  'X-Frame-Options',
-  'Permissions-Policy',
-  'Ratelimited',
-  'X-Anything'
-]
+const responsePassed = (
+  'Content-Type Content-Length Content-Encoding Content-Language Content-Range Content-Disposition Content-MD5 ' +
+  'Digest Accept-Ranges ETag Last-Modified Date Age Expires Retry-After Allow X-Request-Id x-ads-region ' +
+  'x-ads-duration RateLimit RateLimit-Policy RateLimit-Remaining X-RateLimit-Limit X-Total-Count'
+).split(' ')
+const responseKept = (
+  'Set-Cookie Set-Cookie2 Connection Keep-Alive Transfer-Encoding Trailer Upgrade Proxy-Authenticate ' +
+  'WWW-Authenticate Access-Control-Allow-Origin Access-Control-Allow-Credentials ' +
+  'Content-Security-Policy-Report-Only X-Accel-Redirect X-Sendfile Speculation-Rules Service-Worker-Allowed Clear-Site-Data Refresh Link ' +
+  'Server X-Powered-By Strict-Transport-Security Alt-Svc NEL Report-To SourceMap Via P3P ' +
+  'Cross-Origin-Opener-Policy X-Frame-Options Permissions-Policy Ratelimited X-Anything'
+).split(' ')
 
 test('response headers on the list are passed on', t => {
-  for (const name of answerPassed) t.deepEqual(answered([name, 'v\xfc']).get(name.toLowerCase()), ['v\xfc'], name)
+  for (const name of responsePassed) t.deepEqual(selected([name, 'v\xfc']).get(name.toLowerCase()), ['v\xfc'], name)
 })
 
 test('response headers that are not on the list are dropped', t => {
-  const own = [...answered([]).keys()]
-  for (const name of answerKept) t.deepEqual([...answered([name, 'v']).keys()], own, name)
+  const own = [...selected([]).keys()]
+  for (const name of responseKept) t.deepEqual([...selected([name, 'v']).keys()], own, name)
 })
 
 test('response headers that the Connection header lists are dropped', t => {
-  t.false(answered(['Connection', 'close, ETag', 'ETag', '"x"']).has('etag'))
+  t.false(selected(['Connection', 'close, ETag', 'ETag', '"x"']).has('etag'))
 })
 
 test('repeated response headers stay repeated, and the Location header is mapped', t => {
-  t.deepEqual(answered(['X-Ads-A', '1', 'x-ads-a', '2']).get('x-ads-a'), ['1', '2'])
-  t.deepEqual(answered(['Location', '/x']).get('location'), ['mapped:/x'])
+  t.deepEqual(selected(['X-Ads-A', '1', 'x-ads-a', '2']).get('x-ads-a'), ['1', '2'])
+  t.deepEqual(selected(['Location', '/x']).get('location'), ['mapped:/x'])
 })
 
 test('every response gets headers that prevent it from running scripts in this origin and from being loaded by other sites', t => {
-  const headers = answered([
+  const headers = selected([
     'Content-Security-Policy',
     'default-src *',
     'X-Content-Type-Options',
@@ -192,10 +95,10 @@ test('every response gets headers that prevent it from running scripts in this o
 })
 
 test('Content-Length is passed on unless the response is chunked or has the status 204', t => {
-  t.deepEqual(answered(['Content-Length', '5']).get('content-length'), ['5'])
-  t.false(answered(['Content-Length', '5', 'Transfer-Encoding', 'chunked']).has('content-length'))
-  t.false(answered(['Content-Length', '0'], { statusCode: 204 }).has('content-length'))
-  t.deepEqual(answered(['Content-Length', '5'], { statusCode: 304 }).get('content-length'), ['5'])
+  t.deepEqual(selected(['Content-Length', '5']).get('content-length'), ['5'])
+  t.false(selected(['Content-Length', '5', 'Transfer-Encoding', 'chunked']).has('content-length'))
+  t.false(selected(['Content-Length', '0'], { statusCode: 204 }).has('content-length'))
+  t.deepEqual(selected(['Content-Length', '5'], { statusCode: 304 }).get('content-length'), ['5'])
 })
 
 const caching: readonly (readonly [given: readonly string[], expected: string])[] = [
@@ -216,8 +119,8 @@ const caching: readonly (readonly [given: readonly string[], expected: string])[
 for (const [given, expected] of caching) {
   test(`the Cache-Control ${JSON.stringify(given)} of an upstream becomes ${expected}`, t => {
     const headers = given.flatMap(value => ['Cache-Control', value])
-    t.deepEqual(answered(headers).get('cache-control'), [expected])
-    t.deepEqual(answered(headers, { setsCookie: true }).get('cache-control'), ['private, no-store'])
+    t.deepEqual(selected(headers).get('cache-control'), [expected])
+    t.deepEqual(selected(headers, { setsCookie: true }).get('cache-control'), ['private, no-store'])
   })
 }
 
@@ -238,7 +141,7 @@ test('for any Cache-Control of the upstream, a shared cache is not allowed to st
   )
   fc.assert(
     fc.property(fc.array(directive, { maxLength: 6 }), directives => {
-      const [value = ''] = answered(['Cache-Control', directives.join(',')]).get('cache-control') ?? []
+      const [value = ''] = selected(['Cache-Control', directives.join(',')]).get('cache-control') ?? []
       return (
         value.startsWith('private') &&
         !/(^|,)\s*(public|s-maxage|proxy-revalidate)\b/i.test(value.replace(/"[^"]*"/g, ''))
@@ -250,8 +153,8 @@ test('for any Cache-Control of the upstream, a shared cache is not allowed to st
 })
 
 test('the Vary header of every response contains Cookie or *', t => {
-  t.deepEqual(answered([]).get('vary'), ['Cookie'])
-  t.deepEqual(answered(['Vary', 'Accept', 'Vary', 'Origin']).get('vary'), ['Accept, Origin, Cookie'])
-  t.deepEqual(answered(['Vary', 'accept, COOKIE']).get('vary'), ['accept, COOKIE'])
-  t.deepEqual(answered(['Vary', '*']).get('vary'), ['*'])
+  t.deepEqual(selected([]).get('vary'), ['Cookie'])
+  t.deepEqual(selected(['Vary', 'Accept', 'Vary', 'Origin']).get('vary'), ['Accept, Origin, Cookie'])
+  t.deepEqual(selected(['Vary', 'accept, COOKIE']).get('vary'), ['accept, COOKIE'])
+  t.deepEqual(selected(['Vary', '*']).get('vary'), ['*'])
 })
