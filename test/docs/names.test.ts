@@ -2,10 +2,13 @@ import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { ownOptions, settingOptions } from '#src/cli/options.js'
 import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { TURN_LIMITS } from '#src/proxy/turns.js'
+import { CLIENT_LIMITS } from '#src/server.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 
-// The documents name settings, flags and messages of the code. These tests fail if a name exists only in the documents.
+// The documents name settings, flags, messages and limits of the code. These tests fail if a name exists only in the
+// documents.
 
 const texts = ['README.md', 'SECURITY.md', ...filesBelow('docs', 'deploy').filter(path => !path.endsWith('.svg'))]
 const markdown = texts.filter(path => path.endsWith('.md'))
@@ -98,4 +101,24 @@ test('every message that docs/troubleshooting.md quotes is in the source code', 
   t.true(messages.length > 3)
   for (const message of messages.filter(message => !ofNginx.includes(message)))
     t.true(sources.includes(message), message)
+})
+
+test('SECURITY.md has the limits of the proxy that the server uses', t => {
+  const text = readText('SECURITY.md')
+  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = TURN_LIMITS
+  const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
+  const rows: readonly (readonly [limit: string, value: string])[] = [
+    ['requests in progress of one session', `${ofOneSession}`],
+    ['requests in progress of all sessions of one user', `${ofOneUser}`],
+    ['requests to one upstream whose body was sent and whose response has not begun', `${waitingForHead}`],
+    [`slots among these ${waitingForHead} of which each user can have only one`, `${reserved}`],
+    ['requests in progress to one upstream, and connections to it', ofOneHost.toLocaleString('en')],
+    ['requests in progress in one process', ofProcess.toLocaleString('en')],
+    ['requests in the queue of one upstream', `${queued}`],
+    [
+      'time for a request body',
+      `${requestTimeout / 1000} seconds, and then at least ${minBodyBytesPerSecond / 1000} kB/s on average`
+    ]
+  ]
+  for (const [limit, value] of rows) t.true(text.includes(`| ${limit} | ${value} |`), `${limit}: ${value}`)
 })

@@ -13,8 +13,7 @@ import {
   type TestServerOptions
 } from '../helpers/server.js'
 import { sessionCookies, withParameters } from '../http/support.js'
-import { broken, documentedAnswers, mismatches, readOpenApi } from './openapi.js'
-import { serverRoutes } from './server-routes.js'
+import { broken, documentedAnswers, mismatches, readOpenApi, serverRoutes } from './openapi.js'
 
 const document = readOpenApi()
 const documented = documentedAnswers(document)

@@ -1,6 +1,10 @@
-// Reads docs/openapi.yaml and compares answers of the server with it.
+// Reads docs/openapi.yaml and compares responses and routes of the server with it.
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { HEALTH_ROUTES } from '#src/config/urls.js'
+import { authRouter } from '#src/http/routes/auth-routes.js'
+import { createServices } from '#src/services.js'
 import type { BrowserResponse } from '../helpers/browser.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { readYaml } from '../helpers/repository.js'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -107,4 +111,11 @@ export function mismatches(schema: Schema, value: unknown, what: string): string
   const validate = ajv.compile(schema)
   if (validate(value)) return []
   return (validate.errors ?? []).map(({ instancePath, message }) => `${what} ${instancePath} ${message}: ${value}`)
+}
+
+/** Returns the paths that the server itself answers: the routes of its router and the health checks. */
+export function serverRoutes(): string[] {
+  const platform = { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
+  const router = authRouter(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))
+  return [...router.stack.map(({ path }) => String(path)), ...Object.values(HEALTH_ROUTES)].toSorted()
 }

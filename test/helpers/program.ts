@@ -30,6 +30,8 @@ export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'
   readonly group?: boolean
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Receives each log line when the program writes it. */
+  readonly onLine?: (line: LogEntry) => void
 }
 
 const script = `${repository}bin/platform-auth-server.js`
@@ -44,12 +46,20 @@ export const movableClock = fileURLToPath(new URL('./movable-clock.js', import.m
 
 export const commandWithMovableClock = [process.execPath, '--import', movableClock, script]
 
+// Programs are killed when the process of the tests exits, for whatever reason.
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 /** Starts the program and resolves when it listens. */
 export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {
-  const { command = defaultCommand, group = false, args = [], env = {}, ...how } = options
+  const { command = defaultCommand, group = false, args = [], env = {}, onLine, ...how } = options
   const [file = '', ...more] = command
   // The program gets none of this process's environment except PATH.
   const child = spawn(file, [...more, ...args], { ...how, detached: group, env: { PATH: process.env.PATH, ...env } })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
   const { pid = 0 } = child
   const signal = (name: NodeJS.Signals) => {
     if (group) process.kill(-pid, name)
@@ -64,7 +74,9 @@ export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, option
     stderr += text
   })
   createInterface(child.stdout).on('line', text => {
-    lines.push(parse(text))
+    const line = parse(text)
+    lines.push(line)
+    onLine?.(line)
     for (const look of watchers) look()
   })
 

@@ -1,10 +1,7 @@
 // Runs the program as several server processes with settings from the environment, as an operator does. Each process
 // occupies a slot. The slots are numbered from 0. When a process has ended, a new process can be started in its slot.
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import type { HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { type Program, startProgram } from '../../helpers/program.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { secretOf } from './provider.js'
 
@@ -58,31 +55,42 @@ export interface Fleet {
 }
 
 export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
-const program = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import.meta.url))
-
-// Kills the servers when the suite exits, for whatever reason.
-const children = new Set<ChildProcess>()
-process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
-})
-
 export async function startFleet(scope: Teardown, options: FleetOptions): Promise<Fleet> {
   const running = new Set<Replica>()
   const starts = new Map<number, number>()
   const killed = new Map<string, number>()
   const lines: LogLine[] = []
-  const complaints: string[] = []
+  const programs = new Map<string, Program>()
 
   async function start(slot: number): Promise<void> {
     const count = (starts.get(slot) ?? 0) + 1
     starts.set(slot, count)
     const name = `${slot}.${count}`
-    const replica = await launch({ name, slot }, options, {
-      line: text => lines.push({ at: performance.now(), process: name, ...parse(text) }),
-      complaint: text => complaints.push(`${name}: ${text}`),
-      killed: () => killed.set(name, performance.now())
+    const program = await startProgram(scope, {
+      cwd: options.cwd,
+      env: environment({ name, slot }, options),
+      onLine: line => lines.push({ at: performance.now(), process: name, level: 60, ...line })
     })
-    running.add(replica)
+    programs.set(name, program)
+    const { child, url, signal, ended } = program
+    running.add({
+      name,
+      slot,
+      url,
+      async kill() {
+        if (child.exitCode === null && child.signalCode === null) {
+          signal('SIGKILL')
+          killed.set(name, performance.now())
+        }
+        await ended
+      },
+      async stop() {
+        signal('SIGTERM')
+        return (await ended).code
+      },
+      pause: () => signal('SIGSTOP'),
+      resume: () => signal('SIGCONT')
+    })
   }
 
   scope.teardown(() => Promise.all([...running].map(replica => replica.kill())))
@@ -92,7 +100,9 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
       return [...running]
     },
     lines,
-    complaints,
+    get complaints() {
+      return [...programs].flatMap(([name, { stderr }]) => (stderr() === '' ? [] : [`${name}: ${stderr()}`]))
+    },
     killedAt: name => killed.get(name),
     start,
     async kill(name) {
@@ -106,56 +116,6 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
       running.delete(replica)
       return code
     }
-  }
-}
-
-interface Listeners {
-  line(text: string): void
-  complaint(text: string): void
-  killed(): void
-}
-
-async function launch(
-  { name, slot }: Pick<Replica, 'name' | 'slot'>,
-  options: FleetOptions,
-  heard: Listeners
-): Promise<Replica> {
-  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment({ name, slot }, options) })
-  const ended = once(child, 'close')
-  children.add(child)
-  child.once('exit', () => children.delete(child))
-  const errors: string[] = []
-  createInterface(child.stderr).on('line', text => {
-    errors.push(text)
-    heard.complaint(text)
-  })
-  const output = createInterface(child.stdout)
-  output.on('line', heard.line)
-  const url = await new Promise<string>((resolve, reject) => {
-    output.on('line', text => {
-      const { event, url } = parse(text)
-      if (event === 'server_started') resolve(String(url))
-    })
-    child.once('close', code => reject(new Error(`Server ${name} ended with ${code}: ${errors.join(' ')}`)))
-  })
-  return {
-    name,
-    slot,
-    url,
-    async kill() {
-      if (isRunning(child)) {
-        child.kill('SIGKILL')
-        heard.killed()
-      }
-      await ended
-    },
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-      return child.exitCode
-    },
-    pause: () => child.kill('SIGSTOP'),
-    resume: () => child.kill('SIGCONT')
   }
 }
 
@@ -178,17 +138,5 @@ function environment({ name, slot }: Pick<Replica, 'name' | 'slot'>, options: Fl
     PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...options.environment(slot)
-  }
-}
-
-function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode === null && signalCode === null
-}
-
-function parse(text: string): { level: number; event?: string; url?: unknown } {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return { level: 60, event: 'not_json', url: text }
   }
 }

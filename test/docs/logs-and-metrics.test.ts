@@ -130,3 +130,17 @@ test('every panel of the dashboard filters by the selected job', t => {
     for (const [, selector = ''] of selectors) t.regex(selector, /job=~"\$job"/, where)
   }
 })
+
+// Operators search the log by event name, so docs/logs-and-metrics.md lists exactly the events that exist.
+
+const written = new Set(
+  filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
+)
+
+test('docs/logs-and-metrics.md lists every event that the server logs and no other', t => {
+  const rows = tableRows(readText('docs/logs-and-metrics.md'))
+  const head = rows.findIndex(([name]) => name === '`event`')
+  const end = rows.findIndex(([name], index) => index > head && !name?.startsWith('`'))
+  const events = rows.slice(head + 1, end).flatMap(([names = '']) => codeSpans(names))
+  t.deepEqual(events.sort(), [...written].sort())
+})

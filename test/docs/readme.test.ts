@@ -1,6 +1,22 @@
 import test from 'ava'
-import { fencedLines } from '../helpers/markdown.js'
+import { fencedLines, tableRows } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
+import { serverRoutes } from './openapi.js'
+
+test('the table in the README lists every route under /api/auth and no other', t => {
+  const paths = tableRows(readText('README.md')).flatMap(
+    ([cell = '']) => /^`(\/api\/auth\/[\w.-]+)`$/.exec(cell)?.[1] ?? []
+  )
+  t.deepEqual(
+    paths.toSorted(),
+    serverRoutes().filter(path => path.startsWith('/api/auth/'))
+  )
+})
+
+test('the README lists the health routes', t => {
+  for (const path of serverRoutes().filter(path => !path.startsWith('/api/')))
+    t.true(readText('README.md').includes(path), path)
+})
 
 test('the README shows the command for the demo and the command for the tests before its first section', t => {
   const [firstScreen = ''] = readText('README.md').split('\n## ', 1)
