@@ -9,19 +9,6 @@ interface WatchedStore {
   readonly rememberedSessions: () => number
 }
 
-interface PrometheusMetrics extends Metrics {
-  /** @param store is asked each time Prometheus reads the metrics */
-  watchStore(store: WatchedStore): void
-  /** Returns the metrics in the text exposition format. */
-  text(): Promise<string>
-  /**
-   * Serves `GET /metrics`. If the port cannot be opened, rejects with the error of Node and adds the property `listener:
-   * 'metrics'`, so that the caller can name the setting.
-   * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
-   */
-  listen(address: ScrapeAddress): Promise<{ readonly port: number; close(): Promise<void> }>
-}
-
 interface ScrapeAddress {
   readonly port: number
   readonly host: string
@@ -33,7 +20,7 @@ const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
 const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
 
 /** @param version the version of this program, for the metric `build_info` */
-export function createPrometheusMetrics(version: string): PrometheusMetrics {
+export function createPrometheusMetrics(version: string) {
   const registers = [new Registry()]
   const registry = registers[0] as Registry
   const counter = (name: string, help: string, labelNames: string[] = []) =>
@@ -109,12 +96,7 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
 
   let store: WatchedStore = { storeStatus: () => 'unknown', rememberedSessions: () => 0 }
 
-  return {
-    watchStore(current) {
-      store = current
-    },
-    text: () => registry.metrics(),
-    listen: address => listenForScrapes(registry, address),
+  const metrics: Metrics = {
     loginStarted: () => logins.inc(),
     callbackEnded: outcome => callbacks.inc({ outcome }),
     refreshEnded: outcome => refreshes.inc({ outcome }),
@@ -126,6 +108,21 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
     upstreamResponded: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
     proxiedResponseBroken: rule => brokenResponses.inc({ rule })
+  }
+  return {
+    ...metrics,
+    /** Reads the state of this store each time Prometheus reads the metrics. */
+    watchStore(current: WatchedStore): void {
+      store = current
+    },
+    /** Returns the metrics in the text exposition format. */
+    text: () => registry.metrics(),
+    /**
+     * Serves `GET /metrics`. If the port cannot be opened, rejects with the error of Node and adds the property `listener:
+     * 'metrics'`, so that the caller can name the setting.
+     * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
+     */
+    listen: (address: ScrapeAddress) => listenForScrapes(registry, address)
   }
 }
 

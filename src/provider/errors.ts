@@ -61,12 +61,7 @@ export class ProviderError extends Error {
     endpoint: Endpoint,
     problem: ProviderProblem,
     detail: string,
-    options: {
-      durationMs?: number
-      status?: number
-      retryAfterSeconds?: number | undefined
-      code?: string | undefined
-    } = {}
+    options: Partial<Pick<ProviderError, 'durationMs' | 'status' | 'retryAfterSeconds' | 'code'>> = {}
   ) {
     super(`the identity provider's ${endpoint} endpoint: ${detail}`)
     this.name = 'ProviderError'

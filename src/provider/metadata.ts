@@ -35,17 +35,9 @@ export interface ProviderMetadata {
  * Returns the metadata of the provider.
  * @param options.isSentOnce if the discovery document must be requested first, do not repeat a request that fails
  */
-export type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
+type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
 
-type Endpoints = Pick<
-  Config['platform'],
-  | 'issuer'
-  | 'authorizationEndpoint'
-  | 'tokenEndpoint'
-  | 'userinfoEndpoint'
-  | 'revocationEndpoint'
-  | 'endSessionEndpoint'
->
+type Endpoints = Pick<Config['platform'], keyof typeof APS>
 
 /** The endpoints of Authentication v2 of Autodesk Platform Services. */
 export const APS = {
@@ -133,6 +125,7 @@ async function discover(
     if (value === undefined) throw unusable(`it has no ${name}`)
     return value
   }
+  const scopes = document.scopes_supported
   const authorizationEndpoint = platform.authorizationEndpoint ?? required('authorization_endpoint')
   const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
   return {
@@ -145,7 +138,7 @@ async function discover(
     endSessionEndpoint: optional(platform.endSessionEndpoint, urlOf('end_session_endpoint')),
     jwksUri: usableUrl(document.jwks_uri, issuer),
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
-    scopesSupported: scopesOf(document.scopes_supported),
+    scopesSupported: Array.isArray(scopes) ? scopes.filter(name => typeof name === 'string') : undefined,
     quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
   }
 }
@@ -163,8 +156,4 @@ function usableUrl(value: unknown, issuer: string): string | undefined {
 
 function optional(configured: string | undefined, defaultUrl: string | undefined): string | undefined {
   return configured === 'none' ? undefined : (configured ?? defaultUrl)
-}
-
-function scopesOf(supported: unknown): string[] | undefined {
-  return Array.isArray(supported) ? supported.filter(name => typeof name === 'string') : undefined
 }

@@ -63,21 +63,14 @@ const GET_ATTEMPTS = 2
 // than a provider allows for one application.
 const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
 
-let loading: Promise<typeof import('got')> | undefined
-
-// The package got is imported by the first call. It needs 50 ms and 10 MB of memory, which would slow down the start.
-function loadGot() {
-  loading ??= import('got')
-  return loading
-}
-
 export function createTransport(timeoutMs: number, options: TransportOptions = {}) {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
   const { metrics = noMetrics, tracing } = options
   const agents = createAgents(idleSocketMs, proxyFor)
-  let extending: Promise<Got> | undefined
+  let loading: Promise<Got> | undefined
+  // The package got is imported by the first call. It needs 50 ms and 10 MB of memory, which would slow down the start.
   const client = () => {
-    extending ??= loadGot().then(({ got }) =>
+    loading ??= import('got').then(({ got }) =>
       got.extend({
         retry: { limit: 0 },
         followRedirect: false,
@@ -87,7 +80,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         headers: { accept: 'application/json', 'user-agent': 'platform-auth-server' }
       })
     )
-    return extending
+    return loading
   }
 
   async function attempt(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {

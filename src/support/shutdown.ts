@@ -26,10 +26,8 @@ export function createBackground() {
   }
 }
 
-export type ShutdownHooks = ReturnType<typeof createShutdownHooks>
-
 /**
- * Keeps the actions that the parts of the server register for its shutdown.
+ * Keeps the actions that features register for the shutdown of the server.
  * @example const removeHook = hooks.onStop(() => stream.end())
  */
 export function createShutdownHooks() {
