@@ -1,6 +1,6 @@
 /**
- * Begins a login and detects login loops. Some pages start a login whenever nobody is signed in. If the browser does
- * not keep the session cookie, such a page would start logins forever, which is a login loop.
+ * Begins a login and detects login loops. Some pages start a login whenever no user is signed in. If the browser does
+ * not keep the session cookie, such a page starts one login after the other, which is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'

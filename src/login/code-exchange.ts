@@ -64,12 +64,12 @@ export class LoginInterruptedError extends Error {
   }
 }
 
-// These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
+// These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
-// The user who signs in would not wait for longer.
+// A user who signs in would not wait longer.
 const MAX_BUSY_WAIT_SECONDS = 10
-// The store keeps one of these reasons for a login that has ended. Other replicas read them, so a change of a value would
-// make them misunderstand the end of a login.
+// These values are stored in Redis as the reason for which a login has ended. Replicas of other versions read them, so do not
+// change them.
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
@@ -84,7 +84,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
 
   /** Waits for the lease of the login and then exchanges the code, unless the login has ended before. */
   async function exchangeOnce(session: SessionKey, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    // Also during a pause of the provider, the result of an earlier exchange is found.
+    // Look for the result of an earlier exchange first, because a pause of the provider must not hide it.
     const found = await store.find(session)
     if (found.kind === 'over') return endedLogin(found.why)
     const known = store.newest(session.id)
@@ -144,7 +144,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt }
       if (isKeptInRedis(record)) requireStorable(record)
     } catch (error) {
-      // A login that finally fails must not leave a valid refresh token behind.
+      // A login that fails for good must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
       await lease.commit({ kind: 'over', why: FAILED })
       throw interruptionOf(error)
@@ -238,7 +238,7 @@ function busyErrorOf(error: unknown): ProviderError | undefined {
   if (!(error instanceof ProviderError)) return undefined
   if (error.isBusy) return error
   if (error.endpoint !== 'userinfo' || error.status !== 503) return undefined
-  return new ProviderError(error.endpoint, error.problem, 'it answered 503', {
+  return new ProviderError(error.endpoint, error.problem, 'it responded with 503', {
     status: 503,
     durationMs: error.durationMs,
     retryAfterSeconds: DEFAULT_RETRY_SECONDS

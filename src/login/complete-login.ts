@@ -42,7 +42,7 @@ export interface CallbackRequest {
 }
 
 /**
- * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` holds the cookie values
+ * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` contains the cookie values
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `foreign`: this deployment did not create the state, or another browser started the login
  * - `unbound`: the browser did not send the login cookie
@@ -53,7 +53,7 @@ export interface CallbackRequest {
  * - `used`: an earlier callback has completed this login, and the browser has no valid session now
  * - `denied`: the account may not sign in here
  * - `signedOut`: the identity provider has signed the user out since this login began
- * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
+ * - `pending`: the identity provider has not responded yet; the code exchange continues, and a later callback gets its
  *   result
  * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
  * - `failed`: the identity provider, the store or this server failed

@@ -1,6 +1,6 @@
 /**
  * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the
- * browser out at the identity provider. With an index of sessions, also logs out all sessions of a user.
+ * browser out at the identity provider. With lists of sessions, also logs out all sessions of a user.
  */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
@@ -26,7 +26,7 @@ interface LogOutDependencies {
 
 /**
  * Logs the session out in the store. With `logout: revoke`, also revokes its refresh token in the background. Works even
- * if the identity provider is down. Returns the address that signs the browser out at the identity provider, or
+ * if the identity provider is down. Returns the URL that signs the browser out at the identity provider, or
  * undefined if the browser should go to the start page.
  * @param session the session of the browser, if it has one
  */
@@ -52,7 +52,8 @@ interface LogOuts {
 
 // A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
-// Revocations of a user with many sessions. The queue of the endpoint has more places, so other logouts do not wait.
+// The number of revocations of one user that are sent in parallel. The queue of the endpoint has more slots, so other logouts
+// do not wait.
 const REVOKED_AT_ONCE = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
@@ -62,7 +63,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   // the store and revokes the refresh token that it receives.
   async function revoke(session: SessionRecord | undefined, log: Log): Promise<void> {
     if (!session) {
-      const message = 'refresh token not revoked: the session is in Redis, which does not have it or cannot be used now'
+      const message = 'refresh token not revoked: Redis has lost the session or is unavailable'
       log.info({ event: 'revocation_unavailable' }, message)
       return
     }
@@ -93,7 +94,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       if (url !== undefined) return url
       log.warn({ event: 'end_session_unavailable' }, 'logged out here only: the provider has no end-session endpoint')
     } catch (error) {
-      log.warn({ event: 'end_session_unavailable', err: error }, 'logged out here only: the provider did not answer')
+      log.warn({ event: 'end_session_unavailable', err: error }, 'logged out here only: the provider did not respond')
     }
     return undefined
   }
@@ -133,12 +134,12 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // A stolen cookie of a session that is over must not terminate the other sessions of the user.
+      // The stolen cookie of a session that is over must not terminate the other sessions of the user.
       const live = session && (await liveSession(session))
       if (live?.identity) {
         const { iss, sub } = live.identity
         const sessions = await endSessions({ iss, sub }, undefined, log)
-        log.info({ event: 'logout_everywhere', sessions }, 'all sessions of a person were logged out')
+        log.info({ event: 'logout_everywhere', sessions }, 'all sessions of a user were logged out')
       }
       return logOut(live ?? session, log)
     },

@@ -55,7 +55,7 @@ interface SealedState {
 
 const CONTEXT = 'state'
 const RANDOM_BYTES = 32
-// These characters hold 192 random bits. The key is part of the session cookie, so it should be short.
+// These characters contain 192 random bits. The key is part of the session cookie, so it should be short.
 const SESSION_KEY_LENGTH = 32
 
 /** Creates the value of a login cookie, 256 random bits in base64url. */

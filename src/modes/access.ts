@@ -44,7 +44,7 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
   function problemOfAddress({ email, email_verified }: UserInfo): Denial['reason'] | undefined {
     const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
     if (!address || address.localPart === '') return 'no_email'
-    // OpenID Connect Core section 5.1 defines a boolean. The text "true", which some providers send, is not accepted.
+    // OpenID Connect Core section 5.1 defines a boolean. The string "true", which some providers send, is not accepted.
     if (email_verified !== true) return 'not_verified'
     const isListed = listed.has(keyOf(address)) || listed.has(keyOf({ localPart: '', domain: address.domain }))
     return isListed ? undefined : 'not_listed'

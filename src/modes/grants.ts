@@ -1,4 +1,4 @@
-/** The parts of a login and a refresh that single mode and dual mode share. */
+/** The steps of a login and a refresh that single mode and dual mode share. */
 import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'

@@ -1,4 +1,4 @@
-/** Judges the error of a token request: whether the refresh token is invalid, and when the request can be repeated. */
+/** Decides what the error of a token request means: is the refresh token invalid, and when may the request be repeated? */
 import { OAuthError, ProviderError } from '../provider/errors.js'
 import type { SessionStore } from '../store/store.js'
 
@@ -11,10 +11,10 @@ import type { SessionStore } from '../store/store.js'
  */
 export type TokenRejection = 'final' | 'ambiguous' | 'none'
 
-// If the provider still answers `invalid_request` after this time, the refresh token is considered invalid.
+// If the provider still responds with `invalid_request` after this time, the refresh token counts as invalid.
 const AMBIGUOUS_MS = 30_000
 
-/** @param suspectMs the milliseconds since the provider first answered `invalid_request` to this token */
+/** @param suspectMs the milliseconds since the provider first responded with `invalid_request` to this token */
 export function judgeRejection(error: unknown, suspectMs: number | undefined): TokenRejection {
   if (!(error instanceof OAuthError)) return 'none'
   if (error.error === 'invalid_grant') return 'final'
@@ -22,7 +22,7 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
   // A refresh token never regains a scope that it has lost.
   if (error.error === 'invalid_scope') return 'final'
   if (error.error !== 'invalid_request') return 'none'
-  // Dex answers `invalid_request` for an invalid refresh token.
+  // Dex responds with `invalid_request` to an invalid refresh token.
   return suspectMs !== undefined && suspectMs >= AMBIGUOUS_MS ? 'final' : 'ambiguous'
 }
 
@@ -31,7 +31,7 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
  * section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
-  // An error without a status comes from the full queue of this process. In that case the provider was not called.
+  // An error without a status comes from the full queue of this process. The provider was not called, so it is not busy.
   if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }

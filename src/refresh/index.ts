@@ -1,6 +1,6 @@
 /**
- * Finds the current session of a request, and refreshes it if necessary. Requests of one session share one refresh. Only
- * this file knows when a request stops waiting for a refresh.
+ * Finds the current session of a request, and refreshes it if necessary. Requests of one session share one refresh (single
+ * flight). A request stops waiting after a time limit, which only this file knows, and the refresh continues.
  */
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord, withOwnFields } from '../session/record.js'
@@ -74,7 +74,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       const { id } = session
       const elapsedMs = startStopwatch(clock)
       store.note(session)
-      // Also if the session is due: a pause or the recovery time must not hide that the session is over.
+      // Read the store even if the session is due. Otherwise a pause or the recovery time would hide that the session is over.
       try {
         const found = await store.find(session)
         if (found.kind === 'over') return found

@@ -65,7 +65,7 @@ const MAX_CALLS = 4
 export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
-  /** Ends without new tokens. While the tokens of the newest revision are valid, they are used. */
+  /** Returns the result when no new tokens were obtained: `live` while the current tokens are valid, otherwise `unavailable`. */
   function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
@@ -107,7 +107,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const known = store.newest(id)
       if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
       const isUrgent = known !== undefined && mode.isSecondRequest(known)
-      // A request without a record sends no token. It only starts the recovery time.
+      // Without a record, there is no token to send. Asking for the lease then only starts the recovery time.
       const queue = known ? 'refresh' : undefined
       const request = { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) } as const
       const acquired = await acquireLease(dependencies, request)
@@ -195,15 +195,15 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * Decides if an account is still allowed. If the user info cannot be read, the session goes on until the next refresh,
-   * because a failure of the provider must not sign anybody out.
+   * Decides if an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
+   * because a failure of the provider must not sign users out.
    */
   async function denialOf(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
     try {
       const { access_token } = mode.tokens(next.fields, store.now()).internal
       return await access?.decide(claims, access_token)
     } catch (error) {
-      const message = 'it could not be checked whether an account is still allowed, so its session goes on'
+      const message = 'it could not be checked whether an account is still allowed, so its session continues'
       log.warn({ event: 'access_not_checked', err: error }, message)
       return undefined
     }
@@ -211,10 +211,9 @@ export function createRefresh(dependencies: RefreshDependencies) {
 
   async function endDenied(session: SessionRecord, denial: Denial, isStored: boolean, log: Log) {
     revokeInBackground(idp, session.fields.refresh_token)
-    // If the end of the session could not be stored, it is stored as a logout, because every process remembers a logout and
-    // stores it again.
+    // If the ended state could not be stored, log the session out instead: a process remembers logouts until they are stored.
     if (!isStored) await store.logOut(session)
-    const message = 'session ended: its account is not allowed any more'
+    const message = 'session ended: its account is no longer allowed'
     log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
     return over(endReasonOf(denial))
   }
@@ -290,14 +289,14 @@ export function problemOf({ problem }: StoreUnavailableError, log: Log): Refresh
   return 'unreadable'
 }
 
-function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {
+function logFailure(error: unknown, isAmbiguous: boolean, log: Log): void {
   if (error instanceof OtherIdentityError) {
-    const message = 'session ended: the response to its refresh is about another person or from another issuer'
+    const message = 'session ended: the response to its refresh is about another user or from another issuer'
     log.error({ event: 'refresh_failed', err: error }, message)
     return
   }
   // If the same request cannot succeed later, the operator has to fix something.
   const isTemporary = error instanceof ProviderError && !error.isRejection
-  const level = isDoubtful || isTemporary ? 'warn' : 'error'
+  const level = isAmbiguous || isTemporary ? 'warn' : 'error'
   log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
 }

@@ -18,7 +18,7 @@ export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'r
 
 /**
  * The reason of a failure:
- * - `pending`: another request or replica is refreshing the session, or nobody gets a lease yet
+ * - `pending`: another request or replica is refreshing the session, or no lease is granted during the recovery time
  * - `store`: Redis cannot be used now
  * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
  * - `paused`: the identity provider asked for a pause
@@ -72,6 +72,7 @@ const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
   provider: 'the identity provider did not refresh the session'
 }
 
+// With the id itself, a reader of the log could find the session in Redis. Eight characters tell the sessions of a log apart.
 function hashOf(sessionId: string): string {
   return createHash('sha256').update(sessionId).digest('base64url').slice(0, 8)
 }

@@ -25,7 +25,7 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
   return {
     /** True if `expires_at` is in the past. */
     hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
-    /** True if the tokens have expired, or will expire so soon that they should be refreshed early, or if a refresh is half done. */
+    /** True if the tokens have expired or should be refreshed early, or if the session is half-refreshed. */
     isDue(record: SessionRecord): boolean {
       if (record.kind === 'half-refreshed') return true
       const remainingMs = record.fields.expires_at - now()

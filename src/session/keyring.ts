@@ -16,9 +16,9 @@ import {
 
 export interface Sealer {
   /**
-   * Encrypts `plaintext` with the newest secret. Returns base64url text, which `open` accepts only with the same
+   * Encrypts `plaintext` with the newest secret. Returns a base64url string, which `open` accepts only with the same
    * `context`.
-   * @param secondKey a random text that is mixed into the key. Decryption then needs both the secret and this text.
+   * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
    */
   seal(plaintext: Buffer, context: string, secondKey?: string): string
   /**
@@ -28,7 +28,7 @@ export interface Sealer {
   open(sealed: string, context: string, secondKey?: string): Buffer | undefined
 }
 
-/** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out if a hash belongs to a known text. */
+/** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out if a hash belongs to a known string. */
 export interface Hasher {
   /** Returns the hash of `text` with the newest secret, as 43 characters of base64url. */
   newest(text: string): string
@@ -116,8 +116,8 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys().byId.get(bytes.readUInt32BE(1))
-      // Node's base64url decoder ignores invalid characters and unused bits, so several texts decode to the same bytes.
-      // This comparison accepts only the text that `seal` returned.
+      // Node's base64url decoder ignores invalid characters and unused bits, so several strings decode to the same bytes.
+      // This comparison accepts only the string that `seal` returned.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', combined(key, secondKey), bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH

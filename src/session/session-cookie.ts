@@ -226,7 +226,7 @@ function add<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
 }
 
-/** Copies a text. Without the copy, V8 may store the text as a view that keeps the whole `Cookie` header in memory. */
+/** Copies a string. Without the copy, V8 may store it as a view, which keeps the whole `Cookie` header in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

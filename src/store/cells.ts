@@ -1,7 +1,7 @@
 /**
- * A cell is a value in the store that is read, and replaced by compare-and-swap. Redis, the memory of a process without
- * Redis and the simulation have cells. Everything that the store keeps is in cells: sessions, the lists of the sessions of
- * a user, used logout tokens, and places.
+ * A cell is a value in the store. It is read, and replaced by compare-and-swap. Everything that the store keeps is in cells:
+ * sessions, the lists of the sessions of a user, used logout tokens, and places. Redis has cells, and so have the memory of a
+ * process without Redis and the simulation.
  */
 
 /**
@@ -20,7 +20,7 @@ const MESSAGES: Readonly<Record<StoreProblem, string>> = {
   full: 'this process has reached its limit of sessions'
 }
 
-/** The store cannot answer now. The same request can be repeated later. */
+/** The store cannot be used now. The same request can be repeated later. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError'
   readonly problem: StoreProblem
@@ -51,7 +51,7 @@ export interface Snapshot<Content> {
 }
 
 /**
- * A message to all processes. It may get lost, so the store also works without messages.
+ * A message to all processes. A message may get lost, so the store also works without messages.
  * - `lost`: Redis has lost data of this session. Every process that knows at least this revision stores it again.
  * - `loggedOut`: the session was logged out
  * - `pause`: the identity provider asked for a pause, so no process sends a token request for `ms` milliseconds
@@ -60,7 +60,7 @@ export type Message =
   | { readonly kind: 'lost' | 'loggedOut'; readonly id: string; readonly rev: number; readonly from: string }
   | { readonly kind: 'pause'; readonly ms: number }
 
-/** @param Content the content of a cell, and `Key` what is needed to find and decrypt it */
+/** `Content` is the content of a cell. `Key` is what is needed to find and decrypt it. */
 export interface Cells<Content, Key = string> {
   /** The clock of the store, in milliseconds since the epoch. */
   now(): number
@@ -70,8 +70,8 @@ export interface Cells<Content, Key = string> {
    */
   read(key: Key, isWhole: boolean): Promise<Snapshot<Content>>
   /**
-   * Replaces a cell if it is still the expected one and if `now` is the time of the store. Publishes the message in the
-   * same step. Otherwise returns the cell.
+   * Replaces a cell, and publishes the message in the same step, if the cell is still the expected one and if `now` is the
+   * time of the store. Otherwise returns the cell.
    * @param mayFail true if a full store may refuse the change
    */
   swap(key: Key, expected: Snapshot<Content>, next: Content, options: SwapOptions): Promise<Swapped<Content>>
@@ -128,7 +128,7 @@ export async function apply<Content, Key, Result>(
     const now = cells.now()
     const { result, cell, message } = rule(snapshot.content, now)
     if (cell === undefined) {
-      // A result without a change must not come from a cell that may be outdated.
+      // The last cell may be outdated, so a result without a change is returned only for a cell that was just read.
       if (isRead) return result
       snapshot = undefined
       continue

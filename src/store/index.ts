@@ -1,6 +1,6 @@
 /**
- * The session store. Its parts are created in this order: the connection to Redis, the cells, the places, the store, and the
- * lists of the sessions of each user. None of them calls a part that was created later.
+ * Creates the session store, in this order: the connection to Redis, the cells, the places, the store, and the lists of the
+ * sessions of each user. None of them uses anything that is created later.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -44,12 +44,13 @@ export type StoreStatus = 'memory' | 'redis' | 'unavailable'
 
 export type Stores = ReturnType<typeof createStores>
 
-// Anybody can create the cell of a login with an invented code. The `state` of a login is valid for 10 minutes.
+// Anybody can create the cell of a login with an invented code, so it is short-lived. It must outlive the `state` of the login,
+// which is valid for 10 minutes.
 const LOGIN_LIFETIME_MS = 900_000
 const PLACE_LIFETIME_MS = 300_000
 const USED_TOKEN_LIFETIME_MS = 1_200_000
 const RECOVERY_MS = 2000
-// With several nodes, the processes may notice a new master at different times.
+// With several nodes, the processes may notice a new master at different times, so they wait longer.
 const NODES_RECOVERY_MS = 5000
 
 /**
@@ -60,7 +61,7 @@ export function createStores(config: Config, options: StoreOptions) {
   const { redisUrl, session } = config
   const { keyring, clock, log, timing } = options
   const maxAgeMs = session.maxAgeSeconds * 1000
-  // A cell outlives every cookie of its session, so a missing cell always means a loss.
+  // A cell outlives every cookie of its session, so a missing cell always means data loss.
   const lifetimeMs = 2 * maxAgeMs
   const times = { clock, maxAgeMs, lifetimeMs }
   const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
@@ -177,7 +178,8 @@ export function channelOf(prefix: string): string {
 
 /**
  * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a
- * deployment therefore have the same prefix, and other applications can use the same Redis without a conflict.
+ * deployment therefore have the same prefix, and other applications can use the same Redis without a conflict. Ten characters
+ * have 60 bits, which are enough to tell deployments apart, and keep the keys short.
  */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])

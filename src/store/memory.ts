@@ -1,6 +1,6 @@
 /**
- * What one process remembers of the sessions. It proves that the store has lost data, is stored again after a loss, and
- * serves requests while Redis is unavailable. The oldest go first.
+ * The memory of one process. What it remembers of a session proves that Redis has lost data, is stored again after data loss,
+ * and serves requests while Redis is unavailable. If the memory is full, the oldest entries are dropped first.
  */
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
@@ -29,20 +29,21 @@ export interface Work {
   readonly owners: string[]
   /** The token request in progress: the revision that was sent, and when on the monotonic clock. */
   sent?: { readonly rev: number; readonly at: number } | undefined
-  /** How often other processes have reported a loss of this session since the work began. */
+  /** How often other processes have reported that Redis has lost data of this session, since the work began. */
   losses: number
 }
 
-// 10,000 records with two access tokens of 1 kB need 33 MB (Node 20).
+// Enough for 10,000 records: with two access tokens of 1 kB, they need 33 MB (Node 20).
 const MAX_RECORD_BYTES = 50_000_000
 const MAX_REVISIONS = 50_000
 const MAX_LOGOUTS = 200_000
-// A failover loses the last writes. An old master may accept writes for more than 10 seconds after another was promoted.
+// A failover loses the last writes. An old master may accept writes for more than 10 seconds after another one was promoted, so
+// everything of the last minute is restored.
 const RECENT_MS = 60_000
-// The cell of a login is read and written several times within a minute.
+// The cell of a login is read and written several times within a minute, and not afterwards.
 const LOGIN_MS = 60_000
 
-// What a record and its entries in the maps need beside its fields, measured with Node 20.
+// The bytes that a record and its entries in the maps need besides its fields, measured with Node 20.
 const RECORD_OVERHEAD_BYTES = 1500
 
 /** Returns about how many bytes of memory a record needs. */
@@ -77,7 +78,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     const known = revisions.get(id)
     if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
     if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
-    // Redis keeps the session, and it may be large. Only a session that was used a moment ago has to be restored.
+    // A session that is kept in Redis may be large. Its record is needed only to restore it if Redis loses its last writes.
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
   }
 

@@ -1,7 +1,7 @@
 /**
  * Cells in Redis. A cell is one hash: the field `e` has the entry, and `r` the record of a session. Both are encrypted, with
- * the name of the key as associated data, so write access to Redis allows deletion and rollback, but no invention. Every
- * encrypted text is unique, so equal texts are the same write.
+ * the name of the key as associated data. Whoever can write to Redis can therefore delete a cell or bring back an older one, but
+ * cannot invent one. Each encryption gives a different string, so equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -20,17 +20,18 @@ export interface Format<Content, Key> {
   nameOf(key: Key): string
   lifetimeMs(content: Content): number
   sealEntry(content: Content, name: string): string
-  /** Undefined if the change keeps the record that is stored. An empty text removes it. */
+  /** Undefined if the change keeps the record that is stored. An empty string removes it. */
   sealRecord(content: Content, previous: Content | undefined, name: string, key: Key): string | undefined
-  /** Returns undefined if the texts cannot be decrypted. */
+  /** Returns undefined if the entry cannot be decrypted. */
   open(entry: string, record: string | undefined, name: string, key: Key): Content | undefined
 }
 
 /**
- * The compare-and-swap. A full Redis refuses a script only if its first write needs memory, so HDEL lets the others pass.
+ * The compare-and-swap. A full Redis refuses a script only if the first write of the script needs memory. A change that must
+ * not fail therefore begins with an HDEL, which needs none.
  * ARGV: 1 the expected entry, 2 the new entry, 3 the change of the record (keep, remove or set), 4 the record, 5 the lifetime
  * in milliseconds, 6 the time that the rule used, 7 the channel, 8 the message, 9 whether a full Redis may refuse the change.
- * The process and Redis may differ by 2 seconds, which is longer than a command may take.
+ * The clocks of the process and of Redis may differ by 2 seconds, because a command may take a second.
  */
 const SWAP = `
 local t = redis.call('TIME')
@@ -61,9 +62,9 @@ type SwapArguments = readonly [
 ]
 
 /**
- * Follows the clock of the store, which all processes share. Each reply contains the time of the store. The difference to the
- * clock of this process lies between the differences at the sending of the command and at the arrival of its reply, so a
- * reply that a stopped process reads late does not falsify it.
+ * Follows the clock of the store, which all processes share. Each reply contains the time of the store. The store read its
+ * clock between the sending of the command and the arrival of the reply. This limits the difference of the clocks from both
+ * sides, so a reply that a stopped process reads late does not falsify the difference.
  */
 export function createStoreClock(clock: Pick<Clock, 'now'>) {
   let offsetMs = 0
@@ -148,8 +149,8 @@ export function createRedisCells<Content, Key>(
   return {
     now: script.now,
     read(key, isWhole) {
-      // Parallel reads share a command. A read must not join a command that was sent before, because it could then miss a
-      // change that was confirmed in between.
+      // Parallel reads share a command. A read joins only a command that has not been sent yet. Otherwise it could miss a change
+      // that was confirmed after the sending.
       const shared = `${isWhole} ${JSON.stringify(key)}`
       const reading =
         reads.get(shared) ??
@@ -206,7 +207,7 @@ export interface SessionKey {
 
 /**
  * The format of a session. The record of a session that is kept in Redis is also encrypted with the key in its cookie, so a
- * caller without that key sees only the entry.
+ * caller without that key gets only the entry.
  */
 export function sessionFormat(
   sealer: Sealer,
@@ -235,16 +236,16 @@ export function sessionFormat(
   }
 }
 
-// The clocks of two processes may differ by this time. An attacker who has recorded a message can send it again for as long, so
+// The clocks of two processes may differ by this time. An attacker who has recorded a message can repeat it for this time, so
 // the receiver must also subtract the age of the message from every duration in it.
 const MAX_AGE_MS = 300_000
-// The length of the longest sealed message. Longer texts are rejected before they are decoded.
+// The length of the longest encrypted message. Longer strings are rejected before they are decoded.
 const MAX_LENGTH = 512
 const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Message['kind'][]
 
 /**
- * Encrypts the messages between processes that share a Redis. Everybody who can publish in this Redis can send messages, but
- * the processes accept only those of a process that has one of the session secrets.
+ * Encrypts the messages between processes that share a Redis. Whoever can publish in this Redis can send messages, but the
+ * processes accept only messages that were encrypted with one of the session secrets.
  * @param channel the channel of the messages; a message of another channel, for example of another deployment, is not accepted
  * @param now milliseconds since the epoch
  * @example createMessageSeal(sealer, channel, Date.now).seal({ kind: 'pause', ms: 1000 })
@@ -265,14 +266,15 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
       const ageMs = now() - at
       // A process of another version may send messages of another kind.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
-      // The pause began when the message was sent, so its age is subtracted. The age is negative if the clock of the sender is ahead.
+      // The pause began when the message was sent, so subtract its age. If the sender's clock is ahead, the age is negative and
+      // counts as 0.
       if (message.kind === 'pause') return { ...message, ms: message.ms - Math.max(0, ageMs) }
       return message
     }
   }
 }
 
-/** Returns an empty object for a text that is no message, which only a process of another version can have sealed. */
+/** Returns an empty object for a string that is not JSON. Only a process of another version can have sealed such a string. */
 function parse(plaintext: Buffer): Message & { readonly at: number } {
   try {
     return JSON.parse(plaintext.toString())

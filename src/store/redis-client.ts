@@ -38,9 +38,11 @@ const CONNECT_MS = 2000
 // connection without notice.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
+// The connection for messages sends no commands, and the time limit of the socket applies only to a connection with an open
+// command. With a ping every 10 seconds, a broken connection is noticed after 13 seconds at most.
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
-// The time in which this process notices that a slot of a cluster has another master.
+// This process notices within this time that a slot of a cluster has another master.
 const NOTICE_MASTER_MS = 1000
 
 /** @param tlsFiles the setting `redisTls` */
@@ -54,7 +56,8 @@ export async function openRedisClient(
   const sentinels = new Set<Redis>()
   const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target, sentinels)
   commands.on('error', (error: Error) => {
-    // If Redis refuses the database, ioredis would go on in database 0. After this call it sends no command, and connects again.
+    // If Redis refuses the database, ioredis would continue in database 0. This call prevents that: ioredis sends no command,
+    // and connects again.
     if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
     events.onError(error)
   })
@@ -153,7 +156,7 @@ function commonOptions({ username, password, database, tls }: Target) {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with its own commands instead.
+    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with the script of the store instead.
     enableReadyCheck: false,
     // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
     // master.
@@ -259,7 +262,7 @@ export function isWrongType(error: unknown): boolean {
 
 /**
  * Returns the reason for the log, such as `timeout`, a Node error code (ECONNREFUSED), or the code of an error reply
- * (READONLY, OOM). The full text of an error reply is not logged, because the text may quote a command that contains a
+ * (READONLY, OOM). The message of an error reply is not logged, because it may quote a command that contains a
  * password.
  */
 export function reasonOf(error: unknown): string {
@@ -271,12 +274,12 @@ export function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : 'connection lost'
 }
 
-/** Returns true if Redis answered with an error. Returns false if the connection failed. */
+/** Returns true if Redis replied with an error. Returns false if the connection failed. */
 export function isReply(error: unknown): boolean {
   return (error as Error).name === 'ReplyError'
 }
 
-// If a command inside a script fails, Redis before version 7 puts text before the code, as in "ERR Error running script
+// If a command inside a script fails, Redis before version 7 puts words before the code, as in "ERR Error running script
 // … -OOM …".
 function replyCode(message: string): string {
   // Redis 7 uses the code ERR if the user may not use a command or a key of a script.

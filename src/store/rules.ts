@@ -2,7 +2,7 @@
  * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns
  * a result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains them.
  *
- * All times are milliseconds on the clock of the store. An entry lives longer than any cookie of its session, so a missing
+ * All times are milliseconds on the clock of the store. A cell lives longer than any cookie of its session, so a missing
  * cell always means that the store has lost data.
  */
 
@@ -12,11 +12,14 @@ export const TIMES = {
   maxPauseMs: 60_000,
   /** The recovery time of a session if the caller does not have its record. An old Redis master may need 12 seconds. */
   lostRecordMs: 30_000,
-  /** A stored time that is further ahead than it can be, plus this leeway, was written with a wrong clock. */
+  /** If a stored time lies further ahead than allowed, by more than this leeway, it was written with a wrong clock. */
   leewayMs: 5000
 }
 
-/** The process that has a lease. `place` and `since` prove its death: a later process has the same place (place.ts). */
+/**
+ * The process that has a lease. `place` and `since` allow a proof that the process has died: a later process has the same place
+ * (places.ts).
+ */
 export interface Owner {
   readonly owner: string
   readonly place?: string
@@ -58,7 +61,7 @@ export interface Known<Record> {
 
 /** The reason of a logout in `Entry.over`. */
 export const LOGGED_OUT = 'loggedOut'
-/** The reason that `acquire` returns if nobody has stored the record. It is never stored. */
+/** The reason that `acquire` returns if no process has stored the record within the recovery time. It is never stored. */
 export const LOST = 'lost'
 
 /** `record` is undefined if the cell has a record that was not read. */
@@ -130,7 +133,7 @@ export function acquire<Record>(
   const { notBefore, ...unpaused } = entry
   const pauseMs = notBefore && notBefore.until <= now + TIMES.maxPauseMs + TIMES.leewayMs ? notBefore.until - now : 0
   if (pauseMs > 0 && notBefore?.why === 'loss') return { result: { kind: 'lost' } }
-  // Nobody has stored the record. This is not stored, because whoever has the record may still bring it.
+  // No process has stored the record. The cell stays as it is, because a process or browser that has the record may still bring it.
   if (found.kind === 'lost') return { result: { kind: 'over', why: LOST } }
   const { lease } = entry
   if (lease && lease.until > now && lease.owner !== me.owner && lease.owner !== dead) {

@@ -1,6 +1,6 @@
 /**
- * The session store as one process sees it. It runs the rules on the cells of the sessions, and remembers what the store may
- * lose. ARCHITECTURE.md explains it.
+ * The session store as one process sees it. It runs the rules on the cells of the sessions, and remembers what Redis may lose.
+ * ARCHITECTURE.md explains the design.
  */
 import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
@@ -18,8 +18,8 @@ export interface GrantedLease {
   /** Returns the milliseconds since the lease was asked for, by the clock that shows more. */
   readonly elapsedMs: () => number
   /**
-   * False if the lease was asked for more than a second ago, or if a loss was reported since. It must then be acquired again
-   * before a token is sent.
+   * False if the lease was asked for more than a second ago, or if data loss was reported since. The lease must then be acquired
+   * again before a token is sent.
    */
   readonly isFresh: () => boolean
   readonly suspectMs: number | undefined
@@ -48,10 +48,10 @@ interface SessionStoreDependencies {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-// Nobody is granted a lease for 2 seconds after a loss, so a lease that is younger than this is certain.
+// After data loss, no process is granted a lease for 2 seconds, so a lease that is younger than this is certain.
 const FRESH_MS = 1000
 // After a pause, second requests of dual mode go before the first requests of other sessions. Otherwise the first requests
-// would use up the quota, and nobody would get both tokens.
+// would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
@@ -94,24 +94,30 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   }
 
   /** Remembers what a rule has found, and reads the record of a newer revision. */
-  async function learn<Answer extends { readonly kind: string }>(
+  async function learn<Result extends { readonly kind: string }>(
     session: SessionKey,
-    answer: Answer | Found<SessionRecord>
-  ): Promise<Answer | Found<SessionRecord>> {
+    result: Result | Found<SessionRecord>
+  ): Promise<Result | Found<SessionRecord>> {
     const { id } = session
-    if (answer.kind === 'over' && (answer as rules.Over).why === rules.LOGGED_OUT) memory.logOut(session, true)
-    if (answer.kind !== 'newer') return answer
-    const newer = answer as rules.Newer<SessionRecord>
+    if (result.kind === 'over' && (result as rules.Over).why === rules.LOGGED_OUT) memory.logOut(session, true)
+    if (result.kind !== 'newer') return result
+    const newer = result as rules.Newer<SessionRecord>
     if (newer.record) {
       memory.remember(id, newer.rev, newer.record)
       return newer
     }
-    const snapshot = await cells.read(session, true)
-    if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
-    memory.see(id, snapshot)
-    const found = rules.find(snapshot.content, memory.known(id))
+    const content = await readCell(session, true)
+    const found = rules.find(content, memory.known(id))
     if (found.kind === 'newer' && !found.record) throw new StoreUnavailableError('unreadable')
     return learn(session, found)
+  }
+
+  /** Reads and remembers the cell of a session. */
+  async function readCell(session: SessionKey, isWhole: boolean): Promise<Cell<SessionRecord> | undefined> {
+    const snapshot = await cells.read(session, isWhole)
+    if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
+    memory.see(session.id, snapshot)
+    return snapshot.content
   }
 
   /** Stores what this process knows of a session, and releases unused leases. */
@@ -124,7 +130,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     }
     const known = memory.known(id)
     await run({ id, key: known.record?.key }, (cell, now) => {
-      // Looked at when the rule runs, because the request may end while the cell is read.
+      // Read this when the rule runs, because the token request may end while the cell is read.
       const { sent, owners = [] } = memory.workOf(id) ?? {}
       const unused = [owner, changeOwner].filter(name => !owners.includes(name))
       const request = { ...known, me: me(), unused }
@@ -144,7 +150,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
         if (waitMs > 0) await wait(clock, waitMs)
         if (isClosed) return
-        // Nobody waits for this promise, so a rejection would end the process.
+        // No code awaits this promise, so a rejection would end the process.
         const isStored = await restore(id).then(
           () => true,
           () => false
@@ -154,7 +160,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     }
   }
 
-  /** After a change whose reply is lost: stores it, or releases the lease. */
+  /** Restores a session later, because the reply to a change was lost: stores the result, or releases the lease. */
   function repeatLater(id: string): void {
     void restoreUntilStored(id, MIN_REPEAT_MS)
   }
@@ -175,14 +181,14 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     note(session: CookieSession): void {
       memory.remember(session.id, session.rev, hasTokens(session) ? session : undefined)
     },
-    /** Returns the newest session, if this process has the newest revision that anything names. */
+    /** Returns the newest session. Returns undefined if anything names a newer revision than that of the record in memory. */
     newest(id: string): SessionRecord | undefined {
       const { rev, record, recordRev } = memory.known(id)
       return recordRev === rev ? record : undefined
     },
-    /** False if only this process has the newest session. A reference must not name such a revision. */
+    /** False if only this process has the newest session. A reference must not name the revision of such a session. */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
-    /** True if this process knows that the session was logged out. A logout is sent to all connected processes. */
+    /** True if this process knows that the session was logged out. Every logout is sent to all connected processes. */
     isLoggedOut: (id: string): boolean => memory.logoutOf(id) !== undefined,
     /**
      * Finds out where a session stands, with one read.
@@ -191,10 +197,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     async find(session: SessionKey): Promise<Found<SessionRecord>> {
       const { id } = session
       if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-      const snapshot = await cells.read(session, memory.recordOf(id) === undefined)
-      if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
-      memory.see(id, snapshot)
-      return learn(session, rules.find(snapshot.content, memory.known(id)))
+      const cell = await readCell(session, memory.recordOf(id) === undefined)
+      return learn(session, rules.find(cell, memory.known(id)))
     },
     /**
      * Returns the cell of a session, without remembering it. The record of a session that is kept in Redis is missing, because
@@ -240,7 +244,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       const rule = (cell: Cell<SessionRecord> | undefined, now: number) =>
         rules.acquire(cell, now, { ...known, me: asking, dead, isChange }, recoveryMs)
       try {
-        const acquired = await run(session, rule, { mayFail: true }).then(answer => learn(session, answer))
+        const acquired = await run(session, rule, { mayFail: true }).then(result => learn(session, result))
         if (acquired.kind === 'current') return { kind: 'lost' }
         if (acquired.kind !== 'granted') return acquired
         unusedLeases.add(`${id} ${asking.owner}`)

@@ -1,6 +1,6 @@
 /**
- * The sessions of each user, and of each login session at the provider. The store knows a session only by its id, so each of
- * them has a list, which is a cell. The lists are kept only with the setting `platform.backChannelLogout`.
+ * The sessions of each user, and of each login session at the provider. The store finds a session only by its id, so each user
+ * and each login session has a list of ids, which is a cell. The lists are kept only with the setting `platform.backChannelLogout`.
  *
  * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no
  * `sid`, the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the user.
@@ -84,8 +84,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   let isClosed = false
 
   /**
-   * Changes a list. Many sessions of one user may join at the same time, so the changes of a process take turns, and those of
-   * other processes are waited for.
+   * Changes a list. Many sessions of one user may join at the same time, so the changes of this process run one after the other,
+   * and a conflict with another process is repeated.
    */
   function change<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
     const previous = turns.get(list) ?? Promise.resolve()
@@ -167,8 +167,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
           if (!(await join(session))) await store.logOut(session)
           return
         } catch (error) {
-          // Nobody waits for this promise, so a rejection would end the process. If the list cannot be read, another attempt
-          // needs the operator, and the session joins at a later refresh.
+          // No code awaits this promise, so a rejection would end the process. If the list cannot be read, the operator has to act
+          // first, and the session joins at a later refresh.
           if (!(error instanceof StoreUnavailableError) || error.problem === 'unreadable') return
         }
         await wait(clock, delayMs)
