@@ -147,8 +147,9 @@ export function restoreOf({ replicas, sessions, store, nodes }, costs, behaviour
   const refreshes = (sessions / secondsBetweenRefreshes) * REMEMBERED_SECONDS
   const requests = (sessions / secondsBetweenRequests) * REMEMBERED_SECONDS
   const remembered = store === 'redis' ? refreshes : refreshes + Math.min(requests, sessions * replicas)
-  const script = costs.stores.cookie.refresh.redisMicros / SCRIPTS_OF_REFRESH / 1e6
-  return { scripts: remembered, seconds: (remembered * script) / nodes }
+  // Each script tells all processes that the session was restored.
+  const script = costs.stores.cookie.refresh.redisMicros / SCRIPTS_OF_REFRESH + replicas * costs.delivery.redisMicros
+  return { scripts: remembered, seconds: (remembered * script) / 1e6 / nodes }
 }
 
 /**

@@ -240,7 +240,7 @@ function restoreTable(costs) {
         `${thousands(deployment.replicas)}, ${thousands(deployment.sessions)}`,
         store,
         thousands(scripts),
-        `${seconds.toFixed(1)} s`
+        `${thousands(seconds)} s`
       ]
     })
   )
@@ -250,27 +250,25 @@ function restoreTable(costs) {
 function lossTable(runs) {
   const head = [
     'replicas, sessions',
-    'half have settled after',
-    'all have settled after',
-    'longest queue of Redis',
-    'Redis away again',
+    'half restored after',
+    'all restored after',
+    'all replicas can use Redis after',
+    'times one could not',
     'scripts',
-    'refreshes due',
-    'done',
-    'responses with 503',
+    'reads',
+    'most commands in a second',
     'lost logins'
   ]
-  const cells = runs.map(({ replicas, sessions, observedSeconds, result }) => [
-    `${thousands(replicas)}, ${thousands(sessions)}`,
-    seconds(result.halfSettledSeconds, observedSeconds),
-    seconds(result.settledSeconds, observedSeconds),
-    `${thousands(result.longestQueueMs)} ms`,
-    thousands(result.awayAgain),
-    thousands(result.scripts),
-    thousands(result.due),
-    thousands(result.refreshed),
-    thousands(result.delayed),
-    result.lostLogins
+  const cells = runs.map(run => [
+    `${thousands(run.replicas)}, ${thousands(run.sessions)}`,
+    seconds(run.halfSeconds),
+    seconds(run.allSeconds),
+    seconds(run.usableSeconds),
+    thousands(run.outages),
+    thousands(run.scripts),
+    thousands(run.reads),
+    thousands(run.mostCommands),
+    run.lostLogins
   ])
   return table(head, cells)
 }
@@ -328,8 +326,8 @@ function perCoreTable(rows) {
   }
 }
 
-function seconds(value, observed) {
-  return value === undefined ? `more than ${observed} s` : `${value.toFixed(1)} s`
+function seconds(value) {
+  return `${value.toFixed(1)} s`
 }
 
 function rounded(value) {
