@@ -10,7 +10,6 @@ import { requestOrigin } from './http/edge/request-origin.js'
 import { errors } from './http/errors/errors.js'
 import { authRoutes } from './http/routes/auth-routes.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/routes/require-tokens.js'
-import { session } from './http/routes/session.js'
 import { fallback } from './http/static/fallback.js'
 import { hasStarterPage, starterPage } from './http/static/starter-page.js'
 import { skipProxiedFolders, staticFiles } from './http/static/static-files.js'
@@ -60,7 +59,6 @@ const gates = new WeakMap<Koa, Middleware>()
 /** Creates the middleware in front of the custom routes of `app` that need tokens. */
 function gate(app: Koa, services: Services): Middleware {
   const checkOrigin = requestOrigin('program', { publicOrigin: services.site.origin })
-  const openSession = session(services)
   const refreshSession = requireTokensOf(services)
   const provideSession = loadedInBackground(async () =>
     (await import('./http/routes/program-session.js')).programSession(app, services)
@@ -71,7 +69,7 @@ function gate(app: Koa, services: Services): Middleware {
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return checkOrigin(ctx, () => openSession(ctx, () => refreshSession(ctx, () => provideSession(ctx, next))))
+    return checkOrigin(ctx, () => refreshSession(ctx, () => provideSession(ctx, next)))
   }
 }
 

@@ -6,7 +6,6 @@ import type { Context, Middleware } from 'koa'
 import { checkOrigin } from '../http/edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
 import { requireTokens } from '../http/routes/require-tokens.js'
-import { session } from '../http/routes/session.js'
 import type { Services } from '../services.js'
 import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
@@ -28,7 +27,6 @@ export function proxy(services: Services): Middleware {
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())
   const forward = createForward(services, { findRoute, upstreams })
-  const openSession = session(services)
   const refreshSession = requireTokens(services)
 
   return function proxy(ctx, next) {
@@ -44,7 +42,7 @@ export function proxy(services: Services): Middleware {
     checkOrigin(ctx, 'proxy', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)
-    return openSession(ctx, () => refreshSession(ctx, () => forward(ctx, route)))
+    return refreshSession(ctx, () => forward(ctx, route))
   }
 }
 

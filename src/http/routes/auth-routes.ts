@@ -17,18 +17,17 @@ import { callback } from './callback.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
 import { requireTokens, tokensOf } from './require-tokens.js'
-import { session, sessionRecord } from './session.js'
+import { sessionRecord } from './session.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(services: Services): Router {
   const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
-  const openSession = session(services)
-  const pageData = [from('pageData'), signInPage, openSession, requireTokens(services)] as const
+  const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login(services))
-  router.get(AUTH_ROUTES.callback, from('callback'), openSession, callback(services))
-  router.get(AUTH_ROUTES.logout, from('logout'), openSession, logout(services))
+  router.get(AUTH_ROUTES.callback, from('callback'), callback(services))
+  router.get(AUTH_ROUTES.logout, from('logout'), logout(services))
   router.get(AUTH_ROUTES.profile, ...pageData, profile(services))
   if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, ...pageData, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)

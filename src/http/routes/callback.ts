@@ -6,13 +6,14 @@ import { requestLog } from '../edge/request.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
-import { currentSession, type LoginCookie, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
+import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
 
 /**
  * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
  * contract, section 5.1, step 2).
  */
-export function callback({ completeLogin, site, metrics, log }: Services): Middleware {
+export function callback(services: Services): Middleware {
+  const { completeLogin, site, metrics, log } = services
   const { cookies, homePath } = site
 
   return async function callback(ctx) {
@@ -21,7 +22,7 @@ export function callback({ completeLogin, site, metrics, log }: Services): Middl
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       const loginCookie = readLoginCookie(ctx, cookies)
       const { browserId } = loginCookie ?? {}
-      completed = await completeLogin({ response, browserId, session: currentSession(ctx) })
+      completed = await completeLogin({ response, browserId, session: openSession(ctx, services) })
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
     } catch (error) {

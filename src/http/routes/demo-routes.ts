@@ -7,7 +7,7 @@ import { isLocalRequest } from '../../config/urls.js'
 import type { DemoProvider, Services } from '../../services.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { requireTokens } from './require-tokens.js'
-import { session, sessionRecord, writeSession } from './session.js'
+import { sessionRecord, writeSession } from './session.js'
 
 /**
  * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's
@@ -18,7 +18,6 @@ import { session, sessionRecord, writeSession } from './session.js'
 export function demoRoutes(services: Services, demo: DemoProvider): Middleware {
   const { now, site } = services
   const checkOrigin = requestOrigin('proxy', { publicOrigin: site.origin })
-  const openSession = session(services)
   const refreshSession = requireTokens(services)
 
   return function demoRoutes(ctx, next) {
@@ -26,7 +25,7 @@ export function demoRoutes(services: Services, demo: DemoProvider): Middleware {
     if (!isLocalRequest(ctx.req, site.origin)) return next()
     if (route === 'GET /demo/calls') return checkOrigin(ctx, () => sendCalls(ctx))
     if (route !== 'POST /demo/expire') return next()
-    return checkOrigin(ctx, () => openSession(ctx, () => refreshSession(ctx, () => expire(ctx))))
+    return checkOrigin(ctx, () => refreshSession(ctx, () => expire(ctx)))
   }
 
   async function sendCalls(ctx: Context) {

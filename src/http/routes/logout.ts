@@ -5,7 +5,7 @@ import { requestLog } from '../edge/request.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
-import { clearLoginCookie, currentSession, removeSession } from './session.js'
+import { clearLoginCookie, openSession, removeSession } from './session.js'
 
 /**
  * `GET /api/auth/logout` terminates the session. It redirects to the page in the parameter `return_to`, which is the start
@@ -14,10 +14,11 @@ import { clearLoginCookie, currentSession, removeSession } from './session.js'
  * With `everywhere=true`, the route terminates all sessions of the user, and responds with 403 to links of other sites
  * and to requests that do not show where they come from.
  */
-export function logout({ logOut, logOutEverywhere, site, log }: Services): Middleware {
+export function logout(services: Services): Middleware {
+  const { logOut, logOutEverywhere, site, log } = services
   return async function logout(ctx) {
     const logOutAsked = isEverywhere(ctx.querystring) ? everywhere(ctx) : logOut
-    const endSessionUrl = await logOutAsked(currentSession(ctx), requestLog(ctx, log))
+    const endSessionUrl = await logOutAsked(openSession(ctx, services), requestLog(ctx, log))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))

@@ -19,7 +19,7 @@ const HAS_SESSION = Symbol('has ctx.session')
 type Marked = Context & { [HAS_SESSION]?: true }
 
 /**
- * Creates the middleware. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
+ * Creates the middleware. It must run after `requireTokens`. It saves the session after the handlers if they
  * changed it.
  */
 export function programSession(app: Koa, services: Services): Middleware {

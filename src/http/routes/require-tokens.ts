@@ -13,7 +13,7 @@ import { LOGGED_OUT, LOST } from '../../store/rules.js'
 import { requestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import {
-  currentSession,
+  openSession,
   readLoginCookie,
   removeSession,
   useSession,
@@ -31,13 +31,14 @@ export interface TokensState {
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
  * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is no longer
  * allowed, and 503 with `Retry-After` if the session cannot be refreshed now.
- * @example router.get('/profile', session(services), requireTokens(services), handler)
+ * @example router.get('/profile', requireTokens(services), handler)
  */
-export function requireTokens({ refreshes, mode, store, site, sessionCookie, log }: Services): Middleware {
+export function requireTokens(services: Services): Middleware {
+  const { refreshes, mode, store, site, sessionCookie, log } = services
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
-    const session = currentSession(ctx)
+    const session = openSession(ctx, services)
     if (!session) return unauthorized(ctx)
     const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {

@@ -2,7 +2,7 @@
  * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The
  * built-in routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type { CookieNames } from '../../config/site.js'
 import { LOGIN_MAX_AGE_SECONDS } from '../../login/transaction.js'
 import type { Services } from '../../services.js'
@@ -20,30 +20,19 @@ const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
- * Creates the middleware that opens the session of a request.
- * @example router.get('/profile', session(services), requireTokens(services), handler)
+ * Opens the session in the cookies of a request. If it was opened before, returns the session that has replaced it since,
+ * for example because of a refresh. Returns undefined without a session. With `session.store: redis`, returns a reference
+ * until `useSession` is called.
  */
-export function session(services: Services): Middleware {
-  return function session(ctx, next) {
-    const withSession: WithSession = ctx
-    // If this middleware runs twice, the second run must keep the current session, because a refresh may have replaced the
-    // session of the request.
-    withSession[SESSION] ??= { current: services.sessionCookie.open(ctx.req.headers.cookie ?? ''), services }
-    return next()
-  }
-}
-
-/**
- * Returns the session of this request, or the session that replaced it during the request. Returns undefined without a
- * session. With `session.store: redis`, returns a reference until `useSession` is called.
- */
-export function currentSession(ctx: Context): CookieSession | undefined {
-  return (ctx as WithSession)[SESSION]?.current
+export function openSession(ctx: Context, services: Services): CookieSession | undefined {
+  const request: WithSession = ctx
+  request[SESSION] ??= { current: services.sessionCookie.open(ctx.req.headers.cookie ?? ''), services }
+  return request[SESSION].current
 }
 
 /** Returns the session of this request behind `requireTokens`. Returns undefined without a session. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
-  const session = currentSession(ctx)
+  const session = (ctx as WithSession)[SESSION]?.current
   return session && hasTokens(session) ? session : undefined
 }
 
@@ -89,7 +78,7 @@ function replaceSession(ctx: Context, record: SessionRecord | undefined, chunks:
 
 function requestSession(ctx: Context): RequestSession {
   const session = (ctx as WithSession)[SESSION]
-  if (!session) throw new Error('This request has no session, because the middleware `session` did not run.')
+  if (!session) throw new Error('The session of this request was not opened.')
   return session
 }
 
