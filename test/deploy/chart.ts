@@ -41,10 +41,65 @@ export function fingerprintLine(example: string): string {
 
 const chartFiles = ['Chart.yaml', 'values.yaml'].map(name => `${chartFolder}/${name}`)
 
+type Labels = Readonly<Record<string, string>>
+
 export interface KubernetesObject {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: { readonly name: string; readonly labels?: Record<string, string> }
+  readonly metadata: { readonly name: string; readonly labels?: Labels }
+}
+
+interface Port {
+  readonly name: string
+  readonly port: number | string
+  readonly containerPort: number
+  readonly targetPort: string
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
+interface Container {
+  readonly image: string
+  readonly ports: readonly Port[]
+  readonly env: readonly { readonly name: string; readonly value?: string }[]
+  readonly livenessProbe: Probe
+  readonly readinessProbe: Probe
+  readonly securityContext: object
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+}
+
+export interface Deployment extends KubernetesObject {
+  readonly spec: {
+    readonly replicas?: number
+    readonly selector: { readonly matchLabels: Labels }
+    readonly template: {
+      readonly metadata: { readonly labels: Labels }
+      readonly spec: {
+        readonly securityContext?: object
+        readonly terminationGracePeriodSeconds: number
+        readonly containers: readonly [Container]
+        readonly volumes: readonly { readonly name: string; readonly secret?: { readonly secretName: string } }[]
+      }
+    }
+  }
+}
+
+export interface Service extends KubernetesObject {
+  readonly spec: { readonly selector: Labels; readonly ports: readonly Port[] }
+}
+
+interface Rule {
+  readonly ports: readonly Port[]
+}
+
+export interface NetworkPolicy extends KubernetesObject {
+  readonly spec: {
+    readonly policyTypes: readonly string[]
+    readonly ingress: readonly Rule[]
+    readonly egress: readonly Rule[]
+  }
 }
 
 /** The keys that lead to each value that is not an object, such as `['image', 'tag']`, and to each empty object. */

@@ -6,53 +6,22 @@ import { settingOf } from '#src/config/settings.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 import {
   chartFolder,
+  type Deployment,
   exampleNames,
   fingerprintLine,
   type KubernetesObject,
+  type NetworkPolicy,
   objectsIn,
   pathsOf,
   release,
   renderedFile,
+  type Service,
   valuesFile
 } from './chart.js'
 import { acceptedValues, rejectedValues } from './chart-values.js'
 import { settingsFrom } from './settings.js'
 
 type Values = Readonly<Record<string, unknown>>
-
-interface Port {
-  readonly name: string
-  readonly port: number | string
-  readonly containerPort: number
-  readonly targetPort: string
-}
-
-interface Pod {
-  readonly securityContext?: object
-  readonly terminationGracePeriodSeconds: number
-  readonly containers: readonly [
-    {
-      readonly image: string
-      readonly imagePullPolicy?: string
-      readonly ports: readonly Port[]
-      readonly env: readonly { readonly name: string; readonly value?: string }[]
-      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
-    }
-  ]
-  readonly volumes: readonly { readonly name: string }[]
-}
-
-interface Deployment extends KubernetesObject {
-  readonly spec: { readonly replicas?: number; readonly template: { readonly spec: Pod } }
-}
-
-interface Service extends KubernetesObject {
-  readonly spec: { readonly ports: readonly Port[]; readonly selector: Record<string, string> }
-}
-
-interface NetworkPolicy extends KubernetesObject {
-  readonly spec: { readonly ingress: readonly { readonly ports: readonly Port[] }[] }
-}
 
 const [values] = readYaml(`${chartFolder}/values.yaml`) as [Values]
 const schema = JSON.parse(readText(`${chartFolder}/values.schema.json`)) as {
@@ -154,12 +123,9 @@ for (const example of exampleNames) {
     t.is(line, fingerprintLine(example), 'run npm run test:kubernetes -- --update, which needs Go')
   })
 
-  test(`the settings in ${example} cause no warning`, async t => {
-    t.deepEqual((await settingsOf(t, example)).warnings, [])
-  })
-
-  test(`the ports in ${example} are those on which the server listens`, async t => {
-    const { config } = await settingsOf(t, example)
+  test(`the server accepts the settings in ${example} without a warning, and its ports and shutdown are those of the pods`, async t => {
+    const { config, warnings } = await settingsOf(t, example)
+    t.deepEqual(warnings, [])
     const ports = Object.fromEntries(containerOf(example).ports.map(({ name, containerPort }) => [name, containerPort]))
     const forwardAuth = config.forwardAuth.port
     t.deepEqual(ports, {
@@ -167,16 +133,15 @@ for (const example of exampleNames) {
       metrics: config.metrics.port as number,
       ...(forwardAuth !== undefined && { 'forward-auth': forwardAuth })
     })
-    t.is(config.metrics.host, '0.0.0.0')
+    t.is(config.metrics.host, '0.0.0.0', 'Prometheus scrapes the metrics from outside of the pod')
     if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '0.0.0.0')
     for (const { spec } of rendered<Service>(example, 'Service'))
       for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
     const [policy] = rendered<NetworkPolicy>(example, 'NetworkPolicy')
     for (const { port } of policy?.spec.ingress.flatMap(rule => rule.ports) ?? []) t.true(port in ports, String(port))
-  })
 
-  test(`the grace period of the pods in ${example} is longer than the server's shutdown`, async t => {
-    const { delaySeconds, graceSeconds } = (await settingsOf(t, example)).config.shutdown
+    const { delaySeconds, graceSeconds } = config.shutdown
+    t.true(delaySeconds >= 2, 'Kubernetes needs time to remove the endpoint')
     const [deployment] = rendered<Deployment>(example, 'Deployment')
     t.true(Number(deployment?.spec.template.spec.terminationGracePeriodSeconds) > delaySeconds + graceSeconds)
   })

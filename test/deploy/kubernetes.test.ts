@@ -2,70 +2,21 @@ import { posix } from 'node:path'
 import test from 'ava'
 import { readText, readYaml } from '../helpers/repository.js'
 import { startTestServer } from '../helpers/server.js'
+import type { Deployment, KubernetesObject, NetworkPolicy, Service } from './chart.js'
 import { secretFiles, settingsFrom } from './settings.js'
 
-interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string }
-}
-
-interface Container {
-  readonly image: string
-  readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly env: readonly { readonly name: string; readonly value: string }[]
-  readonly livenessProbe: Probe
-  readonly readinessProbe: Probe
-  readonly securityContext: Readonly<Record<string, unknown>>
-  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
-}
-
-interface Deployment {
-  readonly kind: 'Deployment'
-  readonly spec: {
-    readonly selector: { readonly matchLabels: Record<string, string> }
-    readonly template: {
-      readonly metadata: { readonly labels: Record<string, string> }
-      readonly spec: {
-        readonly terminationGracePeriodSeconds: number
-        readonly securityContext: Readonly<Record<string, unknown>>
-        readonly containers: readonly [Container]
-        readonly volumes: readonly { readonly name: string; readonly secret: { readonly secretName: string } }[]
-      }
-    }
-  }
-}
-
-interface Service {
-  readonly kind: 'Service'
-  readonly spec: {
-    readonly selector: Record<string, string>
-    readonly ports: readonly { readonly name: string; readonly targetPort: string }[]
-  }
-}
-
-interface DisruptionBudget {
-  readonly kind: 'PodDisruptionBudget'
-  readonly spec: { readonly selector: { readonly matchLabels: Record<string, string> } }
-}
-
-interface NetworkPolicy {
-  readonly kind: 'NetworkPolicy'
-  readonly spec: {
-    readonly policyTypes: readonly string[]
-    readonly egress?: readonly { readonly ports: readonly { readonly port: number }[] }[]
-    readonly ingress: readonly {
-      readonly from: readonly { readonly podSelector: { readonly matchLabels: Record<string, string> } }[]
-      readonly ports: readonly { readonly port: number }[]
-    }[]
-  }
-}
-
 const file = 'deploy/kubernetes/platform-auth-server.yaml'
-const [deployment, service, budget, policy] = readYaml(file) as [Deployment, Service, DisruptionBudget, NetworkPolicy]
+const [deployment, service, budget, policy] = readYaml(file) as [
+  Deployment,
+  Service,
+  KubernetesObject & Pick<Deployment, 'spec'>,
+  NetworkPolicy
+]
 const [, , redisPolicy] = readYaml('deploy/kubernetes/redis.yaml') as [unknown, unknown, NetworkPolicy]
 const pod = deployment.spec.template
 const [container] = pod.spec.containers
 const variables: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(container.env.map(({ name, value }) => [name, value])),
+  ...Object.fromEntries(container.env.map(({ name, value = '' }) => [name, value])),
   // The file has a placeholder.
   PLATFORM_CLIENT_ID: 'a-client'
 }
@@ -79,23 +30,6 @@ test('the deployment, its service and its disruption budget select the same pods
   ]) {
     t.deepEqual(labels, pod.metadata.labels)
   }
-})
-
-test('the settings in the manifests cause no warning', async t => {
-  for (const { value } of container.env)
-    t.is(typeof value, 'string', 'values of environment variables must be text in Kubernetes')
-  const { config, warnings } = await settingsFrom(t, variables)
-  t.deepEqual(warnings, [])
-  t.deepEqual(config.session.previousSecrets, [])
-  t.is(config.mode, 'dual')
-})
-
-test('the manifests declare the ports on which the server listens', async t => {
-  const { config } = await settingsFrom(t, variables)
-  const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
-  t.deepEqual(ports, { http: config.port, metrics: config.metrics.port ?? 0 })
-  t.is(config.metrics.host, '0.0.0.0', 'Prometheus scrapes the metrics from outside of the pod')
-  for (const { targetPort } of service.spec.ports) t.true(targetPort in ports, targetPort)
 })
 
 test('the server answers the probes in the manifests', async t => {
@@ -116,14 +50,7 @@ test('every secret file that the variables name is in the mounted secret', t => 
     t.is(posix.dirname(path), String(mount?.mountPath))
     t.true(readText(file).includes(`--from-file=${posix.basename(path)}`), path)
   }
-  t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret.secretName} `))
-})
-
-test("the pod's grace period is longer than the server's shutdown", async t => {
-  const { config } = await settingsFrom(t, variables)
-  const { delaySeconds, graceSeconds } = config.shutdown
-  t.true(delaySeconds >= 2, 'Kubernetes needs time to remove the endpoint')
-  t.true(pod.spec.terminationGracePeriodSeconds > delaySeconds + graceSeconds)
+  t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret?.secretName} `))
 })
 
 test('the pod runs without privileges and with a read-only file system', t => {
@@ -182,20 +109,15 @@ test('the volume with the pages is mounted where the server looks for them', asy
   )
 })
 
-interface Named {
-  readonly kind: string
-  readonly metadata: { readonly name: string }
-}
-
 test('the ingress leads to the service, and the manifests for Redis have the host name that the deployment uses', t => {
-  const [ingress] = readYaml('deploy/kubernetes/ingress.yaml') as [Named]
+  const [ingress] = readYaml('deploy/kubernetes/ingress.yaml') as [KubernetesObject]
   const backend = '{service: {name: platform-auth-server, port: {name: http}}}'
   t.is(ingress.kind, 'Ingress')
   t.true(readText('deploy/kubernetes/ingress.yaml').includes(backend))
   const callbackUrl = new URL(variables.PLATFORM_CALLBACK_URL ?? '')
   t.true(readText('deploy/kubernetes/ingress.yaml').includes(`host: ${callbackUrl.host}`))
-  const [store, storeService] = readYaml('deploy/kubernetes/redis.yaml') as [Named, Named]
+  const [store, storeService] = readYaml('deploy/kubernetes/redis.yaml') as [KubernetesObject, KubernetesObject]
   t.deepEqual([store.kind, storeService.kind, storeService.metadata.name], ['StatefulSet', 'Service', 'redis'])
-  const [monitor] = readYaml('deploy/kubernetes/service-monitor.yaml') as [Named]
+  const [monitor] = readYaml('deploy/kubernetes/service-monitor.yaml') as [KubernetesObject]
   t.is(monitor.kind, 'ServiceMonitor')
 })
