@@ -24,6 +24,9 @@ const environment = Object.fromEntries(
     .map(pair => pair.replace('%i', '8081').split('=', 2))
 ) as Record<string, string>
 
+const { bin } = JSON.parse(readText('package.json')) as { bin: Record<string, string> }
+const [program] = Object.keys(bin)
+
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
 testWhere(
@@ -138,22 +141,12 @@ test('a reload of the unit makes the server read its secrets again, and the intr
   }
 })
 
-test('systemd restarts the server after a crash, but not after an error in its settings', t => {
-  t.deepEqual(values('Restart'), ['on-failure'])
-  t.deepEqual(values('RestartPreventExitStatus'), [String(exitCodes.misused)])
-})
-
-test('a system call that the filter refuses fails with EPERM and does not end the server', t => {
-  t.true(values('SystemCallFilter').length > 0)
-  t.deepEqual(values('SystemCallErrorNumber'), ['EPERM'])
-})
-
-test('the server writes no core dumps under the unit', t => {
-  t.deepEqual(values('LimitCORE'), ['0'])
-})
-
-test('the unit starts the program of the package', t => {
-  const { bin } = JSON.parse(readText('package.json')) as { bin: Record<string, string> }
-  const [command = ''] = values('ExecStart')
-  t.is(command, `/usr/bin/node node_modules/.bin/${Object.keys(bin)}`)
-})
+for (const [what, key, expected] of [
+  ['restarts the server after a crash', 'Restart', ['on-failure']],
+  ['does not restart it after an error in its settings', 'RestartPreventExitStatus', [String(exitCodes.misused)]],
+  ['lets a system call that the filter rejects fail, and does not end the server', 'SystemCallErrorNumber', ['EPERM']],
+  ['forbids core dumps', 'LimitCORE', ['0']],
+  ['starts the program of the package', 'ExecStart', [`/usr/bin/node node_modules/.bin/${program}`]]
+] as const) {
+  test(`the unit ${what}`, t => t.deepEqual(values(key), expected))
+}
