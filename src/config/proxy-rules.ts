@@ -52,7 +52,7 @@ export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
  * Splits the value of a variable into rules. A new rule begins at each word that consists only of letters and commas, because
  * such a word can only be the methods of a rule. Paths, targets and options contain other characters.
  */
-export function splitRules(value: string): string[] {
+function splitRules(value: string): string[] {
   const rules: string[] = []
   for (const word of value.split(/\s+/).filter(word => word !== '')) {
     if (/^[A-Za-z,]+$/.test(word) || rules.length === 0) rules.push(word)
@@ -143,12 +143,12 @@ function checkPattern(text: string, reject: Reject): PathPattern | undefined {
   return pattern
 }
 
-interface Target {
+interface RuleTarget {
   readonly origin: string
   readonly pattern: PathPattern
 }
 
-function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): Target | undefined {
+function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): RuleTarget | undefined {
   const rejectTarget: Reject = (reason, advice) =>
     reject(`the target ${quote(withoutUser(text))} cannot be used: ${reason}`, advice)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
@@ -169,13 +169,13 @@ function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): Target
   return pattern && { origin, pattern }
 }
 
-interface Options {
+interface RuleOptions {
   readonly token: TokenName
   readonly timeoutSeconds: number | undefined
   readonly isPlainHttp: boolean
 }
 
-function parseOptions(texts: readonly string[], reject: Reject): Options {
+function parseOptions(texts: readonly string[], reject: Reject): RuleOptions {
   const given = new Map<string, string>()
   for (const text of texts) {
     const [name = '', value] = text.split('=')

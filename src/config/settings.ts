@@ -52,7 +52,7 @@ const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = { defaultText: 'the endpoint of APS, or the endpoint from the discovery document' } as const
+const endpoint = { defaultText: 'from APS or from the discovery document' } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
 // Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a

@@ -37,7 +37,7 @@ interface RejectedValue {
 /** The rejection of a value that has the wrong form, so the allowed values are reason enough. */
 export const REJECTED: RejectedValue = {}
 
-export type JsonSchema = { readonly [keyword: string]: unknown }
+type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
  * A rule for a string or for each item of a list. The reason continues "because …". Without a reason, the message contains

@@ -2,7 +2,7 @@
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
-import { parseRules, splitRules } from '#src/config/proxy-rules.js'
+import { parseRules, proxyRoutes } from '#src/config/proxy-rules.js'
 import { settingOf } from '#src/config/settings.js'
 import { load, problemsOf } from './given.js'
 
@@ -137,10 +137,10 @@ test('a rule is refused if earlier rules match all its requests, but not if they
 
 test('the rules in a variable may be on one line or on several', t => {
   const rules = [hubs, issues, backend]
-  t.deepEqual(splitRules(rules.join(' ')), rules)
-  t.deepEqual(splitRules(`\n  ${rules.join('\r\n\t ')}\n`), rules)
-  t.deepEqual(splitRules(''), [])
-  t.deepEqual(splitRules('get /a https://h.example/a'), ['get /a https://h.example/a'])
+  t.deepEqual(proxyRoutes.fromString?.(rules.join(' ')), rules)
+  t.deepEqual(proxyRoutes.fromString?.(`\n  ${rules.join('\r\n\t ')}\n`), rules)
+  t.deepEqual(proxyRoutes.fromString?.(''), [])
+  t.deepEqual(proxyRoutes.fromString?.('get /a https://h.example/a'), ['get /a https://h.example/a'])
 })
 
 test('rules can be given in a variable, on several lines in .env, with repeated flags and in a file', async t => {
