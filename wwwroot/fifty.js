@@ -1,11 +1,11 @@
-// The part of the starter page that exists only in a demo. It makes the access token expire, sends fifty requests at
-// once, and draws what happened.
+// The part of the starter page that exists only in a demo. It makes the access token expire, sends fifty requests in
+// parallel, and draws what happened.
 const requests = 50
 const svg = 'http://www.w3.org/2000/svg'
 
 const parts = `
 <h2 id="fifty-heading">Fifty requests, one refresh</h2>
-<p>When a token expires, a page often has several requests in progress. A refresh token works only once. A server that sends it for each of these requests loses the session, and the person has to sign in again.</p>
+<p>When a token expires, a page often has several requests in progress. A refresh token works only once. A server that sends it for each of these requests loses the session, and the user has to sign in again.</p>
 <p class="actions"><button class="button" type="button">Expire my token and send 50 requests</button></p>
 <div class="picture" aria-hidden="true" hidden>
 <svg viewBox="0 0 320 120"><g class="lines"></g><g class="dots"></g><path class="refresh" d="M190 60H280"/><text x="235" y="48"></text><circle cx="180" cy="60" r="12"/><circle cx="290" cy="60" r="12"/></svg>
@@ -41,7 +41,7 @@ export function showFifty(section, mode, then) {
 async function run(section, mode, lines) {
   const before = await calls()
   const expired = await fetch('demo/expire', { method: 'POST' })
-  if (!expired.ok) return 'You are not signed in any more. Sign in, and try again.'
+  if (!expired.ok) return 'You are no longer signed in. Sign in, and try again.'
   const answers = await Promise.all(
     lines.map(async line => {
       const { status } = await fetch('api/auth/profile', { cache: 'no-store' })
@@ -57,9 +57,9 @@ async function run(section, mode, lines) {
   const count = wanted => answers.filter(status => status === wanted).length
   const detail = mode === 'dual' ? ' (two token requests, one for each of your two tokens)' : ''
   return [
-    `Your token had expired. ${count(200)} of ${requests} requests were answered with 200.`,
+    `Your token had expired. ${count(200)} of ${requests} requests got 200.`,
     `The identity provider received ${refreshes === 1 ? 'one refresh' : `${refreshes} refreshes`}${detail}.`,
-    count(401) === 0 ? 'Nobody was signed out.' : 'You were signed out.',
+    count(401) === 0 ? 'No user was signed out.' : 'You were signed out.',
     'Requests that arrived during the refresh waited for it, and later ones got its result.'
   ].join(' ')
 }

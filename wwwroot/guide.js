@@ -2,7 +2,7 @@
 import { copyText } from './copy.js'
 
 const syntax =
-  /(?<comment><!--.*?-->|\/\/.*)|(?<string>'[^']*'|"[^"]*"|`[^`]*`)|(?<word><\/?!?\w+|--[\w-]+|\b(?:async|await|const|else|function|if|new|return|throw)\b)/g
+  /(?<comment><!--.*?-->|\/\/.*)|(?<string>'[^']*'|"[^"]*"|`[^`]*`)|(?<word><\/?!?\w+|--[\w-]+|\b(?:async|await|catch|const|else|function|if|import|new|return|throw|try)\b)/g
 
 for (const pre of document.querySelectorAll('pre')) {
   const { name } = pre.dataset

@@ -1,5 +1,6 @@
-// Requests the profile of the person who is signed in, and shows it. The attribute data-state of <main> names the state of
+// Requests the profile of the user who is signed in, and shows it. The attribute data-state of <main> names the state of
 // the page. The list of routes shows the last response of each route.
+import { signIn } from './api/auth/client.js'
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
@@ -19,13 +20,13 @@ const routes = [
   {
     path: 'api/auth/login',
     text: 'Sends the browser to the identity provider. Press Try to open the provider, which then sends you back to this page.',
-    try: signIn
+    try: beginSignIn
   },
   {
     path: 'api/auth/callback',
-    text: 'After the sign-in, the identity provider sends the browser back to this address. If no login has been started, this route rejects the request.'
+    text: 'After the sign-in, the identity provider sends the browser back to this URL. If no login has been started, this route rejects the request.'
   },
-  { path: 'api/auth/profile', text: 'Returns the name of the person who is signed in.' },
+  { path: 'api/auth/profile', text: 'Returns the name of the user who is signed in.' },
   {
     path: 'api/auth/token',
     text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.'
@@ -46,12 +47,10 @@ const notUnderstood = 'The server sent a response that this page does not unders
 
 const texts = {
   403: 'The server rejected the request, because it seems to come from another site. Open this page directly, in a separate tab.',
-  502: 'You are still signed in, but the sign-in service gave no usable answer.',
+  502: 'You are still signed in, but the sign-in service sent no usable response.',
   503: 'You are still signed in, but the sign-in service is not available just now.',
   504: 'You are still signed in, but the sign-in service is taking too long.'
 }
-
-const signInAddress = `api/auth/login?return_to=${encodeURIComponent(location.pathname + location.search)}`
 
 let about = {}
 let name
@@ -62,8 +61,8 @@ let asking
 
 routes.forEach(showRoute)
 part('routes').hidden = false
-part('sign-in').href = signInAddress
-part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', 'begun'))
+part('sign-in').href += `?return_to=${encodeURIComponent(location.pathname + location.search)}`
+part('sign-in').addEventListener('click', noteSignIn)
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
@@ -75,7 +74,7 @@ start()
 
 async function start() {
   show('asking', 'Checking if you are signed in …')
-  // A person can begin the next login before the page has the answers, so this must not be read later.
+  // The user can begin the next login before the page has the responses, so this must not be read later.
   const isReturn = sessionStorage.getItem('login') !== null
   sessionStorage.removeItem('login')
   await showAbout()
@@ -86,7 +85,7 @@ async function start() {
 /** Shows the mode of the server, the folder for pages, and in a demo the part of the page that exists only there. */
 async function showAbout() {
   about = await fetch('starter-about.json')
-    .then(answer => answer.json())
+    .then(response => response.json())
     .catch(() => ({}))
   const tags = [about.mode && `${about.mode} mode`, about.demo && 'demo identity provider']
   part('about').replaceChildren(...tags.filter(Boolean).map(text => element('span', { className: 'tag' }, text)))
@@ -213,7 +212,7 @@ function showRoute(route) {
 
 async function tryRoute(path) {
   const { status, body } = await request(path).catch(() => ({}))
-  say(part('said'), `${path} answered: ${routes.find(route => route.path === path).answer.firstChild.textContent}`)
+  say(part('said'), `${path} responded: ${routes.find(route => route.path === path).answer.firstChild.textContent}`)
   if (path === 'api/auth/token' && isToken(body) && name !== undefined) return showSignedIn(body)
   // The response may show that a session has begun or ended since the last request of this page.
   const isSignedIn = name !== undefined
@@ -221,9 +220,13 @@ async function tryRoute(path) {
   if (path === 'api/auth/logout' || (tellsOfSession && isSignedIn !== (status === 200))) await askAll()
 }
 
-function signIn() {
+function beginSignIn() {
+  noteSignIn()
+  signIn()
+}
+
+function noteSignIn() {
   sessionStorage.setItem('login', 'begun')
-  location.assign(signInAddress)
 }
 
 /** After a login, shows the redirect of the login route next to this route. */
@@ -233,7 +236,7 @@ function showReturn() {
 }
 
 function showAnswer(path, { code, ms, headers = new Headers(), text = '' }) {
-  // A status such as 401 is an expected answer, so only failures of the server are red.
+  // A status such as 401 is an expected response, so only failures of the server are red.
   const look = code === 'Redirect' || code < 400 ? 'good' : code < 500 ? '' : 'bad'
   const time = ms === undefined ? '' : `  ${Math.max(1, Math.round(ms))} ms`
   const lines = tellingHeaders
@@ -260,7 +263,7 @@ function showSignedIn(answer) {
   }
   part('life').classList.toggle('refilled', isRefreshed)
   token = answer.access_token
-  // `expires_in` is 0 in the last half second of a token. With a minimum of 1, this page does not ask again at once.
+  // `expires_in` is 0 in the last half second of a token. With a minimum of 1, this page does not ask again immediately.
   const seconds = Math.max(answer.expires_in, 1)
   const full = fullLife(seconds)
   countDown(part('token-life'), seconds, askToken, left =>
@@ -285,13 +288,23 @@ function showFailure(failure) {
     show('signed-out', name === undefined ? 'You are not signed in.' : 'You are no longer signed in.')
     name = undefined
     failures = 0
+    forgetToken()
     return
   }
-  // The server calls the provider only for a session that it has decrypted. If the server answers with one of these
-  // errors, the person is therefore still signed in.
+  // The server calls the provider only for a session that it has decrypted. If the server responds with one of these
+  // errors, the user is therefore still signed in.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1
+}
+
+/** The next user of this page must not find the token of the last one. */
+function forgetToken() {
+  for (const { path, answer } of routes) if (path === 'api/auth/token') answer.replaceChildren()
+  part('token-text').value = ''
+  part('by-hand').hidden = true
+  part('token-note').textContent = ''
+  sessionStorage.removeItem('life')
 }
 
 function show(state, text) {
@@ -328,6 +341,9 @@ function inWords(seconds) {
 }
 
 async function copyToken() {
+  // The session may have ended in another tab. The page must not copy the token of that session.
+  await askToken()
+  if (token === undefined) return
   const note = part('token-note')
   say(note, '')
   const [field, byHand] = [part('token-text'), part('by-hand')]
@@ -341,6 +357,4 @@ async function copyToken() {
     part('copy').focus()
     say(note, 'Copied.')
   }
-  // If the session has ended in another tab, the page shows this at once.
-  askToken()
 }

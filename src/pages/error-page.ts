@@ -44,7 +44,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   const quoted = {
     code: html`<code>${status} ${error}</code>`,
     // All other descriptions are for support and stay in English, like the JSON body.
-    description: topic === 'notSignedIn' ? texts.details.noUser : html`<span lang="en">${description}</span>`
+    description: topic === 'notSignedIn' ? texts.details.noSession : html`<span lang="en">${description}</span>`
   }
   return {
     title,

@@ -26,9 +26,10 @@ browserTest('two logins at the same time in two tabs both succeed', async (t, vi
 
 browserTest('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page: first, newTab } = await visit()
+  const { page: first, newTab } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
   await first.goto(`${url}api/auth/login`)
   await status(first, signedIn)
+  await first.evaluate(`navigator.clipboard.writeText('before')`)
   const second = await newTab()
   await second.goto(url)
   await second.getByRole('link', { name: 'Sign out' }).click()
@@ -36,6 +37,8 @@ browserTest('after a sign-out in one tab, the other tab shows it at the next act
 
   await first.getByRole('button', { name: 'Copy token' }).click()
   await status(first, 'You are no longer signed in.')
+  t.is(await first.evaluate('navigator.clipboard.readText()'), 'before', 'the old token is not copied')
+  t.is(await first.getByRole('listitem').filter({ hasText: 'access_token' }).count(), 0)
   t.true(await first.getByRole('link', { name: 'Sign in' }).isVisible())
   t.false(await first.getByRole('button', { name: 'Copy token' }).isVisible())
   t.is(
@@ -160,7 +163,7 @@ browserTest('the page explains a profile request that fails or hangs, and the se
   await status(page, signedIn)
   idp.failWhen('userinfo', () => faults.html(500))
   await page.reload()
-  await page.getByText('You are still signed in, but the sign-in service gave no usable answer.').waitFor()
+  await page.getByText('You are still signed in, but the sign-in service sent no usable response.').waitFor()
   idp.heal()
   idp.failWhen('userinfo', () => faults.hang())
   await page.getByRole('button', { name: 'Try again now' }).click()

@@ -190,7 +190,7 @@ browserTest('the pages need no horizontal scrolling on narrow and wide screens',
   }
 })
 
-browserTest('the starter page of a demo sends nine requests, and none of them fails', async (t, visit) => {
+browserTest('the starter page of a demo sends ten requests, and none of them fails', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(url)
@@ -209,6 +209,7 @@ browserTest('the starter page of a demo sends nine requests, and none of them fa
   t.log(answers, await page.evaluate(paints))
   t.deepEqual(answers.map(({ path }) => path).sort(), [
     '/',
+    '/api/auth/client.js',
     '/api/auth/profile',
     '/api/auth/token',
     '/copy.js',
@@ -273,8 +274,8 @@ for (const mode of modes) {
       const before = demo.calls.refreshToken
       await page.getByRole('button', { name: 'send 50 requests' }).click()
       await status(page, 'The identity provider received one refresh')
-      await status(page, '50 of 50 requests were answered with 200.')
-      await status(page, 'Nobody was signed out.')
+      await status(page, '50 of 50 requests got 200.')
+      await status(page, 'No user was signed out.')
       t.deepEqual(statuses.slice(0, 50), new Array(50).fill(200))
       t.is(demo.calls.refreshToken - before, mode === 'dual' ? 2 : 1)
       t.is(demo.calls.reusedRefreshToken, 0)
@@ -335,7 +336,7 @@ for (const [state, answers] of Object.entries(expected)) {
     if (state !== 'signed out') await signInAs(page, 'Ada Lovelace')
     for (const [path, answer] of Object.entries(answers)) {
       await page.getByRole('button', { name: `Try ${path}` }).click()
-      await status(page, `${path} answered`)
+      await status(page, `${path} responded`)
       const shown = page
         .getByRole('listitem')
         .filter({ has: page.getByLabel(`Try ${path}`) })
@@ -388,7 +389,7 @@ browserTest('code in the guide has colours, and no flag is broken into two lines
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(`${url}your-pages.html`)
   const code = page.getByRole('region', { name: 'index.html' })
-  await code.locator('.string', { hasText: "'api/auth/profile'" }).waitFor()
+  await code.locator('.string', { hasText: "'/api/auth/client.js'" }).waitFor()
   t.deepEqual(
     await code
       .locator('.word')
@@ -408,7 +409,14 @@ browserTest('code blocks in the guide scroll horizontally and can be copied', as
   })
   await page.goto(`${url}your-pages.html`)
   const code = page.getByRole('region', { name: 'index.html' })
+  await code.scrollIntoViewIfNeeded()
   t.true(await code.evaluate('(pre => pre.scrollWidth > pre.clientWidth)(document.querySelector("pre"))'))
+  // Phones show no scrollbar, so a shadow at the edge of the block shows that the code continues.
+  const { x, y, width } = (await code.boundingBox()) ?? { x: 0, y: 0, width: 0 }
+  const edge = { x: x + width - 4, y: y + 4, width: 4, height: 4 }
+  const atStart = await page.screenshot({ clip: edge })
+  await code.evaluate('document.querySelector("pre").scrollLeft = 9999')
+  t.notDeepEqual(await page.screenshot({ clip: edge }), atStart)
   await page.getByRole('button', { name: 'Copy index.html' }).click()
   await status(page, 'Copied.')
   t.is(await page.evaluate('navigator.clipboard.readText()'), await code.textContent())
@@ -417,7 +425,7 @@ browserTest('code blocks in the guide scroll horizontally and can be copied', as
   await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false')
   await page.getByRole('button', { name: 'Copy JavaScript' }).click()
   await status(page, 'Copy it by hand.')
-  t.regex(String(await page.evaluate('getSelection().toString()')), /^async function getAccessToken/)
+  t.regex(String(await page.evaluate('getSelection().toString()')), /^import \{ getAccessToken \}/)
 })
 
 function isTokenAnswer(response: Response): boolean {

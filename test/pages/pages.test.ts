@@ -90,7 +90,7 @@ for (const { status, error, inLogin, says, way } of kinds) {
     t.is(page.includes('href="/base/api/auth/login"'), way === 'sign-in')
     t.true(page.includes(`<code>${status} ${error}</code>`))
     t.true(page.includes('<code>req-1</code>'))
-    t.true(page.includes(status === 401 ? 'No user is signed in' : 'The state is not known.'))
+    t.true(page.includes(status === 401 ? 'This browser has no session.' : 'The state is not known.'))
     t.is([...page.matchAll(/<h1>/g)].length, 1)
     t.is([...page.matchAll(/class="button"/g)].length, 1, 'the page has one main button')
   })

@@ -121,7 +121,7 @@ const signInPage: Middleware = async function signInPage(ctx, next) {
   await next()
   if (ctx.status !== 401 || (ctx.get('Sec-Fetch-Mode') || 'navigate') !== 'navigate') return
   if (ctx.accepts('json', 'html') !== 'html') return
-  throw new HttpError({ status: 401, error: 'unauthorized', description: 'No user is signed in in this browser.' })
+  throw new HttpError({ status: 401, error: 'unauthorized', description: 'This browser has no session.' })
 }
 
 const SHARED_HEADERS = Object.entries({
