@@ -131,31 +131,12 @@ test('a state is valid for ten minutes and then expired', t => {
   t.deepEqual(open(state, browser), { kind: 'expired', returnTo: '/' })
 })
 
-test('a state with any character changed, cut off or added is foreign', t => {
-  const { begin, open } = setUp()
-  const browser = newBrowserId()
-  const { state } = begin(browser, '/')
-  for (let index = 0; index < state.length; index++) {
-    const other = state[index] === 'A' ? 'B' : 'A'
-    t.deepEqual(open(state.slice(0, index) + other + state.slice(index + 1), browser), { kind: 'foreign' })
-    t.deepEqual(open(state.slice(0, index), browser), { kind: 'foreign' })
-  }
-  for (const more of ['A', '=', '.', ' ']) t.deepEqual(open(state + more, browser), { kind: 'foreign' })
-})
-
 test('a state that was sealed with another secret or for another purpose is foreign', t => {
   const browser = newBrowserId()
   const { state } = setUp().begin(browser, '/')
   t.is(setUp().open(state, browser).kind, 'valid')
   t.deepEqual(setUp({ secret: 'another secret of these login tests' }).open(state, browser), { kind: 'foreign' })
   t.deepEqual(setUp({ purpose: 'session cookie' }).open(state, browser), { kind: 'foreign' })
-})
-
-test('opening an arbitrary state with an arbitrary login cookie never throws, and the state is foreign', t => {
-  const { open } = setUp()
-  const cookie = fc.option(anyText(), { nil: undefined })
-  fc.assert(fc.property(anyText(), cookie, (state, sent) => open(state, sent).kind === 'foreign'))
-  t.pass()
 })
 
 test('an arbitrary login cookie does not open the state of another browser', t => {

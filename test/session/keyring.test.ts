@@ -55,18 +55,6 @@ test('a value that was sealed with a second key opens only with this key and the
   t.deepEqual(sealer([SECOND, FIRST]).open(sealed, 'context', 'second key'), plaintext, 'after a change of the secret')
 })
 
-test('a sealed value with any changed character does not open', t => {
-  const { seal, open } = sealer()
-  const sealed = seal(plaintext, 'context')
-  for (let index = 0; index < sealed.length; index++) {
-    for (const other of ['A', 'B', '-', '_', '+', '/', '=', '.', ' ', '\0', 'ÿ']) {
-      if (other === sealed[index]) continue
-      const changed = sealed.slice(0, index) + other + sealed.slice(index + 1)
-      t.is(open(changed, 'context'), undefined, `${other} at ${index}`)
-    }
-  }
-})
-
 test('a sealed value with any flipped bit does not open', t => {
   const { seal, open } = sealer()
   const bytes = Buffer.from(seal(plaintext, 'context'), 'base64url')

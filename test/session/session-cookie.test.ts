@@ -94,15 +94,6 @@ test('the cookie of a session in Redis expires like other session cookies, also 
   t.is(open(header), undefined)
 })
 
-test('no changed byte of the cookie of a session in Redis is accepted', t => {
-  const { open, cookie, header } = setUp()
-  const [chunk = ''] = cookie.seal(inRedis)
-  for (let index = 0; index < chunk.length; index++) {
-    const other = chunk[index] === 'A' ? 'B' : 'A'
-    t.is(open(header([`${chunk.slice(0, index)}${other}${chunk.slice(index + 1)}`])), undefined)
-  }
-})
-
 test('a session that is larger than 256 kB is not stored in Redis, and the error has its sizes', t => {
   const storable = { ...inRedis, fields: { ...inRedis.fields, token: 'a'.repeat(250_000) } }
   t.notThrows(() => requireStorable(storable))
@@ -320,11 +311,6 @@ test('a session cookie that is cached in memory still expires', t => {
   t.is(open(header), undefined)
 })
 
-test('sealing the same session twice gives two values', t => {
-  const { seal } = setUp()
-  t.notDeepEqual(seal(dual), seal(dual))
-})
-
 test('the cookie contains no readable part of the session', t => {
   const { seal } = setUp()
   const raw = Buffer.from(seal(dual).join('').slice(1), 'base64url').toString('latin1')
@@ -381,13 +367,6 @@ test('a mixture of the chunks of two sealed sessions does not open', t => {
     const mixed = one.map((chunk, index) => ((mix >> index) & 1 ? two[index] : chunk))
     t.is(open(header(mixed)), undefined, `mix ${mix.toString(2)}`)
   }
-})
-
-test('chunks left over from a longer session do not change a shorter session', t => {
-  const { seal, open, header } = setUp()
-  const longer = seal(recordOf({ token: tokenOf(9000) }))
-  const shorter = seal(dual)
-  t.deepEqual(open(header([...shorter, ...longer.slice(shorter.length)])), dual)
 })
 
 test('a session that was sealed for another cookie name, purpose or secret does not open', t => {
