@@ -61,7 +61,7 @@ export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
 // An item of a list in a settings file may contain spaces, so the value may, too.
 const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
 
-// An entry for this claim would ignore `email_verified`. An e-mail address as the entry requires `email_verified`.
+// An entry for this claim would ignore `email_verified`. An entry that is an e-mail address requires it.
 const EMAIL = 'email'
 
 function parseEntry(text: string): AccessEntry | undefined {

@@ -38,7 +38,7 @@ export function demoOverrides(): Overrides {
 
 /**
  * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must
- * end on the host on which it began. The port is 0 if the system chooses a free port. Returns undefined if no browser
+ * be completed on the host on which it began. The port is 0 if the system chooses a free port. Returns undefined if no browser
  * can open the host.
  */
 export function demoCallbackUrl({ port = 0, host }: Values): string | undefined {

@@ -60,7 +60,7 @@ async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read 
     if (!found.isFile() || !(mayRead || mayWrite) || !(await isReachableByOthers(file))) return undefined
     return mayRead && mayWrite ? 'read and changed' : mayRead ? 'read' : 'changed'
   } catch {
-    // The file or one of its folders cannot be examined. Reading the file reports its own errors.
+    // The file or one of its folders cannot be examined. Whoever reads the file reports the error.
     return undefined
   }
 }
@@ -73,8 +73,8 @@ async function isReachableByOthers(path: string): Promise<boolean> {
 }
 
 /**
- * Returns a problem for each file inside wwwroot. Names that begin with a dot are not served, but their files are rejected
- * too. A copy of the folder or another web server might publish them.
+ * Returns a problem for each file inside wwwroot. Files whose names begin with a dot are not served, but they are rejected
+ * too, because a copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */
 export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {
@@ -96,7 +96,7 @@ async function isFileInside(root: string, path: string): Promise<boolean> {
     const fromRoot = relative(root, file)
     return (await stat(file)).isFile() && !isAbsolute(fromRoot) && fromRoot.split(sep, 1)[0] !== '..'
   } catch {
-    // The file does not exist or cannot be examined. Reading the file reports its own errors.
+    // The file does not exist or cannot be examined. Whoever reads the file reports the error.
     return false
   }
 }

@@ -146,11 +146,11 @@ const atDefault = 'default'
 
 interface Picked {
   readonly given: Given | undefined
-  /** The source with an empty value, if there is one. */
+  /** The first source with an empty value, if there is one. */
   readonly emptyAt: string | undefined
 }
 
-/** Returns the first value of a setting that is not empty, in the order of the sources. */
+/** Returns what the first source gives in which the setting is not empty. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }

@@ -168,7 +168,7 @@ const formats: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the reason why a settings file in a known format cannot be used, and the advice what to do instead. Returns undefined for a
+ * Returns the reason why a settings file in a known format cannot be used, and what to do instead. Returns undefined for a
  * supported or unknown format.
  * @param extension the extension of the file, with its dot
  * @param base the name of the file that should replace it, without an extension

@@ -16,7 +16,7 @@ import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls
 /** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
-/** Marks a setting that has no default, because the operator must set it. */
+/** Marks a setting that the operator must set, because no default is right. */
 export const required = Symbol('required')
 
 export interface Setting<Value = unknown> {
@@ -56,7 +56,7 @@ const endpoint = { defaultText: 'from APS or from the discovery document' } as c
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
 // Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
-// meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
+// meaning in any letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = string(
   'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
@@ -523,8 +523,9 @@ type WrittenOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has hosts. An optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the
- * name of a group.
+ * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has hosts. An
+ * optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the name of a
+ * group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }

@@ -34,7 +34,7 @@ interface RejectedValue {
   readonly problems?: readonly string[]
 }
 
-/** The rejection of a value that has the wrong form, so the allowed values are reason enough. */
+/** The result for a value of the wrong form. No reason is needed, because the message contains the allowed values. */
 export const REJECTED: RejectedValue = {}
 
 type JsonSchema = { readonly [keyword: string]: unknown }

@@ -130,9 +130,9 @@ interface ReceivedRequest {
 
 /**
  * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. The peer alone is not
- * enough: a page of another site can make the host name of its site resolve to 127.0.0.1 (DNS rebinding), and the browser on this
- * machine then sends the requests of that page, with the host name of the page in `Host`. `Host` alone is not enough either,
- * because a program on another machine can send any `Host`.
+ * enough: another site can make its host name resolve to 127.0.0.1 (DNS rebinding), and the browser on this machine then
+ * sends the requests of its pages here, with that host name in `Host`. `Host` alone is not enough either, because a program
+ * on another machine can send any `Host`.
  */
 export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: string): boolean {
   const isLocalPeer = /^(::1$|(::ffff:)?127\.)/.test(socket.remoteAddress ?? '')
