@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { guarded, httpsCallbackUrl, loginCookieName, sessionCookies, startSignedIn } from './support.js'
+import { authorize, guarded, httpsCallbackUrl, loginCookieName, sessionCookies, startSignedIn } from './support.js'
 
 /** Deletes the session cookie but no other cookie, as if the session cookie were too large for a proxy or blocked by its name. */
 function dropSession({ browser }: Pick<TestServer, 'browser'>): void {
@@ -52,28 +52,12 @@ test('if the session cookie is lost after each login, the second login shows an 
   t.is(idp.requestsTo('authorize').length, 1)
 })
 
-test('a missing session cookie is explained on one page, and the next login can succeed', async t => {
+test('a missing session cookie is explained on one page, which loads nothing, and the next login can succeed', async t => {
   const { browser, logs } = await startForgetful(t)
-  const explained = await browser.navigate('/api/auth/login')
-  t.is(explained.statusCode, 400)
-  t.is(explained.headers.location, undefined)
-  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 1)
-  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
-  t.is((await signIn(browser)).statusCode, 302)
-  t.is((await browser.fetch(guarded)).statusCode, 200)
-  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 1)
-})
-
-test('if the session cookie was lost, a program gets the error session_cookie_missing as JSON', async t => {
-  const { browser } = await startForgetful(t)
-  const response = await browser.get('/api/auth/login')
-  t.is(response.statusCode, 400)
-  t.is(response.json().error, 'session_cookie_missing')
-})
-
-test('the page lists the likely reasons, links to the login and the application, and loads nothing', async t => {
-  const { browser } = await startForgetful(t)
+  t.is((await browser.clone().get('/api/auth/login')).json().error, 'session_cookie_missing')
   const page = await browser.navigate('/api/auth/login')
+  t.is(page.statusCode, 400)
+  t.is(page.headers.location, undefined)
   t.deepEqual(reasonsOn(page), ['size', 'blocked'])
   t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login"/)
   t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
@@ -81,6 +65,11 @@ test('the page lists the likely reasons, links to the login and the application,
   t.notRegex(page.text(), /src=|<script|@import|url\(/)
   t.regex(page.headers['content-security-policy']?.toString() ?? '', /default-src 'none'.*frame-ancestors 'none'/)
   t.is(page.headers['cache-control'], 'no-store')
+  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 2)
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+  t.is((await signIn(browser)).statusCode, 302)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 2)
 })
 
 test('if the request has another host name, the page shows the address at which to open the application', async t => {
@@ -105,10 +94,9 @@ test('a browser at 127.0.0.1 is told that sign-in returns to localhost', async t
 
 test('if a login began at 127.0.0.1, the callback at localhost explains that the names differ', async t => {
   const { browser } = await startTestServer(t)
-  const login = await browser.navigate('/api/auth/login?return_to=/a-page', { headers: { host: '127.0.0.1:8080' } })
-  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  const back = await authorize(browser, '/api/auth/login?return_to=/a-page', { headers: { host: '127.0.0.1:8080' } })
   browser.cookies.clear()
-  const page = await openCallback(browser, back.headers.location ?? '')
+  const page = await openCallback(browser, back)
   t.is(page.statusCode, 400)
   t.regex(page.text(), twoNames)
   t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login\?return_to=%2Fa-page"/)
@@ -119,9 +107,8 @@ test('a browser that has a login cookie at localhost too learns that its login b
   await startLogin(browser)
   // Cookies belong to one host name, so the browser has a second cookie jar for 127.0.0.1.
   const sameBrowserElsewhere = newBrowser()
-  const login = await sameBrowserElsewhere.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
-  const back = await sameBrowserElsewhere.navigate(login.headers.location ?? '', { from: publicOrigin })
-  const page = await openCallback(browser, back.headers.location ?? '')
+  const back = await authorize(sameBrowserElsewhere, '/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
+  const page = await openCallback(browser, back)
   t.is(page.statusCode, 400)
   t.regex(page.text(), twoNames)
   t.deepEqual(reasonsOn(page), [], 'the page lists no other reason')
@@ -129,20 +116,18 @@ test('a browser that has a login cookie at localhost too learns that its login b
 
 test('if a login began at another port of the same host, the page does not blame the host name, because cookies ignore ports', async t => {
   const { browser } = await startTestServer(t)
-  const login = await browser.navigate('/api/auth/login', { headers: { host: 'localhost:5173' } })
-  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  const back = await authorize(browser, '/api/auth/login', { headers: { host: 'localhost:5173' } })
   browser.cookies.clear()
-  const page = await openCallback(browser, back.headers.location ?? '')
+  const page = await openCallback(browser, back)
   t.notRegex(page.text(), /5173|You opened/)
 })
 
 test('on an https deployment, the page shows plain http as the first likely reason for a missing login cookie', async t => {
   const callbackUrl = httpsCallbackUrl
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
-  const login = await browser.navigate('/tools/viewer/api/auth/login')
-  const back = await browser.navigate(login.headers.location ?? '', { from: browser.origin ?? '' })
+  const back = await authorize(browser, '/tools/viewer/api/auth/login')
   browser.cookies.clear()
-  const page = await openCallback(browser, back.headers.location ?? '')
+  const page = await openCallback(browser, back)
   t.is(reasonsOn(page)[0], 'http')
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/"/)
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/api\/auth\/login"/)

@@ -41,21 +41,19 @@ export function authRouter(services: Services): Router {
 export function authRoutes(services: Services): Middleware {
   // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
   const routes = authRouter(services).routes() as unknown as Middleware
-  const postRoute = services.backChannelLogout && AUTH_ROUTES.backChannelLogout
+  const methodsByPath = new Map<string, readonly string[]>([[AUTH_ROUTES.client, ['GET', 'HEAD']]])
+  if (services.backChannelLogout) methodsByPath.set(AUTH_ROUTES.backChannelLogout, ['POST'])
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    const methods = methodsOf(ctx.path)
+    const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
     if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
     return routes(ctx, next)
   }
-
-  function methodsOf(path: string): string[] {
-    if (path === AUTH_ROUTES.client) return ['GET', 'HEAD']
-    return path === postRoute ? ['POST'] : ['GET']
-  }
 }
+
+const GET_ONLY = ['GET']
 
 /**
  * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request uses

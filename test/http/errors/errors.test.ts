@@ -5,7 +5,15 @@ import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
+import {
+  authorize,
+  guarded,
+  httpsCallbackUrl,
+  openedFields,
+  ownRoute,
+  startWithRoute,
+  withParameters
+} from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
@@ -282,9 +290,8 @@ test('the link on the error page of a failed login leads to a successful login',
   idp.fail('token', faults.status(500))
   const page = await openCallback(browser, back)
   const [, signInAgain = ''] = /class="button" href="([^"]*)"/.exec(page.text()) ?? []
-  const login = await browser.navigate(signInAgain, { from: publicOrigin })
-  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
-  t.is((await openCallback(browser, authorized.headers.location ?? '')).statusCode, 302)
+  const again = await authorize(browser, signInAgain, { from: publicOrigin })
+  t.is((await openCallback(browser, again)).statusCode, 302)
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 

@@ -1,10 +1,9 @@
 // The link "Sign in again" on an error page leads to a login that returns to the page where the failed login or request began.
 import test from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
-import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { httpsCallbackUrl, startSignedIn } from '../support.js'
+import { authorize, httpsCallbackUrl, startSignedIn } from '../support.js'
 
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
@@ -70,9 +69,8 @@ test('a login through the link on an error page returns to the page where the fa
   idp.settings.login = { error: 'access_denied' }
   const denied = await openCallback(browser, await startLogin(browser, returnTo))
   idp.settings.login = {}
-  const login = await browser.navigate(signInAddressOn(denied) ?? '')
-  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
-  t.is((await openCallback(browser, back.headers.location ?? '')).headers.location, returnTo)
+  const back = await authorize(browser, signInAddressOn(denied) ?? '')
+  t.is((await openCallback(browser, back)).headers.location, returnTo)
 })
 
 for (const path of ['/api/auth/profile', '/api/auth/token']) {

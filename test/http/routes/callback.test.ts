@@ -11,6 +11,7 @@ import { type ModeName, modes } from '../../helpers/modes.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import {
+  authorize,
   guarded,
   httpsCallbackUrl,
   loginCookieName,
@@ -398,9 +399,7 @@ test('with client_secret_post the client credentials are in the body and not in 
 test('a deployment with https and a path prefix can log in through its proxy', async t => {
   const server = await startTestServer(t, { mode: 'dual', overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
   const { browser } = server
-  const login = await browser.navigate('/tools/viewer/api/auth/login')
-  const authorized = await browser.navigate(login.headers.location ?? '', { from: server.origin })
-  const back = authorized.headers.location ?? ''
+  const back = await authorize(browser, '/tools/viewer/api/auth/login')
   t.true(back.startsWith(`${httpsCallbackUrl}?`))
   const callback = await openCallback(browser, back)
   t.is(callback.headers.location, '/tools/viewer/')
@@ -803,9 +802,8 @@ test('if the request for the public token gets 429 twice, its refresh token is r
 
   clock.advanceSeconds(7)
   const address = String(page.headers.refresh).split('url=')[1] ?? ''
-  const login = await browser.navigate(address, { from: publicOrigin })
-  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
-  t.is((await openCallback(browser, authorized.headers.location ?? '')).headers.location, '/after')
+  const again = await authorize(browser, address, { from: publicOrigin })
+  t.is((await openCallback(browser, again)).headers.location, '/after')
   t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
 })
 

@@ -7,6 +7,7 @@ import { discovered, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import {
+  authorize,
   guarded,
   httpsCallbackUrl,
   loginCookieName,
@@ -148,9 +149,8 @@ test('fifty logins that began at the same time in a browser with a login cookie 
 
 /** Returns the address to which the callback redirects after a login with the given query. */
 async function landing(browser: Browser, query: string): Promise<string | undefined> {
-  const login = await browser.navigate(`/api/auth/login?${query}`)
-  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
-  return (await openCallback(browser, authorized.headers.location ?? '')).headers.location
+  const back = await authorize(browser, `/api/auth/login?${query}`)
+  return (await openCallback(browser, back)).headers.location
 }
 
 test('a return_to that is a path of this site is used unchanged, and any other is replaced by the start page', async t => {
