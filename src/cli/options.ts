@@ -49,14 +49,15 @@ export const ownOptions: readonly OwnOption[] = [
   {
     flags: '--demo-port <port>',
     group: 'Trying it out:',
-    summary: 'Port of the built-in provider.',
+    summary: 'Listen on this port with the built-in provider.',
     note: 'default: any free port',
     commands: ['start', 'check']
   },
   {
     flags: '--demo-token-lifetime <seconds>',
     group: 'Trying it out:',
-    summary: 'Lifetime of the access tokens of the built-in provider. With a short lifetime, you soon see a refresh.',
+    summary:
+      'Let the access tokens of the built-in provider expire after this time. With a short time, you soon see a refresh.',
     note: 'default: 3599',
     commands: ['start']
   }

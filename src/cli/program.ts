@@ -43,7 +43,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
         [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
     })
     .allowExcessArguments()
-    // The help command of commander answers an unknown command by printing the full help as an error.
+    // The help command of commander responds to an unknown command by printing the full help as an error.
     .helpCommand(false)
     .addHelpText('before', () => {
       if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)

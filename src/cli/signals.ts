@@ -13,7 +13,7 @@ type Signal = StopSignal | ReloadSignal
 /**
  * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an
  * early signal would end the process in the middle of the start. In a container, where the server is process 1, the kernel
- * would drop an early signal. A second stop signal during the start ends the process at once.
+ * would drop an early signal. A second stop signal during the start ends the process immediately.
  */
 export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   const listeners = new Map<Signal, () => void>()
@@ -101,7 +101,7 @@ type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
 const duplicateMs = 100
 
 /**
- * Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process at once. npm and npx end at
+ * Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process immediately. npm and npx end at
  * SIGTERM and leave their program running, so a server that they have started also stops when they end.
  */
 export function untilStopped(

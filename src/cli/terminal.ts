@@ -34,7 +34,7 @@ export interface Terminal {
   onTerminalClosed(listener: () => void): () => void
   /** Listens for uncaught errors and unhandled rejections. Returns a function that removes the listener. */
   onUncaught(listener: (thrown: unknown) => void): () => void
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exit(code: number): void
   /** Ends the process with SIGHUP's default action, because `process.exit()` aborts once the terminal is gone. */
   hangUp(): void
@@ -117,7 +117,7 @@ export function columnsOf({ isTTY, columns }: Output): number | undefined {
 const helper = Object.assign(new Help(), { minWidthToWrap: 1 })
 
 /**
- * Breaks a text between words. A word that is longer than a line, such as an address, stays whole.
+ * Breaks a string between words. A word that is longer than a line, such as a URL, stays whole.
  * @param indent the number of spaces before each line except the first, which the caller has already started
  */
 export function wrap(text: string, columns: number | undefined, indent = 0): string {

@@ -20,7 +20,7 @@ export async function startTracing(env: Environment, log: Pick<Logger, 'warn'>):
   } catch (error) {
     const message =
       `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent. ` +
-      `Install it beside platform-auth-server: ${installLine(process.versions.node)}`
+      `Install it next to platform-auth-server: ${installLine(process.versions.node)}`
     log.warn({ event: 'tracing_unavailable', reason: messageOf(error) }, message)
     return undefined
   }

@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
+import { checkValue } from '#src/config/check-value.js'
 import { loadConfig } from '#src/config/load.js'
 import { eventually } from '../helpers/eventually.js'
 import { readText } from '../helpers/repository.js'
@@ -311,3 +312,11 @@ for (const [name, key] of [
     t.deepEqual(await readdir(cwd), [])
   })
 }
+
+test('secret prints a different session secret each time, and the server accepts it', async t => {
+  const [one, other] = [await run(t, ['secret']), await run(t, ['secret'])]
+  t.is(one.code, 0)
+  t.regex(one.output, /^[A-Za-z0-9_-]{64}\n$/)
+  t.not(one.output, other.output)
+  t.deepEqual(checkValue('session.secret', one.output.trim()), { value: one.output.trim() })
+})

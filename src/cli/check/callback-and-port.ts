@@ -11,7 +11,7 @@ export function checkCallback(config: Config): Finding[] {
   const { callbackUrl } = config.platform
   const place = placeOf(config)
   return [
-    ok(`Register exactly ${callbackUrl} at the provider. People open ${homeUrlOf(callbackUrl)}.`),
+    ok(`Register exactly ${callbackUrl} at the provider. Users open ${homeUrlOf(callbackUrl)}.`),
     ...rules.flatMap(rule => rule(place) ?? [])
   ]
 }
@@ -88,7 +88,7 @@ function portOfThisServer({ isHttps, port, listeningPort }: CallbackAndPort): Fi
 function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: CallbackAndPort): Finding | undefined {
   if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
   return warning(
-    `The callback URL says ${url.hostname}, but the server prints ${listeningHost} as its own name. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
+    `The callback URL says ${url.hostname}, but the server prints the name ${listeningHost}. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
     `Open only ${homeUrlOf(callbackUrl)}, or use the same name in host and in the callback URL.`
   )
 }
@@ -96,7 +96,7 @@ function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Callbac
 function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: CallbackAndPort): Finding | undefined {
   const path = basePathOf(callbackUrl)
   if (path === '') return undefined
-  const message = `The server answers ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
+  const message = `The server serves ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
   if (isHttps || !isLocal || port !== listeningPort) return ok(message)
   return warning(message, `Without a proxy, remove ${path} from the callback URL.`)
 }

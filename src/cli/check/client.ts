@@ -129,7 +129,7 @@ function withoutEndpoint({ access }: Config, { loginScope }: Mode): Finding {
   }
   if (access.allow) {
     return failed(
-      'There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in.',
+      'There is no user info endpoint and no ID token, so access.allow cannot be checked and no user can sign in.',
       'Add openid and email to the scopes.'
     )
   }

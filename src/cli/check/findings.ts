@@ -7,7 +7,7 @@ export type Status = 'ok' | 'warning' | 'failed'
 /** One result of a check. */
 export interface Finding {
   readonly status: Status
-  /** Whole sentences, without a secret and without the provider's own text. */
+  /** Whole sentences, without a secret and without text from the provider. */
   readonly message: string
   /** Advice on what to do. */
   readonly next?: string
@@ -52,7 +52,7 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
     ],
     [
       /^EAI_/,
-      `DNS did not answer the query for ${host} (${shown}).`,
+      `DNS did not respond to the query for ${host} (${shown}).`,
       'Check the DNS servers of this machine or container.'
     ],
     [
@@ -67,7 +67,7 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
     ],
     [
       /^ETIMEDOUT$/,
-      `${host} did not answer within ${timeoutSeconds} s.`,
+      `${host} did not respond within ${timeoutSeconds} s.`,
       'Check whether a firewall blocks the connection, or whether this machine needs a proxy (HTTPS_PROXY).'
     ],
     [
@@ -88,12 +88,12 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
     [
       /^ERR_TLS_CERT_ALTNAME_INVALID$/,
       `The certificate of ${host} is for another name (${shown}).`,
-      `Check the host${inSetting}. If the host is right, another server answers in its place.`
+      `Check the host${inSetting}. If the host is right, another server responds in its place.`
     ],
     [
       /CERT|^UNABLE_TO_/,
       `This machine does not trust the certificate of ${host} (${shown}).`,
-      'If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.'
+      'If a custom authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.'
     ],
     [
       /^EPROTO$|^ERR_SSL_/,
@@ -161,7 +161,7 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
  */
 export function findingOfStatus(status: number, request: CheckedRequest, error?: string): Finding {
   const { endpoint, url } = request
-  const answer = `${endpoint} answers ${status}${error === undefined ? '' : ` ${error}`}`
+  const answer = `${endpoint} responds with ${status}${error === undefined ? '' : ` ${error}`}`
   if (status === 429) return warning(`${answer}, so it has received too many requests.`, 'Check again in a minute.')
   if (status >= 500)
     return failed(
@@ -189,7 +189,10 @@ function withoutQuery(address: string): string {
   return origin + pathname
 }
 
-// This server writes the message about an unusable response. The message contains no text of the response except the issuer.
+/**
+ * Returns the message without the name of the endpoint, with which the finding begins already. The message comes from this
+ * server and contains no text of the response except the issuer.
+ */
 function detailOf({ message }: ProviderError): string {
   return message.slice(message.indexOf(': ') + 2)
 }

@@ -15,7 +15,7 @@ import {
 } from './findings.js'
 import type { Provider } from './provider.js'
 
-// These errors mean that the person must sign in or consent. The provider has accepted the request itself.
+// These errors mean that the user must sign in or consent. The provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
 const remedies = new Map([
@@ -60,7 +60,7 @@ export async function checkLogin({ config, idp, mode, transport }: Provider): Pr
     }
     if (firstStatus < 300)
       return ok(
-        `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
+        `The authorization endpoint responds with a page (${status}). Open it in a browser to see if it is the login page.`
       )
     if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
     // Dex responds with 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
@@ -71,7 +71,7 @@ export async function checkLogin({ config, idp, mode, transport }: Provider): Pr
     }
     if (status === 403) {
       const message =
-        'The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser.'
+        'The authorization endpoint responds with 403. It rejects either this login or all requests that do not come from a browser.'
       return warning(message, 'Open the login in a browser. If it fails there too, check the callback URL.')
     }
     return findingOfStatus(status, request)
@@ -103,6 +103,7 @@ async function revocation({ config, idp }: Provider): Promise<Finding> {
   if (revocationEndpoint === undefined) return noRevocation(config.platform.revocationEndpoint)
   const request = {
     ...requestTo(config, 'revocationEndpoint', revocationEndpoint),
+    // The client gives up a revocation after 2 s, because a logout must not wait longer. A time-out must name this limit.
     timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
   }
   try {
@@ -135,7 +136,7 @@ function noRevocation(configured: string | undefined): Finding {
   )
 }
 
-/** Opens the end-session endpoint like the browser of a person who is not signed in at the provider. */
+/** Opens the end-session endpoint like the browser of a user who is not signed in at the provider. */
 async function idpLogout(provider: Provider): Promise<Finding> {
   const { config, idp, transport } = provider
   const homeUrl = homeUrlOf(config.platform.callbackUrl)
@@ -159,7 +160,7 @@ async function idpLogout(provider: Provider): Promise<Finding> {
     }
     if (status < 400)
       return ok(
-        `The end-session endpoint answers (${status}). ${homeUrl} must be registered as an address to return to.`
+        `The end-session endpoint responds (${status}). ${homeUrl} must be registered as an address to return to.`
       )
     if (status !== 400) return findingOfStatus(status, request)
     return failed('The end-session endpoint rejects the request (400).', next)

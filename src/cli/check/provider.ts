@@ -77,13 +77,13 @@ const needed = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as
 const keys = [...needed, 'revocationEndpoint', 'endSessionEndpoint'] as const
 
 function withoutIssuer({ platform }: Config): Finding[] {
-  const own = needed.filter(key => platform[key] !== undefined)
+  const custom = needed.filter(key => platform[key] !== undefined)
   const builtIn = needed.filter(key => platform[key] === undefined)
-  if (own.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
+  if (custom.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
   if (builtIn.length === 0) return [ok('The endpoints come from the settings.')]
   return [
     failed(
-      `The settings contain ${listed(own)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
+      `The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
       'Set all three addresses for one provider, or set platform.issuer.'
     )
   ]
@@ -148,7 +148,7 @@ const TRUNCATED_MS = 500
 
 /** Compares the clock of this machine with the provider's. Returns nothing if no response had a Date header. */
 export function checkClock(readings: readonly ClockReading[]): Finding[] {
-  // Token requests use POST, which caches do not answer. The date of their responses is therefore current.
+  // Token requests use POST, which caches do not serve. The date of their responses is therefore current.
   const reading = readings.find(({ endpoint }) => endpoint === 'token') ?? readings[0]
   if (!reading) return []
   const { date, sentAt, receivedAt } = reading

@@ -23,7 +23,7 @@ interface Names {
 }
 
 const SCRIPT = 'return 1'
-// Redis answers NOSCRIPT to a user who may use EVALSHA.
+// Redis replies NOSCRIPT to a user who may use EVALSHA.
 const UNKNOWN_SCRIPT = '0'.repeat(40)
 const KEY_TTL_MS = 1000
 

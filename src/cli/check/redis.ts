@@ -30,7 +30,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
   const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
   return [
-    ok('Redis answers and accepts the commands that replicas need.'),
+    ok('Redis responds and accepts the commands that replicas need.'),
     ...(optional.length > 0 ? [warning(unnamed, addRights(optional))] : []),
     ...redisFindings(conditions, config.session.store)
   ]
@@ -104,7 +104,7 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): read
     return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
   }
   if (reason === 'connection lost' || reason === 'ECONNRESET') {
-    const message = `Redis cannot be reached, because connections to ${host} are closed at once.`
+    const message = `Redis cannot be reached, because connections to ${host} are closed immediately.`
     return [
       message,
       'Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
@@ -179,7 +179,7 @@ function eviction(
   if (policy === 'noeviction') return undefined
   const consequence =
     store === 'redis'
-      ? 'If it evicts a session, this person is signed out.'
+      ? 'If it evicts a session, the user is signed out.'
       : 'If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.'
   return warning(
     `Redis evicts data when its memory is full (maxmemory-policy ${policy}). ${consequence}`,

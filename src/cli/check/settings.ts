@@ -40,7 +40,7 @@ export function checkAccessList({ access: { allow } }: Config): Finding[] {
   const address = 'an e-mail address with "email_verified": true'
   const needs = [...(hasAddresses ? [address] : []), ...claims.map(({ text }) => text)]
   const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
-  const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, nobody can sign in.`
+  const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in.`
   const next = 'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
   return [warning(message, next)]
 }
@@ -50,11 +50,11 @@ export function checkTls(env: Environment): Finding[] {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
   const message =
     'NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens.'
-  const next = 'Remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.'
+  const next = 'Remove it. To trust a custom certificate authority, set NODE_EXTRA_CA_CERTS.'
   return [failed(message, next)]
 }
 
-/** Checks that there is a start page for people who have signed in. */
+/** Checks that there is a start page for users who have signed in. */
 export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
   if (folder === undefined) return [ok('No folder is set, so the built-in starter page is served.')]
   const page = join(folder, 'index.html')
@@ -62,7 +62,7 @@ export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding
     await access(page, constants.R_OK)
     return [ok(`${page} is the start page.`)]
   } catch {
-    const message = `${page} cannot be read, so people get a 404 response after signing in.`
+    const message = `${page} cannot be read, so users get a 404 response after signing in.`
     return [warning(message, 'Create this file, or set wwwroot to the folder of your pages.')]
   }
 }

@@ -52,7 +52,7 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
-/** Writes each finding at once, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
+/** Writes each finding immediately, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
 function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean) {
   const { stdout } = terminal
   const findings: NamedFinding[] = []

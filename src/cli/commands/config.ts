@@ -14,7 +14,7 @@ import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../errors.js'
 import { columnsOf, wrap, wrapLines } from '../terminal.js'
 
-/** Shows all settings, even if some are invalid, because the person may be looking for the reason. */
+/** Shows all settings, even if some are invalid, because the operator may be looking for the reason. */
 export const config: Command = async function config(invocation) {
   const { terminal, options } = invocation
   const { stdout, stderr } = terminal
@@ -47,7 +47,7 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
     const isRejected = values[key] === undefined && rejected.has(key)
     return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), source: sources[key] }
   })
-  // A text can have several lines. For example, it has one line for each proxy rule.
+  // A value can have several lines. For example, it has one line for each proxy rule.
   const width = (column: keyof SettingLine) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
@@ -67,7 +67,7 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
   return rows.map(isTable ? asTableRow : asLines).join('')
 }
 
-/** Returns the value as text. For an endpoint that is not set, returns the built-in endpoint or the issuer. */
+/** Returns the value as a string. For an endpoint that is not set, returns the built-in endpoint or the issuer. */
 function textInEffect(key: SettingKey, values: Values): string {
   const { 'platform.issuer': issuer } = values
   const isEndpoint = defaultEndpoint(key) !== undefined && values[key] === undefined
@@ -97,7 +97,7 @@ function shownValue(key: SettingKey, values: Values): unknown {
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 
-/** Returns the value as text for a person. */
+/** Returns the value as a string for the terminal. */
 function shownText(key: SettingKey, values: Values): string {
   const value = shownValue(key, values)
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`

@@ -38,7 +38,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'List the sessions of a user, or end them.',
     action: { name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' },
     options: [
-      { flags: '--user <name>', summary: 'E-mail address, user name, display name or sub of the user.' },
+      { flags: '--user <name>', summary: 'Select the user by e-mail address, user name, display name or sub.' },
       { flags: '--json', summary: 'Print JSON.' }
     ],
     takesSettings: true,

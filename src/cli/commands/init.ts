@@ -27,7 +27,7 @@ import {
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
- * file. Adds `.env` to `.gitignore` if the person agrees, or without a question if the folder belongs to a git repository.
+ * file. Adds `.env` to `.gitignore` if the operator agrees, or without a question if the folder belongs to a git repository.
  */
 export const init: Command = async function init(invocation) {
   const { cwd, stdout, stderr } = invocation.terminal

@@ -150,7 +150,7 @@ export function endOnUncaughtErrors(
 type ServerAddresses = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 
 /**
- * Prints the address to open and the most important settings for a person at a terminal. A note that does not fit into the
+ * Prints the URL to open and the most important settings for an operator at a terminal. A note that does not fit into the
  * width of the terminal gets its own line.
  */
 export function announceOnTerminal(
@@ -163,7 +163,7 @@ export function announceOnTerminal(
   const facts: readonly (readonly [name: string, value: string, note?: string])[] = [
     ['Open', `${url}/`],
     ['Mode', mode],
-    wwwroot === undefined ? ['Pages', 'the starter page', '(put your own pages into ./wwwroot)'] : ['Pages', wwwroot],
+    wwwroot === undefined ? ['Pages', 'the starter page', '(put your pages into ./wwwroot)'] : ['Pages', wwwroot],
     demoUrl === undefined
       ? ['Callback', callbackUrl, '(register this URL at the provider)']
       : ['Callback', callbackUrl],

@@ -39,7 +39,7 @@ export function withDefaults(given: Values): Values {
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
     // The Autodesk viewer in the browser requests a new token when its token expires. Without a refresh margin, it could
-    // get a token that expires within a second, and would have to request the next token at once.
+    // get a token that expires within a second, and would have to request the next token immediately.
     // The provider has a quota. The spread therefore makes sessions that began together refresh at different times.
     'refresh.marginSeconds': 120,
     'refresh.spreadSeconds': 1500,
@@ -130,7 +130,7 @@ export function createQuestions({ stdin, stdout }: Terminal) {
   }
 
   return {
-    /** Asks until the answer is valid, and returns its value. Throws RunError if the person cancels. */
+    /** Asks until the answer is valid, and returns its value. Throws RunError if the operator cancels. */
     async ask(question: Question): Promise<unknown> {
       for (;;) {
         const answer = await askOnce(question).catch((cause: unknown) => {

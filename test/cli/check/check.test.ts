@@ -29,7 +29,7 @@ for (const mode of modes) {
     )
     t.deepEqual(said, [
       'ok settings The settings are valid (without a settings file).',
-      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider. People open http://localhost:PORT/.',
+      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider. Users open http://localhost:PORT/.',
       mode === 'dual'
         ? 'ok scopes Pages get viewables:read, which is less than the server has (data:read viewables:read).'
         : 'ok scopes The token (data:read account:read account:write) stays on the server.',
@@ -55,7 +55,7 @@ for (const [host, home] of [
 ]) {
   test(`check uses the address that a demo on ${host} will announce`, async t => {
     const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', String(host)], { env: {} })
-    t.true(line('callback')?.includes(`People open ${home}:`), line('callback'))
+    t.true(line('callback')?.includes(`Users open ${home}:`), line('callback'))
     t.deepEqual(
       lines.filter(found => !found.startsWith('ok ')),
       []
@@ -73,7 +73,7 @@ test('check reports a host of another machine beside its other findings', async 
 
 test("check accepts the demo's end-session endpoint", async t => {
   const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
-  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\)\. http:\/\/localhost:\d+\/ must/)
+  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint responds \(\d+\)\. http:\/\/localhost:\d+\/ must/)
   t.is(code, 0)
 })
 
@@ -176,7 +176,7 @@ test('check warns about a folder without a start page', async t => {
   t.deepEqual(await checkWwwroot(testConfig(someProvider, { wwwroot: folder })), [
     {
       status: 'warning',
-      message: `${folder}/index.html cannot be read, so people get a 404 response after signing in.`,
+      message: `${folder}/index.html cannot be read, so users get a 404 response after signing in.`,
       next: 'Create this file, or set wwwroot to the folder of your pages.'
     }
   ])
@@ -192,7 +192,7 @@ test('check fails for NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the verific
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
-    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.'
+    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a custom certificate authority, set NODE_EXTRA_CA_CERTS.'
   )
   t.is(code, 1)
 })

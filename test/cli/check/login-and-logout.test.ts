@@ -9,7 +9,7 @@ const loginTable: readonly (readonly [what: string, situation: Situation, line: 
   [
     'an HTML page',
     { prepare: idp => idp.fail('authorize', faults.html(200)) },
-    'ok login The authorization endpoint answers with a page (200). Open it in a browser to see if it is the login page.'
+    'ok login The authorization endpoint responds with a page (200). Open it in a browser to see if it is the login page.'
   ],
   [
     'a callback URL that is not registered',
@@ -128,12 +128,12 @@ const loginTable: readonly (readonly [what: string, situation: Situation, line: 
   [
     'a page that rejects requests of programs',
     { prepare: idp => idp.fail('authorize', faults.html(403)) },
-    'warning login The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser. Next: Open the login in a browser. If it fails there too, check the callback URL.'
+    'warning login The authorization endpoint responds with 403. It rejects either this login or all requests that do not come from a browser. Next: Open the login in a browser. If it fails there too, check the callback URL.'
   ],
   [
     'an address without an endpoint',
     { env: idp => ({ PLATFORM_AUTHORIZATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed login The authorization endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+    "failed login The authorization endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ]
 ]
 
@@ -202,7 +202,7 @@ const logoutTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an address without an endpoint',
     { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The revocation endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
+    "failed logout The revocation endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
   ],
   [
     "a logout that ends only this server's session",
@@ -212,7 +212,7 @@ const logoutTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an end-session endpoint',
     { args: ['--logout', 'idp'] },
-    'ok logout The end-session endpoint answers (302). http://localhost:8080/ must be registered as an address to return to.'
+    'ok logout The end-session endpoint responds (302). http://localhost:8080/ must be registered as an address to return to.'
   ],
   [
     'an end-session endpoint that rejects the address to return to',
@@ -222,7 +222,7 @@ const logoutTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an end-session endpoint that does not exist',
     { args: ['--logout', 'idp'], env: idp => ({ PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The end-session endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
+    "failed logout The end-session endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
   ],
   [
     'an end-session endpoint that cannot be reached',

@@ -105,7 +105,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = undefined
       }
     },
-    `failed endpoints The discovery document answers 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compareIssuer}`
+    `failed endpoints The discovery document responds with 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compareIssuer}`
   ],
   [
     'an HTML page instead of the document',
@@ -214,27 +214,27 @@ const clientTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an address without an endpoint',
     { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
-    "failed client The token endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'a redirect',
     { prepare: idp => idp.fail('token', faults.redirect('https://elsewhere.example/')) },
-    "failed client The token endpoint answers 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint responds with 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'too many requests',
     { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
-    'warning client The token endpoint answers 429, so it has received too many requests. Next: Check again in a minute.'
+    'warning client The token endpoint responds with 429, so it has received too many requests. Next: Check again in a minute.'
   ],
   [
     'a provider that answers 503',
     { prepare: idp => idp.fail('token', faults.status(503)) },
-    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
+    'failed client The token endpoint responds with 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
   ],
   [
     'a 400 without an error code',
     { prepare: idp => idp.fail('token', faults.empty(400)) },
-    "failed client The token endpoint answers 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint responds with 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ]
 ]
 
@@ -268,7 +268,7 @@ test('check prints neither a secret nor text from the provider', async t => {
         }
       }
     })
-    t.regex(line('client') ?? '', /^failed client The token endpoint answers 400, which/)
+    t.regex(line('client') ?? '', /^failed client The token endpoint responds with 400, which/)
     t.false(output.includes(text))
     for (const secret of [idp.clientSecret, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']) t.false(output.includes(secret))
   }
@@ -300,7 +300,7 @@ const userInfoTable: readonly (readonly [what: string, situation: Situation, lin
   [
     'an address without an endpoint',
     { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
-    `failed userinfo The user info endpoint answers 404, so there is no such endpoint at ISSUER/nothing. ${compareUserInfo}`
+    `failed userinfo The user info endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. ${compareUserInfo}`
   ]
 ]
 
@@ -326,7 +326,7 @@ test('without a user info endpoint check says that names come from the ID token,
   })
   t.is(
     guarded.line('userinfo'),
-    'failed userinfo There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in. Next: Add openid and email to the scopes.'
+    'failed userinfo There is no user info endpoint and no ID token, so access.allow cannot be checked and no user can sign in. Next: Add openid and email to the scopes.'
   )
   t.is(guarded.code, 1)
 })

@@ -30,7 +30,7 @@ const TRIES = 5
 async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
   for (let tries = 1; ; tries++) {
     const findings = await fewAtOnce(() => checkRedis(testConfig(someProvider, overrides)))
-    if (tries === TRIES || !findings[0]?.message.includes('did not answer within')) return findings
+    if (tries === TRIES || !findings[0]?.message.includes('did not respond within')) return findings
   }
 }
 
@@ -40,7 +40,7 @@ async function line(redisUrl: string | undefined): Promise<string> {
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
 
-const working = 'ok Redis answers and accepts the commands that replicas need.'
+const working = 'ok Redis responds and accepts the commands that replicas need.'
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
 test('check reports that no Redis is configured', async t => {
@@ -66,7 +66,7 @@ test('check explains a closed Redis port', async t => {
 test('check explains a Redis host name that does not exist', async t => {
   t.regex(
     await line('redis://no-such-host.invalid'),
-    /^failed Redis cannot be reached: DNS (does not know the name of|did not answer the query for) no-such-host\.invalid:6379 /
+    /^failed Redis cannot be reached: DNS (does not know the name of|did not respond to the query for) no-such-host\.invalid:6379 /
   )
 })
 
@@ -74,7 +74,7 @@ test('check fails after the time limit for a Redis that never answers', async t 
   const port = await listen(t, createServer())
   t.is(
     await line(`redis://127.0.0.1:${port}`),
-    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection.`
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not respond within 2 s. Next: Check whether a firewall blocks the connection.`
   )
 })
 
@@ -191,7 +191,7 @@ testWithRedis('check fails for a Redis that cannot save its data, or that misses
 test('check fails for a cluster in which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
-    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
+    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed immediately. Next: Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
   )
 })
 
@@ -269,7 +269,7 @@ testWithRedis('check says why Redis refuses the client certificate', async t => 
   )
   t.regex(await messageWith(filesOf('stranger')), /because it does not know who signed it \(ERR_SSL_\w*UNKNOWN_CA\)/)
   t.regex(await messageWith(filesOf('expired')), /because it has expired \(ERR_SSL_\w*CERTIFICATE_EXPIRED\)/)
-  t.regex(await messageWith({ certFile: caFile, keyFile: key }), /^Redis answers and accepts the commands/)
+  t.regex(await messageWith({ certFile: caFile, keyFile: key }), /^Redis responds and accepts the commands/)
 })
 
 testWithRedis('check warns if sentinels watch a master that accepts writes without a replica', async t => {
@@ -284,7 +284,7 @@ testWithRedis('check fails for redis:// at a port that requires TLS', async t =>
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
-    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl\. If these ports use TLS/
+    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed immediately\. Next: Check hosts and ports in redisUrl\. If these ports use TLS/
   )
 })
 
@@ -292,7 +292,7 @@ testWithRedis('check fails for rediss:// at a port without TLS', async t => {
   const { port } = await startRedis(t)
   t.is(
     await line(`rediss://127.0.0.1:${port}`),
-    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection, and whether this port uses TLS, which rediss:// requires.`
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not respond within 2 s. Next: Check whether a firewall blocks the connection, and whether this port uses TLS, which rediss:// requires.`
   )
 })
 

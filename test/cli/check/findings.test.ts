@@ -24,7 +24,7 @@ test('check explains a host name that does not exist', async t => {
   // RFC 6761 section 6.4: this name never exists. On a machine without DNS the message says that DNS did not answer.
   t.regex(
     (await line(t, 'https://no-such-host.invalid/token')) ?? '',
-    /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not answer the query for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
+    /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not respond to the query for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
   )
 })
 
@@ -32,7 +32,7 @@ test('check explains a certificate that is not trusted', async t => {
   const port = await listen(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),
-    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
+    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If a custom authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
   )
 })
 
@@ -64,7 +64,7 @@ test('check waits for a provider that never answers only as long as platform.tim
   })
   // By default the limit is ten seconds for each of the four requests.
   t.true(performance.now() - started < 9000)
-  const hung = lines.filter(line => line.includes('did not answer within 1 s.'))
+  const hung = lines.filter(line => line.includes('did not respond within 1 s.'))
   t.deepEqual(
     hung.map(line => line.split(' ', 2).join(' ')),
     ['failed login', 'failed client', 'failed userinfo', 'failed logout']
@@ -77,11 +77,11 @@ const place = { host: 'id.example', setting: 'platform.tokenEndpoint', timeoutSe
 
 const codes: readonly (readonly [code: string | undefined, message: string, next: RegExp])[] = [
   ['ENOTFOUND', 'DNS does not know the name of id.example (ENOTFOUND).', /^Check the name in platform\.tokenEndpoint/],
-  ['EAI_AGAIN', 'DNS did not answer the query for id.example (EAI_AGAIN).', /DNS servers/],
+  ['EAI_AGAIN', 'DNS did not respond to the query for id.example (EAI_AGAIN).', /DNS servers/],
   ['ECONNREFUSED', 'id.example refuses connections (ECONNREFUSED).', /^Check host and port/],
   ['EHOSTUNREACH', 'There is no network route to id.example (EHOSTUNREACH).', /network and the firewall/],
   ['ENETUNREACH', 'There is no network route to id.example (ENETUNREACH).', /network and the firewall/],
-  ['ETIMEDOUT', 'id.example did not answer within 10 s.', /firewall blocks the connection/],
+  ['ETIMEDOUT', 'id.example did not respond within 10 s.', /firewall blocks the connection/],
   ['EPIPE', 'id.example closed the connection (EPIPE).', /between this machine and that host/],
   ['CERT_HAS_EXPIRED', 'The certificate of id.example has expired (CERT_HAS_EXPIRED).', /^Check the clock/],
   [
