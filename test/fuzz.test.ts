@@ -20,7 +20,7 @@ const warmUp = 4000
 const growth = 1_000_000
 
 for (const mode of modes) {
-  test(`${mode} mode: after 12,000 malformed requests the server still runs, has not leaked memory, and signs people in`, async t => {
+  test(`${mode} mode: after 12,000 malformed requests the server still runs, has not leaked memory, and signs users in`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
     const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'app.js.br': 'br' })
     const config = testConfig(idp, { mode, wwwroot, log: { level: 'info' }, trustProxy: true })

@@ -94,7 +94,7 @@ test('the log of an unexpected error contains its message and stack but none of 
   t.notRegex(lines.join(), /Bearer/)
 })
 
-/** Returns the text that a terminal shows for the events that `write` logs. */
+/** Returns the string that a terminal shows for the events that `write` logs. */
 function shown(write: (log: Logger) => void, colours?: Colours): string {
   const lines: string[] = []
   const output = { write: (text: string) => void lines.push(text) }
@@ -168,7 +168,7 @@ const events: readonly (readonly [name: string, write: (log: Logger) => void, te
 ]
 
 for (const [name, write, text] of events) {
-  test(`in a log for people, an event is one line, and its error is a second line: ${name}`, t => {
+  test(`in a readable log, an event is one line, and its error is a second line: ${name}`, t => {
     t.is(shown(write, coloursFor({ stdout: {}, env: {} })), `TIME ${text}\n`)
   })
 }
@@ -184,7 +184,7 @@ for (const [env, isTTY, isColoured] of [
   [{ FORCE_COLOR: '0' }, true, false],
   [{ FORCE_COLOR: 'false' }, true, false]
 ] as const) {
-  test(`output for people has colours: ${isColoured}, with isTTY ${isTTY} and ${JSON.stringify(env)}`, t => {
+  test(`a readable log has colours: ${isColoured}, with isTTY ${isTTY} and ${JSON.stringify(env)}`, t => {
     const text = shown(log => log.warn('look'), coloursFor({ stdout: { isTTY }, env }))
     t.is(stripVTControlCharacters(text) !== text, isColoured)
   })

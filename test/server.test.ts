@@ -77,7 +77,7 @@ test('a keep-alive response in progress at shutdown is sent completely, and then
   t.true((await closed) < 5000)
 })
 
-test('shutdown answers a pipelined request that waits behind a long response', async t => {
+test('shutdown responds to a pipelined request that waits behind a long response', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
   const hold = idp.hold('token')
@@ -102,7 +102,7 @@ test('shutdown does not wait for idle connections', async t => {
   await once(client, 'data')
   const silent = connect({ port: server.port, host: '127.0.0.1' })
   await once(silent, 'connect')
-  // Connections are accepted in order, so after an answer on a later connection the silent one has been accepted.
+  // Connections are accepted in order, so after a response on a later connection the silent one has been accepted.
   await sendRaw(server.port, healthz, { answers: 1 })
   for (const socket of [client, silent]) socket.on('error', () => {}).resume()
   const ends = [client, silent].map(socket => new Promise(resolve => socket.on('close', resolve)))
@@ -183,7 +183,7 @@ for (const [what, isAborted] of [
   })
 }
 
-test('shutdown does not wait beyond the grace period for a refresh at a provider that does not answer', async t => {
+test('shutdown does not wait beyond the grace period for a refresh at a provider that does not respond', async t => {
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('token')
   const page = new AbortController()
@@ -231,7 +231,7 @@ for (const [what, begin] of Object.entries(revocations)) {
   })
 }
 
-test('shutdown does not wait beyond the grace period for a revocation at a provider that does not answer', async t => {
+test('shutdown does not wait beyond the grace period for a revocation at a provider that does not respond', async t => {
   const { server, browser, idp } = await startSignedIn(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('revoke')
   await browser.navigate('/api/auth/logout')
@@ -261,7 +261,7 @@ test('a client that has not finished sending its request is cut off at the end o
   await ended
 })
 
-test('during the shutdown delay /readyz answers 503, and all other requests are served as before', async t => {
+test('during the shutdown delay /readyz responds with 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
     overrides: { shutdown: { delaySeconds: 15 } }
   })
@@ -441,7 +441,7 @@ test('the server starts, serves files and is ready while the provider is offline
   t.is(idp.requests.length, 0)
 })
 
-test('server.url is the address at which a browser on this machine reaches the server', async t => {
+test('server.url is the URL at which a browser on this machine reaches the server', async t => {
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   for (const [host, shown] of [

@@ -47,7 +47,7 @@ async function login(person: Browser, accept?: string): Promise<BrowserResponse>
   return accept ? person.navigate(back, { from: 'http://127.0.0.1', headers: { accept } }) : openCallback(person, back)
 }
 
-/** A fault in which the provider repeats the whole request and the correct answer in its error response. */
+/** A fault in which the provider repeats the whole request and the correct response in its error response. */
 const quoting = (status: number): Fault => {
   return exchange => {
     const { form, headers } = exchange.request
@@ -267,7 +267,7 @@ const hostileRuns: readonly { readonly mode: Mode; readonly options: TestServerO
 ]
 
 for (const { mode, what, options } of hostileRuns) {
-  test(`${mode} mode ${what}, at a hostile provider: no response and no log line contains a confidential text`, async t => {
+  test(`${mode} mode ${what}, at a hostile provider: no response and no log line contains a confidential string`, async t => {
     const run = await startRun(t, mode, options)
     const { idp, logs, answers } = run
     const profile = { sub: names.sub, email: names.email, given_name: names.given, family_name: names.family }
@@ -327,11 +327,11 @@ function assertHeaders(t: ExecutionContext, { url, statusCode, headers, setCooki
 }
 
 for (const mode of modes) {
-  test(`${mode} mode at the demo provider with its login form: no response and no log line contains a confidential text`, async t => {
+  test(`${mode} mode at the demo provider with its login form: no response and no log line contains a confidential string`, async t => {
     const clock = createClock()
     const demo = await startDemo({ callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
     t.teardown(() => demo.close())
-    // All confidential texts pass between the server and the provider, so a relay between them records them.
+    // All confidential strings pass between the server and the provider, so a relay between them records them.
     const wire = await recordBytes(t, demo.port)
     const { run, person } = await startAtDemo(t, mode, { clock, demo, wire: wire.url })
     const signIn = (browser: Browser) => signInAtDemo(browser, '/api/auth/login', `${names.given} ${names.family}`)
@@ -369,7 +369,7 @@ for (const mode of modes) {
         ...accessTokens.filter(token => !isPublic(token)),
         ...credentials(demo),
         ...member('email'),
-        // In dual mode the browser may read the public token, and the platform's tokens contain the person's subject.
+        // In dual mode the browser may read the public token, and the platform's tokens contain the subject of the user.
         ...(mode === 'single' ? member('sub') : []),
         run.config.session.secret
       ],
@@ -386,7 +386,7 @@ for (const mode of modes) {
 interface AtDemo {
   readonly clock: ReturnType<typeof createClock>
   readonly demo: Awaited<ReturnType<typeof startDemo>>
-  /** The address of the relay in front of the demo. */
+  /** The URL of the relay in front of the demo. */
   readonly wire: string
 }
 
@@ -414,7 +414,7 @@ function scopeOf(jwt: string): string {
   return scope.join(' ')
 }
 
-test('the search finds each kind of confidential text in each place where it must not appear', async t => {
+test('the search finds each kind of confidential string wherever it must not appear', async t => {
   const run = await startRun(t, 'dual')
   const { person, idp, logs, config } = run
   idp.settings.profile = { given_name: names.given, family_name: names.family }
@@ -455,7 +455,7 @@ test('the search finds each kind of confidential text in each place where it mus
   }
 })
 
-/** Makes the server send this text: the server returns a well-formed request id in its response. */
+/** Makes the server send this string: the server returns a well-formed request id in its response. */
 async function letServerSend(person: Browser, text: string): Promise<void> {
   for (let at = 0; at < text.length; at += 120) {
     await person.get('/nothing', { headers: { 'x-request-id': text.slice(at, at + 120) } })

@@ -73,7 +73,7 @@ for (const mode of modes) {
 }
 
 for (const mode of modes) {
-  test(`${mode}: user info about the person of the ID token decides who can sign in`, async t => {
+  test(`${mode}: user info about the user of the ID token decides who can sign in`, async t => {
     const { browser, idp } = await startGuarded(t, mode, withOpenid)
     await signIn(browser)
     t.is(idp.requestsTo('userinfo').length, 1)
@@ -215,7 +215,7 @@ for (const mode of modes) {
     ['with a user info endpoint', withOpenid],
     ['without a user info endpoint', withoutUserInfo]
   ] as const) {
-    test(`${mode}: ${what}, a person who has lost the right is signed out at the next refresh, and the refresh token is revoked`, async t => {
+    test(`${mode}: ${what}, a user who has lost the right is signed out at the next refresh, and the refresh token is revoked`, async t => {
       const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, platform)
       await signIn(browser)
       const copy = browser.clone()
@@ -289,7 +289,7 @@ for (const mode of modes) {
   })
 }
 
-test('parallel requests at a refresh that signs a person out get 403, and the refresh token is used once', async t => {
+test('parallel requests at a refresh that signs a user out get 403, and the refresh token is used once', async t => {
   const { browser, idp, clock, account } = await startWithGroups(t, 'single', withOpenid)
   await signIn(browser)
   account.groups = []

@@ -56,7 +56,7 @@ for (const mode of modes) {
   const contract = (clause: string, run: (t: ExecutionContext) => Promise<void>) =>
     test(`service contract, ${mode} mode, section ${clause}`, run)
 
-  contract('1: after a login at the identity provider the person stays logged in', async t => {
+  contract('1: after a login at the identity provider the user stays logged in', async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     t.is((await browser.fetch(guarded)).statusCode, 401)
     const callback = await signIn(browser)
@@ -241,7 +241,7 @@ for (const mode of modes) {
       }
     )
 
-    contract(`3 and 7: without a session ${path} answers 401 with an empty body and sets no cookie`, async t => {
+    contract(`3 and 7: without a session ${path} responds with 401 with an empty body and sets no cookie`, async t => {
       const { browser, idp } = await startTestServer(t, { mode })
       for (const response of [await browser.fetch(path), await browser.get(path)]) {
         t.is(response.statusCode, 401)
@@ -253,7 +253,7 @@ for (const mode of modes) {
       t.deepEqual(idp.requests, [])
     })
 
-    contract(`3 and 5.1: ${path} answers 401 if the session has no refresh token, expired or not`, async t => {
+    contract(`3 and 5.1: ${path} responds with 401 if the session has no refresh token, expired or not`, async t => {
       const server = await startTestServer(t, { mode })
       for (const expires_at of [server.clock.now() + lifetimeMs, server.clock.now() - 1]) {
         const own = { _id: 'x', _issued: server.clock.now(), _expire: server.clock.now() + dayMs }
@@ -298,7 +298,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
   })
 
-  contract('4: every endpoint answers GET and rejects other methods', async t => {
+  contract('4: every endpoint accepts GET and rejects other methods', async t => {
     const { browser, idp } = await startSignedIn(t, { mode })
     const before = idp.requests.length
     const login = ['/api/auth/login', '/api/auth/callback', '/api/auth/callback?code=x&state=y']

@@ -72,7 +72,7 @@ test('a missing session cookie is explained on one page, which loads nothing, an
   t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 2)
 })
 
-test('if the request has another host name, the page shows the address at which to open the application', async t => {
+test('if the request has another host name, the page shows the URL at which to open the application', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login', { headers: { host: 'internal.example:8080' } })
   t.is(reasonsOn(page)[0], 'host')
@@ -154,7 +154,7 @@ const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => 
     }
   ],
   [
-    'the person has logged out',
+    'the user has logged out',
     async ({ browser }) => {
       await browser.navigate('/api/auth/logout')
     }

@@ -297,7 +297,7 @@ test('dual: if a provider like Django OAuth Toolkit ends the first access token 
   t.is(logs.find(({ event }) => event === 'refresh')?.outcome, 'rejected')
 })
 
-test('at a provider like Dex a second login of the same person ends the first session, half a minute after its first failed refresh', async t => {
+test('at a provider like Dex a second login of the same user ends the first session, half a minute after its first failed refresh', async t => {
   const server = await start(t, 'single', { quirks: quirksOf.dex })
   const { browser, clock, logs, newBrowser } = server
   await signIn(browser)

@@ -54,7 +54,7 @@ test('1,200 callbacks with invented codes do not delay the refreshes of nine ses
     const { statusCode } = await openCallback(attacker, `/api/auth/callback?${query}`)
     statuses.push(statusCode)
   })
-  // 64 codes are at the provider and 1,000 wait in the queue. The callbacks with the other codes are rejected at once.
+  // 64 codes are at the provider and 1,000 wait in the queue. The callbacks with the other codes are rejected immediately.
   await eventually(() => statuses.length === 1200 - 1064)
   t.deepEqual([...new Set(statuses)], [503])
   t.is(codes.waiting, 64)

@@ -110,7 +110,7 @@ export function openedFields(browser: Browser, deployment: Deployment): Partial<
   return fields
 }
 
-/** A Cookie header with any session, sealed with the secret of the server. Only somebody who knows the secret can make one. */
+/** A Cookie header with any session, sealed with the secret of the server. Only a program that knows the secret can make one. */
 export function sealedHeader({ config }: Deployment, content: object | Buffer, name = 'platform_session'): string {
   const plaintext = Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content))
   const chunks = splitIntoChunks(sealerOf(config).seal(plaintext, name))
@@ -121,12 +121,12 @@ function sealerOf({ mode, session }: Config) {
   return createKeyring([session.secret, ...session.previousSecrets]).sealer(`session cookie, ${mode} mode`)
 }
 
-/** Returns a query parameter of an address. */
+/** Returns a query parameter of a URL. */
 export function parameter(address: string | undefined, name: string): string {
   return new URL(address ?? '', 'http://none').searchParams.get(name) ?? ''
 }
 
-/** Returns the address with changed query parameters. A parameter whose new value is undefined is removed. */
+/** Returns the URL with changed query parameters. A parameter whose new value is undefined is removed. */
 export function withParameters(address: string, changes: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(address)
   for (const [name, value] of Object.entries(changes)) {

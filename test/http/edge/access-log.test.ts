@@ -122,7 +122,7 @@ test('a client that disconnects during a call to the provider gets a log line wi
   t.is(logs.find(({ event }) => event === 'refresh')?.request_id, aborted.request_id)
 })
 
-test('the logged client is the peer, or the last address of X-Forwarded-For if a trusted proxy sent the request', async t => {
+test('the logged client is the peer, or the last IP address in X-Forwarded-For if a trusted proxy sent the request', async t => {
   const headers = {
     'x-forwarded-for': '203.0.113.1, 198.51.100.2',
     'x-real-ip': '203.0.113.9',
@@ -138,7 +138,7 @@ test('the logged client is the peer, or the last address of X-Forwarded-For if a
   }
 })
 
-test('the address of the peer is logged as the client if X-Forwarded-For contains no address', async t => {
+test('the IP address of the peer is logged as the client if X-Forwarded-For contains no IP address', async t => {
   const { browser, line } = await start(t, { overrides: { trustProxy: true } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const other = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]

@@ -7,7 +7,7 @@ import { startSignedIn } from '../support.js'
 const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', store: 'memory' } }
 
 for (const [path, body] of Object.entries(bodies)) {
-  test(`${path} answers GET and HEAD, also from other sites, and forbids caching`, async t => {
+  test(`${path} accepts GET and HEAD, also from other sites, and forbids caching`, async t => {
     const { browser } = await startTestServer(t)
     const asked = [
       await browser.get(path),

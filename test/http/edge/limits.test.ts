@@ -191,7 +191,7 @@ test('a request that is not valid HTTP/1 is rejected with 400', async t => {
   )
 })
 
-test('pipelined requests are answered in their order', async t => {
+test('pipelined requests get their responses in order', async t => {
   const { send, browser, clock, idp } = await start(t)
   await signIn(browser)
   const cookie = cookieHeader(browser)
@@ -224,7 +224,7 @@ test('if a client closes its sending side during a refresh, its next request wit
   t.deepEqual(idp.reuses, [])
 })
 
-test('Expect, Upgrade and CONNECT requests are answered without a change of protocol, and the server continues to work', async t => {
+test('Expect, Upgrade and CONNECT requests get responses without a change of protocol, and the server continues to work', async t => {
   const { send, browser } = await start(t)
   const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
   t.is(expecting.answers.at(-1)?.statusCode, 200)
@@ -396,7 +396,7 @@ test('a socket timeout that a program has set is not changed', async t => {
   await client.read()
 })
 
-test('a malformed request that follows a request for a file is answered after the whole file', async t => {
+test('a malformed request that follows a request for a file gets its response after the whole file', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
   const { server } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -416,7 +416,7 @@ test('a malformed request that follows a request for a file is answered after th
   t.regex(received.slice(body + 20_000_000), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/)
 })
 
-test('a malformed request that follows a slow request is answered after the response to the slow request', async t => {
+test('a malformed request that follows a slow request gets its response after that of the slow request', async t => {
   const { send, browser, clock, idp, refusals } = await start(t)
   await signIn(browser)
   const cookie = cookieHeader(browser)
@@ -450,7 +450,7 @@ test('a pipelined request with a malformed body gets 400 after the responses to 
   t.true(closedByServer)
 })
 
-test('the handler of a pipelined request starts when the earlier requests are answered, and never if the client disconnects', async t => {
+test('the handler of a pipelined request starts when the earlier responses have been sent, and never if the client disconnects', async t => {
   const started: string[] = []
   let answerFirst = () => {}
   const { server } = await start(t, {

@@ -1,4 +1,4 @@
-// Clients that send many requests for a file at once and read no response.
+// Clients that send many requests for a file without waiting and read no response.
 import { connect } from 'node:net'
 import test from 'ava'
 import { testConfig, unreachableIdp } from '../../helpers/config.js'

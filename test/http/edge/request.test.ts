@@ -1,4 +1,4 @@
-// Log lines name their request, and no text of a request or of the provider can break or forge a log line.
+// Log lines name their request, and no part of a request or of the provider can break or forge a log line.
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../../helpers/eventually.js'
 import { faults } from '../../helpers/hostile-idp/index.js'

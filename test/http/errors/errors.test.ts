@@ -32,7 +32,7 @@ const errors: readonly {
     cause: ({ browser }, headers) => browser.get('/api/auth/callback?code=x', { headers })
   },
   {
-    what: 'a login that the person denied',
+    what: 'a login that the user denied',
     status: 403,
     error: 'access_denied',
     cause: async ({ browser }, headers) => {
@@ -41,7 +41,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a login that the provider answered with server_error',
+    what: 'a login to which the provider responded with server_error',
     status: 503,
     error: 'server_error',
     cause: async ({ browser }, headers) => {
@@ -206,7 +206,7 @@ test('a 404 page links to the start page only if the start page exists', async t
 })
 
 /**
- * Asserts that the page loads and runs nothing, cannot be framed, and does not send its address, which has a code and a
+ * Asserts that the page loads and runs nothing, cannot be framed, and does not send its URL, which has a code and a
  * state, to others.
  */
 function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse) {
@@ -274,7 +274,7 @@ test('an error page reloads itself only if a person opened it by GET', async t =
   }
 })
 
-test('an error page for an error in the callback address does not reload itself, because the error would be the same', async t => {
+test('an error page for an error in the callback URL does not reload itself, because the error would be the same', async t => {
   const { browser } = await startTestServer(t)
   const back = await startLogin(browser)
   const page = await browser.get(withParameters(back, { code: undefined, error: 'temporarily_unavailable' }), {
@@ -295,7 +295,7 @@ test('the link on the error page of a failed login leads to a successful login',
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('the error page does not repeat text from the address', async t => {
+test('the error page repeats nothing from the URL', async t => {
   const { browser } = await startTestServer(t)
   const marks = ['mark-in-path', 'mark-in-query', 'mark-in-code', 'mark-in-state', 'mark-in-header']
   const headers = { ...asPerson, 'user-agent': 'mark-in-header', referer: 'https://mark-in-header.example' }
@@ -370,7 +370,7 @@ const thrown: readonly (readonly [properties: object, status: number, error: str
   [{ status: 302 }, 500, 'server_error', 'Something went wrong on this server.']
 ]
 for (const [properties, status, error, description] of thrown) {
-  test(`a library's error with ${JSON.stringify(properties)} is answered with ${status}`, async t => {
+  test(`a library's error with ${JSON.stringify(properties)} gets ${status}`, async t => {
     const { browser, logs } = await startWithRoute(t, 'single', () => {
       throw Object.assign(new SyntaxError('hunter2'), properties)
     })

@@ -1,4 +1,4 @@
-// The pages in the language of a person and with the design of an operator, through a whole server.
+// The pages in the language of the user and with the design of an operator, through a whole server.
 import { join } from 'node:path'
 import test from 'ava'
 import { builtInTexts } from '#src/pages/texts.js'
@@ -54,7 +54,7 @@ test('JSON errors are in English and do not depend on Accept-Language', async t 
   t.is(response.headers.vary, 'Accept')
 })
 
-test('a page that reloads itself names the delay in the language of the person', async t => {
+test('a page that reloads itself names the delay in the language of the user', async t => {
   const { browser, clock, idp } = await startSignedIn(t)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.tooManyRequests(7))

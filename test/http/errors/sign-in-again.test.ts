@@ -8,7 +8,7 @@ import { authorize, httpsCallbackUrl, startSignedIn } from '../support.js'
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
 
-/** The address of the link "Sign in again", or "Sign in" on the page for somebody who is not signed in. */
+/** The URL of the link "Sign in again", or "Sign in" on the page for a user who is not signed in. */
 function signInAddressOn(page: BrowserResponse): string | undefined {
   return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
 }

@@ -48,13 +48,13 @@ function send({ browser }: Pick<TestServer, 'browser'>, logoutToken: string) {
   return browser.request('POST', PATH, { form: { logout_token: logoutToken } })
 }
 
-/** The profile of another person than that of the provider gets an error, but only 401 means that nobody is signed in. */
+/** The profile of another user than that of the provider gets an error, but only 401 means that nobody is signed in. */
 async function areSignedIn(...browsers: readonly Browser[]): Promise<readonly boolean[]> {
   return Promise.all(browsers.map(async browser => (await browser.fetch(guarded)).statusCode !== 401))
 }
 
 for (const mode of modes) {
-  test(`${mode}: a logout token with a sid ends the sessions of this login, and one with a sub all sessions of the person`, async t => {
+  test(`${mode}: a logout token with a sid ends the sessions of this login, and one with a sub all sessions of the user`, async t => {
     const server = await start(t, mode)
     const { idp, logs } = server
     const [laptop, phone] = [
@@ -98,7 +98,7 @@ for (const mode of modes) {
   })
 }
 
-test('a session whose ID token had no sid ends with any login session of the person', async t => {
+test('a session whose ID token had no sid ends with any login session of the user', async t => {
   const server = await start(t)
   const { idp, browser } = server
   idp.settings.profile = { sub: 'ada' }
@@ -134,7 +134,7 @@ test('a logout token is accepted once', async t => {
   t.deepEqual([...new Set(lines.map(({ reason }) => reason))], ['jti'])
 })
 
-test('an unusable logout token is answered 400 with no-store, and logged in one line without the token', async t => {
+test('an unusable logout token gets 400 with no-store, and logged in one line without the token', async t => {
   const server = await start(t)
   const { idp, logs, browser } = server
   await signIn(browser)
@@ -164,7 +164,7 @@ const unusable: readonly (readonly [what: string, headers: Record<string, string
   ['a long body', { 'content-type': 'application/x-www-form-urlencoded' }, `logout_token=${'a'.repeat(16_384)}`]
 ]
 for (const [what, headers, body] of unusable) {
-  test(`a request to the logout route with ${what} is answered 400`, async t => {
+  test(`a request to the logout route with ${what} gets 400`, async t => {
     const server = await start(t)
     const response = await server.browser.request('POST', PATH, { headers, body })
     t.is(response.statusCode, 400)
@@ -186,7 +186,7 @@ test('many forged logout tokens cause one request for the keys of the provider',
   t.deepEqual(await areSignedIn(browser), [true])
 })
 
-test('the server learns of a new key of the provider, and a failing provider is answered with an error', async t => {
+test('the server learns of a new key of the provider, and a failing provider causes an error', async t => {
   const server = await start(t)
   const { idp, clock } = server
   t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
@@ -227,7 +227,7 @@ test('a logout token with a key that is newer than the last request for keys get
 })
 
 for (const endpoint of ['discovery', 'jwks'] as const) {
-  test(`while ${endpoint} answers 500, anonymous logout tokens cause one request in 5 seconds`, async t => {
+  test(`while ${endpoint} responds with 500, anonymous logout tokens cause one request in 5 seconds`, async t => {
     const server = await start(t)
     const { idp, clock } = server
     idp.failWhen(endpoint, () => faults.status(500))
@@ -271,7 +271,7 @@ testWithRedis('with session.store redis, a logout token and everywhere=true end 
   await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
 })
 
-test('with everywhere=true, a logout ends all sessions of the person', async t => {
+test('with everywhere=true, a logout ends all sessions of the user', async t => {
   const server = await start(t)
   const { idp, logs } = server
   const [laptop, phone] = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')]
@@ -350,7 +350,7 @@ testWithRedis(
   }
 )
 
-// The hook writes the address of each module that Node loads to the file MODULES.
+// The hook writes the URL of each module that Node loads to the file MODULES.
 const listModules = `
   import { register } from 'node:module'
   const hook = \`

@@ -196,7 +196,7 @@ test('repeated, overlong and unprintable parameters are rejected, and no code is
   t.is((await openCallback(browser, back)).headers.location, '/after')
 })
 
-test('control characters and other invalid bytes in the address are rejected, and no code is exchanged', async t => {
+test('control characters and other invalid bytes in the URL are rejected, and no code is exchanged', async t => {
   const { back, browser, idp, calls, server } = await startReturning(t)
   const cookie = browser.cookies.header(new URL(publicOrigin))
   for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
@@ -327,7 +327,7 @@ for (const mode of modes) {
     t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
   })
 
-  test(`a new login in ${mode} mode replaces the previous session, even if another person had planted that session`, async t => {
+  test(`a new login in ${mode} mode replaces the previous session, even if another user had planted that session`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, newBrowser } = server
     const attacker = newBrowser()
@@ -346,7 +346,7 @@ for (const mode of modes) {
   })
 }
 
-test('when a small session replaces a large one, the cookies that are not needed any more are deleted', async t => {
+test('when a small session replaces a large one, the cookies that are no longer needed are deleted', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, idp } = server
   idp.settings.accessTokenLength = 4500
@@ -738,7 +738,7 @@ for (const mode of modes) {
       const page = await browser.get(back, html)
       t.is(page.statusCode, 503)
       t.is(page.headers['retry-after'], retryAfter)
-      // Without an address in the Refresh header the browser loads the same address again.
+      // Without a URL in the Refresh header the browser loads the same URL again.
       t.is(page.headers.refresh, retryAfter)
       t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
       t.deepEqual(page.setCookies, [])
@@ -839,7 +839,7 @@ test('if the server runs below a path prefix, the page after a busy provider lea
 })
 
 for (const step of ['code exchange', 'request for the public token'] as const) {
-  test(`if the provider does not answer the ${step}, the callback gets 504 after the time limit`, async t => {
+  test(`if the provider does not respond to the ${step}, the callback gets 504 after the time limit`, async t => {
     // The first login loads the HTTP client, so that loading it does not count toward the eight seconds.
     await signIn((await startTestServer(t)).browser)
     const { back, browser, calls, idp, session } = await startReturning(t, {

@@ -20,7 +20,7 @@ async function startWith(t: ExecutionContext, text: string) {
   return { path, starting: startTestServer(t, { mode: 'dual', overrides: { extend: path } }) }
 }
 
-test('a module can add a route that gets the access token for the server, and without a login this route answers 401', async t => {
+test('a module can add a route that gets the access token for the server, and without a login this route responds with 401', async t => {
   const { starting } = await startWith(t, routes)
   const { browser, idp, logs } = await starting
   const refused = await browser.get('/api/whoami')

@@ -48,7 +48,7 @@ test('with configured endpoints, login redirects even while the provider is down
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('if discovery fails, login answers 502 or 504, and it works when discovery succeeds', async t => {
+test('if discovery fails, login responds with 502 or 504, and it works when discovery succeeds', async t => {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
@@ -147,7 +147,7 @@ test('fifty logins that began at the same time in a browser with a login cookie 
   )
 })
 
-/** Returns the address to which the callback redirects after a login with the given query. */
+/** Returns the URL to which the callback redirects after a login with the given query. */
 async function landing(browser: Browser, query: string): Promise<string | undefined> {
   const back = await authorize(browser, `/api/auth/login?${query}`)
   return (await openCallback(browser, back)).headers.location
@@ -286,7 +286,7 @@ test('each login has a new nonce if the scope openid is requested, and no nonce 
   t.is(parameter((await without.browser.navigate('/api/auth/login')).headers.location, 'nonce'), '')
 })
 
-test('if the provider answers discovery with 429, the login page reloads itself after the time in Retry-After', async t => {
+test('if the provider responds to discovery with 429, the login page reloads itself after the time in Retry-After', async t => {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })

@@ -79,7 +79,7 @@ test('logout works while the provider is down, and the log says that the revocat
   await eventually(() => logs.find(({ event }) => event === 'revocation_failed') !== undefined)
 })
 
-test('a revocation that is answered 503 is repeated once', async t => {
+test('a revocation that gets 503 is repeated once', async t => {
   const { browser, idp, logs } = await startSignedIn(t)
   idp.fail('revoke', faults.status(503))
   await browser.navigate('/api/auth/logout')
@@ -95,7 +95,7 @@ test('with logout: local no request is sent to the provider', async t => {
   t.is(idp.requests.length, before)
 })
 
-test('with logout: idp the browser is redirected to the provider with the address to return to', async t => {
+test('with logout: idp the browser is redirected to the provider with the URL to return to', async t => {
   const overrides = { logout: 'idp', platform: { callbackUrl: 'https://app.example/base/api/auth/callback' } } as const
   const { browser, idp } = await startTestServer(t, { overrides })
   const { headers } = await browser.navigate('/base/api/auth/logout')
@@ -144,7 +144,7 @@ test('with logout: idp the response does not wait for a slow discovery, and afte
   t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
 })
 
-test('a link on another site can log a person out, but an image, script, frame or fetch of another site cannot', async t => {
+test('a link on another site can log a user out, but an image, script, frame or fetch of another site cannot', async t => {
   const { browser } = await startSignedIn(t)
   const cases = [
     ['image', 'no-cors'],
@@ -185,7 +185,7 @@ test('with a base path, logout without a usable return_to redirects to the start
   }
 })
 
-test('logout never redirects to an unsafe address in the query', async t => {
+test('logout never redirects to an unsafe URL in the query', async t => {
   const { browser } = await startTestServer(t)
   const unsafe = [
     '//evil.example',

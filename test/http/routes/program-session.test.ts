@@ -217,7 +217,7 @@ test('with two calls of requireTokens in the chain, a change between them is kep
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a route without requireTokens gets an error if it saves ctx.session, and the session of the person does not change', async t => {
+test('a route without requireTokens gets an error if it saves ctx.session, and the session of the user does not change', async t => {
   const server = await startTestServer(t, {
     parts: {
       extend(app) {

@@ -83,7 +83,7 @@ for (const mode of modes) {
     'invalid_grant with the status 500': faults.error('invalid_grant', 500)
   }
   for (const [name, fault] of Object.entries(passing)) {
-    test(`${mode}: if the provider answers a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
+    test(`${mode}: if the provider responds to a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       const cookies = browser.cookies.all().map(({ name, value }) => [name, value])
@@ -222,7 +222,7 @@ for (const mode of modes) {
   })
 
   for (const outcome of ['answers', 'goes away']) {
-    test(`${mode}: if the person logs out while user info is requested and the provider then ${outcome}, the response does not bring the session back`, async t => {
+    test(`${mode}: if the user logs out while user info is requested and the provider then ${outcome}, the response does not bring the session back`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       const hold = idp.hold('userinfo')
@@ -336,7 +336,7 @@ test('if a refreshed session is too large for its cookies, the log says so, and 
   t.deepEqual(idp.reuses, [])
 })
 
-test('if the provider does not answer a refresh within the time limit, the response is 503 and the session stays', async t => {
+test('if the provider does not respond to a refresh within the time limit, the response is 503 and the session stays', async t => {
   const { browser, clock, idp } = await startSignedIn(t, {})
   // The server with the short time limit is a second replica, because the login could exceed the limit on a slow machine.
   const impatient = await startTestServer(t, { idp, clock, overrides: { platform: { timeoutSeconds: 0.2 } } })

@@ -80,7 +80,7 @@ function flip(text: string, at: number): string {
   return text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1)
 }
 
-test('if a chunk of the session is altered, cut, missing, moved or from another response, the person is not logged in', async t => {
+test('if a chunk of the session is altered, cut, missing, moved or from another response, the user is not logged in', async t => {
   const server = await startLarge(t)
   const { browser, clock, logs } = server
   const old = sessionCookies(browser)

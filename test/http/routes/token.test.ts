@@ -64,7 +64,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
   })
 }
 
-test('an access token in the address or in the Authorization header is ignored', async t => {
+test('an access token in the URL or in the Authorization header is ignored', async t => {
   const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
   const accessToken = idp.issued.accessTokens[0]?.value as string
   const stranger = browser.clone()

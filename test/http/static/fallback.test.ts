@@ -142,7 +142,7 @@ test('hashed files may be cached for a year, and other files may not', async t =
   t.is(missing.headers['cache-control'], 'no-store')
 })
 
-test('the year of a hashed file depends on the file that is sent and not on the spelling of its address', async t => {
+test('the year of a hashed file depends on the file that is sent and not on the spelling of its URL', async t => {
   const { browser } = await startApplication(t)
   for (const path of ['/assets/../app.js', '/assets//../app.js']) {
     const { statusCode, headers } = await browser.get(path)

@@ -14,7 +14,7 @@ import { statusesOf, warningIn } from '../support.js'
 
 type Files = Readonly<Record<string, string | Buffer>>
 
-// All files that must not be served contain this text.
+// All files that must not be served contain this string.
 const marker = 'not for anyone outside'
 const html = '<!doctype html><title>Page</title>'
 
@@ -224,7 +224,7 @@ test('impossible file names get 400 or 404 and are not logged as errors', async 
   t.is(warningIn(logs), undefined)
 })
 
-test('HEAD answers with the headers of GET and no body', async t => {
+test('HEAD gets the headers of GET and no body', async t => {
   const { ask, server } = await startWith(t, { 'www/page.html': html })
   const withoutDate = (head: string) => head.replace(/^(date|x-request-id): .*$/gim, '')
   t.is(withoutDate((await ask('/page.html', '', 'HEAD')).head), withoutDate((await ask('/page.html')).head))
@@ -472,7 +472,7 @@ for (const [what, name, target] of swaps) {
   }
 }
 
-test('encoded dot segments are 404, because caches would take the file for that of another address', async t => {
+test('encoded dot segments are 404, because caches would take the file for that of another URL', async t => {
   const { ask } = await startWith(t, { 'www/sub/page.html': html, 'www/app.js': 'let a', 'www/100%25.html': html })
   const hidden = [
     '/sub/%2e%2e/app.js',
