@@ -33,7 +33,8 @@ const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinel
 
 /** The type of the setting `redisUrl`. */
 export const redisUrl: ValueType<RedisUrl, string> = {
-  allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
+  allowed:
+    'a URL such as redis://host:6379/0 (rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels)',
   json: { type: 'string', pattern: '^rediss?://\\S+$' },
   parse(written) {
     if (typeof written !== 'string') return REJECTED

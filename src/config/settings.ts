@@ -59,7 +59,7 @@ const endpoint = { defaultText: 'from APS or from the discovery document' } as c
 // meaning in any letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = string(
-  'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
+  'a name of up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
   cookieNamePattern
 )
 const cookieName: ValueType<string> = {

@@ -36,7 +36,7 @@ test('an empty file of REDIS_URL_FILE is refused, because the server would run w
   const [problem] = await problemsOf(t, { env: { REDIS_URL_FILE: 'redis-url' }, files: { 'redis-url': '\n' } })
   t.regex(
     problem?.message ?? '',
-    /^cannot be read from the file redis-url, because the file is empty\. The file must contain redis:/
+    /^cannot be read from the file redis-url, because the file is empty\. The file must contain a URL such as redis:/
   )
 })
 
