@@ -5,7 +5,7 @@ import https from 'node:https'
 import type { ExecutionContext } from 'ava'
 import { type CookieJar, createCookieJar, parseSetCookie, type SetCookie } from './cookie-jar.js'
 
-export interface BrowserOptions {
+interface BrowserOptions {
   /** The public address of the server under test. Paths without a host are requested there. */
   readonly origin?: string
   /**
@@ -21,7 +21,7 @@ export interface BrowserOptions {
   readonly ca?: string
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Sent unchanged. An array sends the header more than once, and undefined removes a header. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
   /** Follow redirects as a navigation does, including redirects to other hosts. */
@@ -31,13 +31,13 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-export interface NavigateOptions extends RequestOptions {
+interface NavigateOptions extends RequestOptions {
   /** The origin of the page that contains the link, or `address-bar` (the default). */
   readonly from?: string
   readonly dest?: 'document' | 'iframe'
 }
 
-export interface FetchOptions extends RequestOptions {
+interface FetchOptions extends RequestOptions {
   readonly method?: string
   /** The origin of the page whose script makes the request. The default is the browser's own origin. */
   readonly from?: string

@@ -53,7 +53,7 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
   }
 }
 
-export interface Leak {
+interface Leak {
   /** Only the first characters, so that a failure message does not reveal the secret. */
   readonly secret: string
   readonly form: string

@@ -13,13 +13,13 @@ export interface Visitor {
   newTab(): Promise<Page>
 }
 
-export interface VisitOptions extends BrowserContextOptions {
+interface VisitOptions extends BrowserContextOptions {
   /** Console errors that the test expects. */
   readonly expectedErrors?: RegExp
 }
 
 export type Visit = (options?: VisitOptions) => Promise<Visitor>
-export type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
+type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
 
 /**
  * Returns a `test` function whose body can open browsers. The test also fails if a page reports an error or requests an

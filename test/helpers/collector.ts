@@ -7,7 +7,7 @@ import { listen } from './ports.js'
 
 type Value = { readonly stringValue?: string; readonly intValue?: number }
 
-export interface ReceivedSpan {
+interface ReceivedSpan {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId?: string

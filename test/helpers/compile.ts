@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { repository } from './repository.js'
 
-export interface Compilation {
+interface Compilation {
   readonly status: number | null
   readonly output: string
 }

@@ -16,7 +16,7 @@ export interface Cookie {
   readonly createdAt: number
 }
 
-export interface CookieQuery {
+interface CookieQuery {
   /**
    * `strict` is a request from our own site, `lax` a link from another site, and `none` a subresource on another site.
    */

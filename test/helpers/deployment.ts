@@ -18,7 +18,7 @@ type Test = Pick<ExecutionContext, 'teardown'>
 
 let signingKey: ReturnType<typeof createSigningKey> | undefined
 
-export interface FrontOptions {
+interface FrontOptions {
   readonly https?: boolean
   /** localhost, or a name under .test. */
   readonly host?: string

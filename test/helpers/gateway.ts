@@ -5,14 +5,14 @@ import { request } from 'node:http'
 import { sessionHeader } from '../http/support.js'
 import type { Browser } from './browser.js'
 
-export interface GatewayAnswer {
+interface GatewayAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly authorization: string | undefined
   readonly body: string
 }
 
-export interface GatewayRequest {
+interface GatewayRequest {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string | string[]>>

@@ -11,7 +11,7 @@ export interface Confidential {
   readonly names: readonly string[]
 }
 
-export interface Output {
+interface Output {
   readonly bytes: readonly Buffer[]
   readonly logLines: readonly string[]
   readonly answers: readonly BrowserResponse[]

@@ -42,7 +42,7 @@ export function codeSpans(markdown: string): string[] {
 }
 
 /** A fenced block of code. Its language is the word after the opening fence. */
-export interface Block {
+interface Block {
   readonly language: string
   readonly text: string
 }

@@ -6,7 +6,7 @@ import type { ExecutionContext } from 'ava'
 import { readText, repository } from './repository.js'
 import { tempFolder } from './temp-folder.js'
 
-export interface Packed {
+interface Packed {
   readonly size: number
   readonly unpackedSize: number
   readonly files: readonly { readonly path: string }[]

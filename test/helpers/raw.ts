@@ -8,14 +8,14 @@ export interface RawAnswer {
   readonly body: Buffer
 }
 
-export interface RawResult {
+interface RawResult {
   readonly bytes: Buffer
   readonly answers: readonly RawAnswer[]
   /** False if the time limit passed first, or if the test had read enough. */
   readonly closedByServer: boolean
 }
 
-export interface RawOptions {
+interface RawOptions {
   /**
    * Stop after this many complete answers. By default, stop when the server closes the connection or the time limit
    * passes.

@@ -1,7 +1,7 @@
 // Counts the commands that servers send to Redis.
 import type { RedisServer } from './redis.js'
 
-export interface CommandCounts {
+interface CommandCounts {
   readonly reads: number
   readonly scripts: number
 }

@@ -22,7 +22,7 @@ export interface RedisServer {
   restart(): Promise<void>
 }
 
-export interface RedisProgram {
+interface RedisProgram {
   /** The name or path of the executable. */
   readonly program: string
   /** Its kind and version, such as `Redis 7.0.15` or `Valkey 8.0.1`. */
@@ -52,7 +52,7 @@ function describeProgram(program: string): RedisProgram | undefined {
 /** A function if the options contain other ports. It is called again if one of the ports was taken. */
 type Options = readonly string[] | (() => Promise<readonly string[]>)
 
-export interface ServerKind {
+interface ServerKind {
   /** Starts a sentinel that keeps its settings in this file. */
   readonly sentinelFile?: string
   /** The executable. The default is the first one of `redisPrograms`. */

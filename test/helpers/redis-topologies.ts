@@ -40,13 +40,13 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel, master: master.admin }
 }
 
-export interface TlsOptions extends CertificateOptions {
+interface TlsOptions extends CertificateOptions {
   /** True if Redis requires a client certificate, for which it trusts its own certificate and those in `trusted`. */
   readonly requiresClients?: boolean
   readonly trusted?: readonly string[]
 }
 
-export interface RedisWithTls {
+interface RedisWithTls {
   readonly url: string
   /** The path of the certificate, and of its private key. */
   readonly certificate: string

@@ -1,7 +1,7 @@
 import test, { type Implementation } from 'ava'
 
 /** `test.serial` for a test that measures time: the other tests of its file then do not run at the same time. */
-export type DefineTest = typeof test | typeof test.serial
+type DefineTest = typeof test | typeof test.serial
 
 /**
  * Defines a test that needs a program or a permission on the machine. If it is missing, the test is skipped, but in CI

@@ -2,12 +2,12 @@
 // forms.
 
 /** The browser functions that are needed here. `createBrowser` returns a browser that has them. */
-export interface FormBrowser {
+interface FormBrowser {
   navigate(url: string): Promise<FormPage>
   request(method: string, url: string, options: { form: Record<string, string> }): Promise<FormPage>
 }
 
-export interface FormPage {
+interface FormPage {
   readonly url: URL
   readonly statusCode: number
   readonly headers: { readonly location?: string | undefined }

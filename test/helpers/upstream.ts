@@ -76,7 +76,7 @@ function valuesOf(rawHeaders: readonly string[], name: string): readonly string[
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
 }
 
-export interface RawUpstream {
+interface RawUpstream {
   readonly origin: string
   readonly port: number
   /** The bytes received on each connection, in the order in which the connections were opened. */

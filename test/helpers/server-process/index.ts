@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 
-export interface ServerProcess {
+interface ServerProcess {
   readonly port: number
   /** The lines that the server has written to standard output so far. */
   readonly lines: readonly string[]
@@ -20,7 +20,7 @@ export interface ServerProcess {
   cpuMs(): Promise<number>
 }
 
-export interface ServerProcessOptions {
+interface ServerProcessOptions {
   /** How many files and sockets the process can open while it serves, in addition to those that it has open when it starts. */
   readonly freeFiles?: number
 }

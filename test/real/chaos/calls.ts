@@ -98,7 +98,7 @@ function withheld(fault: Fault): Behaviour {
 }
 
 /** A gate at the provider, at which the responses to calls wait until it opens. */
-export interface Gate {
+interface Gate {
   readonly behaviour: Behaviour
   /** The names of the processes whose calls have arrived. */
   readonly callers: readonly string[]

@@ -5,7 +5,7 @@ import { type Program, startProgram } from '../../helpers/program.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { secretOf } from './provider.js'
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly size: number
   readonly mode: 'single' | 'dual'
   readonly idp: HostileIdp

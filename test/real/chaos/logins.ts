@@ -66,13 +66,13 @@ export async function signIn(browser: Browser): Promise<string> {
 }
 
 /** Sends the next requests of this browser to the process in that slot, or through the load balancer. */
-export function direct(stage: Stage, browser: Browser, slot?: number): void {
+function direct(stage: Stage, browser: Browser, slot?: number): void {
   const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
   if (slot !== undefined && !replica) throw new Error(`No process runs in slot ${slot}.`)
   browser.connectTo(ORIGIN, replica?.url ?? stage.proxy.url)
 }
 
-export type Settled = 'alive' | 'gone' | 'unanswered'
+type Settled = 'alive' | 'gone' | 'unanswered'
 
 /**
  * Checks that a login still exists: its session must be served now, and again after its access token has expired, so

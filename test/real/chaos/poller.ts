@@ -10,7 +10,7 @@ export interface Answer {
   readonly retryAfter: string | undefined
 }
 
-export interface PollOptions {
+interface PollOptions {
   readonly path: string
   readonly everyMs: number
   readonly hasEnded: () => boolean

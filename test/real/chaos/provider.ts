@@ -45,7 +45,7 @@ export interface Grant {
  * The provider's record of all grants, one for each login. It contains each code and refresh token that a process used,
  * and the fate of the provider's answer. If a login is lost, the book shows if the loss was avoidable.
  */
-export interface Book {
+interface Book {
   readonly grants: ReadonlyMap<number, Grant>
   rotated(grant: number, rotation: Pick<Rotation, 'spent' | 'issued' | 'caller' | 'askedAt'>): Rotation
   reused(reuse: Reuse): void
@@ -63,7 +63,7 @@ export interface Provider {
   follow(how: Behaviour | Weather): void
 }
 
-export interface ProviderOptions {
+interface ProviderOptions {
   readonly seed: number
   readonly callbackUrl: string
   /** The time limit of the servers' requests to the provider. */

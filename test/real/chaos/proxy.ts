@@ -15,7 +15,7 @@ export interface LoadBalancer {
   lose(share: number): void
 }
 
-export interface ProxyOptions {
+interface ProxyOptions {
   /** Returns the current servers. It is called for each request. */
   readonly targets: () => readonly { readonly url: string }[]
   readonly random: () => number

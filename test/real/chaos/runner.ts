@@ -27,7 +27,7 @@ export interface Report {
 export type Play = (report: Report, scope: Teardown) => Promise<void>
 
 /** Plays of which up to `inParallel` run at the same time. */
-export interface PlayGroup {
+interface PlayGroup {
   readonly plays: readonly Play[]
   readonly inParallel: number
 }

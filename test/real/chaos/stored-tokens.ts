@@ -6,7 +6,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import type { Entry } from '#src/store/rules.js'
 
-export interface StoredTokens {
+interface StoredTokens {
   /** True if a session with this refresh token has been stored. */
   has(refreshToken: string): boolean
 }

@@ -146,7 +146,7 @@ export interface Weather {
   at(elapsedMs: number): Behaviour
 }
 
-export function createWeather(seed: number): Weather {
+function createWeather(seed: number): Weather {
   const order = createRandom(seed)
   const draw = createRandom(seed + 1_000_000)
   const plan: { readonly spell: Spell; readonly until: number }[] = []

@@ -11,7 +11,7 @@ import { type Mode, ORIGIN, tokenPath } from './stage.js'
 import type { Tally } from './tally.js'
 import type { Verdict } from './verdict.js'
 
-export interface UserOptions {
+interface UserOptions {
   readonly seed: number
   readonly tabs: number
   readonly mode: Mode

@@ -12,7 +12,7 @@ import { authorizationsIn, type Received } from './back-end.js'
 import type { Gateway } from './gateways.js'
 import { type RawRequest, type Site, type SiteOptions, startSite } from './site.js'
 
-export interface Attempt {
+interface Attempt {
   readonly tried: string
   readonly expected: string
   readonly site?: SiteOptions

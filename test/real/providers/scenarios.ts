@@ -20,7 +20,7 @@ export interface Outcome {
   readonly details: readonly string[]
 }
 
-export type Scenario = (provider: RunningProvider, mode: Mode) => Promise<Outcome>
+type Scenario = (provider: RunningProvider, mode: Mode) => Promise<Outcome>
 
 // Longer than the lifetime of these providers' access tokens and shorter than the maximum age of a session.
 const LIFETIME_SECONDS = 4000

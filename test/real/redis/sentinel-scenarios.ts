@@ -38,7 +38,7 @@ const changes = {
   }
 } satisfies Record<string, Change>
 
-export type ChangeName = keyof typeof changes
+type ChangeName = keyof typeof changes
 export const changeNames = Object.keys(changes) as ChangeName[]
 
 export function masterChanges(variant: SentinelVariant, name: ChangeName): Play {

@@ -26,7 +26,7 @@ export interface SentinelRedis {
   failOver(): Promise<Node>
 }
 
-export interface SentinelOptions {
+interface SentinelOptions {
   /** A master without a connected replica rejects writes. */
   readonly needsReplica: boolean
   readonly network?: Network
