@@ -52,9 +52,7 @@ export const rejectedValues: readonly (readonly [values: string, message: string
 export const acceptedValues: readonly (readonly [values: string, pattern: RegExp, not?: 'not'])[] = [
   ['networkPolicy.enabled=false', /kind: NetworkPolicy/, 'not'],
   ['podDisruptionBudget.enabled=false', /kind: PodDisruptionBudget/, 'not'],
-  ['securityContext.enabled=false', /allowPrivilegeEscalation/, 'not'],
-  ['podSecurityContext=null', /runAsNonRoot/, 'not'],
-  ['podSecurityContext.runAsUser=4000', /runAsUser: 4000/],
+  ['securityContext=null', /allowPrivilegeEscalation/, 'not'],
   ['securityContext.runAsUser=4000', /runAsUser: 4000/],
   ['strategy.type=Recreate', /rollingUpdate/, 'not'],
   ['topologySpreadConstraints=null', /topologySpreadConstraints/, 'not'],

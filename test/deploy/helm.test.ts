@@ -93,9 +93,7 @@ test('the schema describes exactly the values in values.yaml', t => {
   const names = Object.keys(schema.properties).filter(name => name !== 'global')
   t.deepEqual(names.sort(), Object.keys(values).sort())
   for (const [name, { properties }] of Object.entries(schema.properties)) {
-    const isOpen = name.toLowerCase().endsWith('securitycontext')
-    if (properties && !isOpen)
-      t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
+    if (properties) t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
   }
 })
 
@@ -177,11 +175,12 @@ test('with private_key_jwt, the pods need a private key and no client secret', t
   t.false(names('two-replicas').includes('PLATFORM_CLIENT_KEY_FILE'))
 })
 
-test('the security context of the pod can be without users and groups, and can be omitted', t => {
+test('a security context of the pod replaces the default as a whole, and that of the container still forbids root', t => {
   const contextOf = (example: string) =>
     rendered<Deployment>(example, 'Deployment')[0]?.spec.template.spec.securityContext
-  t.deepEqual(contextOf('openshift'), { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-  t.is(contextOf('load-balancer'), undefined)
+  t.is(contextOf('openshift'), undefined)
+  t.deepEqual(contextOf('load-balancer'), { runAsUser: 4000, fsGroup: 4000 })
+  t.like(containerOf('openshift').securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
 })
 
 test('autoscaling replaces the number of replicas, and a chart without it has a fixed number', t => {

@@ -56,6 +56,8 @@ test('every secret file that the variables name is in the mounted secret', t => 
 test('the pod runs without privileges and with a read-only file system', t => {
   t.like(pod.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
   t.deepEqual(container.securityContext, {
+    runAsNonRoot: true,
+    seccompProfile: { type: 'RuntimeDefault' },
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] }

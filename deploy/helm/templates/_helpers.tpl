@@ -58,3 +58,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "clientCredential" -}}
 {{- ternary "client-key" "client-secret" (eq .Values.clientAuthentication "private_key_jwt") -}}
 {{- end -}}
+
+{{- /* Helm merges maps, so the default is here and not in values.yaml. Otherwise, {} would not replace it. */ -}}
+{{- define "podSecurityContext" -}}
+{{- if kindIs "invalid" .Values.podSecurityContext -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+fsGroup: 1000
+seccompProfile: {type: RuntimeDefault}
+{{- else -}}
+{{- toYaml .Values.podSecurityContext -}}
+{{- end -}}
+{{- end -}}
