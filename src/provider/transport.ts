@@ -2,7 +2,8 @@
  * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
  * its credentials. This file therefore replaces it with a `ProviderError`, which contains the endpoint but no secret.
  */
-import type { Got, Method } from 'got'
+import type { IncomingMessage } from 'node:http'
+import type { Got } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { LATE_RESPONSE_MS } from '../support/clock.js'
@@ -52,9 +53,6 @@ export interface TransportOptions {
 export type Transport = ReturnType<typeof createTransport>
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
-// The reason for which a call is aborted, if it is not the time limit. One signal has both meanings, because combined
-// signals (`AbortSignal.any`) need more CPU time than all other code of this file.
-const TOO_LARGE = Symbol('too large')
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
 // closed a connection while this server sends a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
@@ -76,29 +74,18 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         followRedirect: false,
         throwHttpErrors: false,
         decompress: false,
-        responseType: 'text',
         headers: { accept: 'application/json', 'user-agent': 'platform-auth-server' }
       })
     )
     return loading
   }
 
-  async function attempt(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
+  async function attempt(request: TransportRequest, signal: AbortSignal): Promise<TransportResponse> {
     const started = performance.now()
     const elapsed = () => Math.round(performance.now() - started)
     const got = await client()
-    const { signal } = abort
-    const method: Method = request.form ? 'POST' : 'GET'
     try {
-      const call = got(request.url, {
-        method,
-        agent: await agents.for(request.url),
-        signal,
-        ...(request.headers && { headers: { ...request.headers } }),
-        ...(request.form && { form: { ...request.form } })
-      })
-      call.on('downloadProgress', ({ transferred }) => transferred > MAX_RESPONSE_BYTES && abort.abort(TOO_LARGE))
-      const { statusCode, body, headers } = await call
+      const { statusCode = 0, headers, body } = await exchange(got, request, await agents.for(request.url), signal)
       return {
         status: statusCode,
         json: parseJson(body),
@@ -110,7 +97,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       }
     } catch (error) {
       const durationMs = elapsed()
-      if (signal.reason === TOO_LARGE) {
+      if (error instanceof ResponseTooLargeError) {
         throw new ProviderError(request.endpoint, 'unusable', 'the response was larger than 1 MiB', { durationMs })
       }
       if (signal.aborted) {
@@ -146,14 +133,14 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     }
   }
 
-  async function sendWithRetry(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
+  async function sendWithRetry(request: TransportRequest, signal: AbortSignal): Promise<TransportResponse> {
     // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
     // token may be used only once.
     let attemptsLeft = request.form || request.isSentOnce ? 1 : GET_ATTEMPTS
     for (;;) {
       attemptsLeft--
       try {
-        const response = await attempt(request, abort)
+        const response = await attempt(request, signal)
         if (attemptsLeft === 0 || response.status < 500) return response
       } catch (error) {
         if (attemptsLeft === 0 || !(error instanceof ProviderError) || error.problem !== 'unreachable') throw error
@@ -169,7 +156,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     let release: (() => void) | undefined
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
-      const response = await sendWithRetry(request, abort)
+      const response = await sendWithRetry(request, abort.signal)
       record(String(response.status))
       return response
     } catch (error) {
@@ -212,6 +199,56 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     /** Closes all connections. */
     close: () => agents.destroy()
   }
+}
+
+class ResponseTooLargeError extends Error {}
+
+type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { readonly body: string }
+
+/**
+ * Sends a request and receives the whole response. This function reads got's stream and listens to the signal itself. Got's
+ * promise with the option `signal` needs about a sixth more CPU time.
+ */
+function exchange(
+  got: Got,
+  { url, headers, form }: TransportRequest,
+  agent: Awaited<ReturnType<ReturnType<typeof createAgents>['for']>>,
+  signal: AbortSignal
+): Promise<ReceivedResponse> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const stream = got.stream(url, {
+      method: form ? 'POST' : 'GET',
+      agent,
+      ...(headers && { headers: { ...headers } }),
+      ...(form && { form: { ...form } })
+    })
+    const abort = () => stream.destroy()
+    let response: Partial<IncomingMessage> = {}
+    const chunks: Buffer[] = []
+    let bytes = 0
+    stream.on('response', received => {
+      response = received
+    })
+    stream.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes <= MAX_RESPONSE_BYTES) return
+      reject(new ResponseTooLargeError())
+      stream.destroy()
+    })
+    stream.on('end', () => {
+      const { statusCode, headers = {} } = response
+      resolve({ statusCode, headers, body: Buffer.concat(chunks).toString() })
+    })
+    stream.on('error', reject)
+    stream.on('close', () => {
+      signal.removeEventListener('abort', abort)
+      // An aborted stream has neither an error nor an end. After one of them, this call has no effect.
+      reject(new Error('aborted'))
+    })
+    signal.addEventListener('abort', abort, { once: true })
+  })
 }
 
 function outcomeOf(error: unknown): string {
