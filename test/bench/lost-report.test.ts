@@ -67,7 +67,7 @@ test('the table shows the value of each run, and does not count zero if there is
   t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
   t.deepEqual(cellsOf(text, 'refresh requests of a user, one process'), ['1.5', '15.0'])
-  t.false(text.includes('a process killed'), 'a case that nobody played has no row')
+  t.false(text.includes('a process killed'), 'a case that no run played has no row')
 })
 
 test('a case that only one run has played has the value of this run', t => {

@@ -27,7 +27,7 @@ interface Provocation {
   readonly discovery?: boolean
   /** The server accepts logout tokens. It then reads its endpoints from the discovery document, too. */
   readonly backChannel?: boolean
-  /** The person is signed in, and Redis can no longer be reached. */
+  /** The user is signed in, and Redis can no longer be reached. */
   readonly redisIsAway?: boolean
   /** The access list. The login then requests an ID token. */
   readonly allow?: readonly string[]

@@ -64,7 +64,7 @@ export interface Browser {
   /** A request with all cookies but without Sec-Fetch headers, as curl sends it with a cookie jar. */
   get(url: string, options?: RequestOptions): Promise<BrowserResponse>
   request(method: string, url: string, options?: RequestOptions): Promise<BrowserResponse>
-  /** A person opens an address or follows a link. */
+  /** The user opens a URL or follows a link. */
   navigate(url: string, options?: NavigateOptions): Promise<BrowserResponse>
   /** A script or an element of a page makes a request. */
   fetch(url: string, options?: FetchOptions): Promise<BrowserResponse>

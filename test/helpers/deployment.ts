@@ -33,7 +33,7 @@ export interface DeploymentOptions extends FrontOptions {
   readonly overrides?: TestSettings
 }
 
-/** Deploys with the demo identity provider, where a person signs in with a form. */
+/** Deploys with the demo identity provider, where a user signs in with a form. */
 export async function deployWithDemo(
   t: Test,
   options: DeploymentOptions & Pick<DemoOptions, 'tokenLifetimeSeconds'> = {}

@@ -80,7 +80,7 @@ export async function startTestServer(
 }
 
 /**
- * Signs in as a person does: opens the login, is redirected to the identity provider and back. Returns the response of
+ * Signs in as a user does: opens the login, is redirected to the identity provider and back. Returns the response of
  * the callback and does not open the page that it redirects to.
  */
 export async function signIn(

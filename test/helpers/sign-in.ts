@@ -22,7 +22,7 @@ export function signInAtDemo(browser: FormBrowser, startUrl: string, userName: s
   return walk(browser, startUrl, { user: userName })
 }
 
-/** Starts a login in which the person denies access. Returns the callback URL. */
+/** Starts a login in which the user denies access. Returns the callback URL. */
 export function denyAtDemo(browser: FormBrowser, startUrl: string): Promise<string> {
   return walk(browser, startUrl, { deny: 'yes' })
 }

@@ -3,7 +3,7 @@
 export interface Quirks {
   /** Dex: the error code for a refresh token that is no longer valid. The default is invalid_grant. */
   readonly deadRefreshToken?: string
-  /** Dex: each person has one refresh token for each client, so a login ends the previous one. */
+  /** Dex: each user has one refresh token for each client, so a login ends the previous one. */
   readonly oneGrantAPerson?: boolean
   /** Django OAuth Toolkit: after a refresh with a narrower scope, the new refresh token has only that scope. */
   readonly shrinksGrant?: boolean

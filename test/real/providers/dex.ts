@@ -52,7 +52,7 @@ export const dex: ProviderKind = {
       },
       signIn: signInOnPages,
       signOut: signOutOnPages,
-      // Dex has no administration interface over HTTP. It keeps one refresh token for each person and client, so a
+      // Dex has no administration interface over HTTP. It keeps one refresh token for each user and client, so a
       // second login ends the first one.
       async endLogins() {
         const { authorization_endpoint, token_endpoint } = await discover(issuer)

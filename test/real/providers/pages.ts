@@ -33,7 +33,7 @@ interface End {
 }
 
 // Keycloak sets Secure cookies over plain http on this machine. Browsers accept them there but the test browser does
-// not, so the cookies of each person are kept here.
+// not, so the cookies of each user are kept here.
 const cookiesOf = new WeakMap<Browser, Map<string, string>>()
 
 async function open(browser: Browser, url: string, form?: Record<string, string>): Promise<Page> {

@@ -93,7 +93,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       if (!provider.registerBackChannelLogout) return 'not supported'
       await provider.registerBackChannelLogout(`${serverUrl}/api/auth/backchannel-logout`)
       await signIn()
-      // The person signs in again, so there are two sessions here of one login at the provider.
+      // The user signs in again, so there are two sessions here of one login at the provider.
       const first = browser.clone()
       for (const { name } of browser.cookies.all())
         if (name.startsWith('platform_session')) browser.cookies.delete(name)

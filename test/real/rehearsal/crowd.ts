@@ -1,4 +1,4 @@
-// Simulated people who use the application without pause. Each has two tabs that send requests at the same time.
+// Simulated users of the application, without pause. Each has two tabs that send requests in parallel.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../../helpers/browser.js'
 import { signIn } from '../../helpers/server.js'
@@ -17,7 +17,7 @@ export interface Crowd {
 const pages = ['/api/auth/token', '/api/auth/profile', '/'] as const
 
 /**
- * @param browsers one for each person. They sign in first.
+ * @param browsers one for each user. They sign in first.
  * @param visitor signs in, requests the profile, signs out, and repeats this until the end.
  */
 export async function letIn(browsers: readonly Browser[], visitor: Browser): Promise<Crowd> {

@@ -11,7 +11,7 @@ import { readText, repository } from '../../helpers/repository.js'
 import { signIn } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 
-// Packs the source, installs the package in an empty folder and runs it there, as somebody does who finds the package.
+// Packs the source, installs the package in an empty folder and runs it there, as a new operator does.
 
 function run(command: readonly string[], cwd: string) {
   const [file = '', ...args] = command

@@ -68,7 +68,7 @@ testWhere(canRun, missing, 'nginx keeps using both replicas while the identity p
 testWhere(
   canRun,
   missing,
-  'during a rolling restart under load no request fails and no person is logged out',
+  'during a rolling restart under load no request fails and no user is logged out',
   async t => {
     // A process takes no locks in its first two seconds. With a longer margin, no token expires in this time.
     const { idp, replicas, newBrowser, startAgain } = await deploy(t, {
@@ -106,7 +106,7 @@ testWhere(
   'the logs of the shipped nginx configuration contain no code and no state',
   async t => {
     const { server } = await startTestServer(t)
-    const query = 'code=code-of-a-person&state=state-of-a-person'
+    const query = 'code=code-of-a-user&state=state-of-a-user'
     const ask = (url: string, path: string) =>
       fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
 
@@ -119,7 +119,7 @@ testWhere(
     for (const { accessLog } of [up, down]) {
       const lines = await accessLog()
       t.regex(lines, /"GET \/api\/auth\/callback HTTP\/1\.1" (400|502) /)
-      t.notRegex(lines, /of-a-person/)
+      t.notRegex(lines, /of-a-user/)
     }
     const errors = down.errorLog().split('\n')
     t.true(errors.some(line => line.includes('GET /api/auth/login')))

@@ -9,7 +9,7 @@ import { hasNginx } from '../gateways/gateways.js'
 import { type Crowd, letIn } from './crowd.js'
 import { type Deployment, deploy } from './deployment.js'
 
-// Follows the steps for new secrets in docs/secrets.md while people use the application.
+// Follows the steps for new secrets in docs/secrets.md while users use the application.
 
 const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
@@ -56,7 +56,7 @@ async function startRotating(t: ExecutionContext): Promise<Rotating> {
   }
 }
 
-async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }: Rotating) {
+async function assertNoUserNoticed(t: ExecutionContext, { crowd, idp, replicas }: Rotating) {
   await crowd.stop()
   t.deepEqual([...new Set(crowd.errors)], [])
   t.is(crowd.loggedOut, 0)
@@ -66,13 +66,13 @@ async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }
     const warnings = replica.lines.filter(({ level, event }) => Number(level) >= 40 && event !== 'setting_warning')
     t.deepEqual(warnings, [])
   }
-  t.log(`${crowd.requests} requests, errors ${crowd.errors.length}, people logged out ${crowd.loggedOut}`)
+  t.log(`${crowd.requests} requests, errors ${crowd.errors.length}, users logged out ${crowd.loggedOut}`)
 }
 
 const canRun = hasNginx && hasRedis
 const missing = 'nginx or redis-server is not installed'
 
-testWhere(canRun, missing, 'a new session secret, loaded with SIGHUP under load, logs no person out', async t => {
+testWhere(canRun, missing, 'a new session secret, loaded with SIGHUP under load, logs no user out', async t => {
   const deployment = await startRotating(t)
   const { crowd, rotate } = deployment
   await rotate({ previous: newSecret })
@@ -80,10 +80,10 @@ testWhere(canRun, missing, 'a new session secret, loaded with SIGHUP under load,
   await crowd.everyoneRefreshed()
   await rotate({ previous: '' })
   await crowd.everyoneRefreshed()
-  await assertNobodyNoticed(t, deployment)
+  await assertNoUserNoticed(t, deployment)
 })
 
-testWhere(canRun, missing, 'a new client secret, loaded with SIGHUP under load, logs no person out', async t => {
+testWhere(canRun, missing, 'a new client secret, loaded with SIGHUP under load, logs no user out', async t => {
   const deployment = await startRotating(t)
   const { crowd, rotate, clientSecrets, idp } = deployment
   const [old = ''] = clientSecrets
@@ -96,5 +96,5 @@ testWhere(canRun, missing, 'a new client secret, loaded with SIGHUP under load, 
   const before = idp.tokenRequests.length
   await crowd.everyoneRefreshed()
   t.true(idp.tokenRequests.length > before)
-  await assertNobodyNoticed(t, deployment)
+  await assertNoUserNoticed(t, deployment)
 })
