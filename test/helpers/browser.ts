@@ -31,7 +31,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-interface NavigateOptions extends RequestOptions {
+export interface NavigateOptions extends RequestOptions {
   /** The origin of the page that contains the link, or `address-bar` (the default). */
   readonly from?: string
   readonly dest?: 'document' | 'iframe'
