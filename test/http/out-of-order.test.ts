@@ -96,20 +96,3 @@ for (const mode of modes) {
     t.true(idp.tokenRequests.length > before)
   })
 }
-
-test('prefetch requests to login and logout get 403 and change nothing', async t => {
-  const { browser } = await startSignedIn(t)
-  for (const path of ['/api/auth/login', '/api/auth/logout']) {
-    for (const headers of [
-      { 'sec-purpose': 'prefetch' },
-      { 'sec-purpose': 'prefetch;prerender' },
-      { purpose: 'prefetch' },
-      { 'x-moz': 'prefetch' }
-    ]) {
-      const response = await browser.navigate(path, { headers })
-      t.is(response.statusCode, 403, `${path} ${JSON.stringify(headers)}`)
-      t.deepEqual(response.setCookies, [])
-    }
-  }
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-})

@@ -191,8 +191,16 @@ test('login refuses WebSockets and foreign origins, and login and logout refuse 
     t.deepEqual(answer.setCookies, [])
   }
   for (const path of ['/api/auth/login', '/api/auth/logout']) {
-    const headers = { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' }
-    t.is((await browser.get(path, { headers })).statusCode, 403, path)
+    for (const headers of [
+      { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' },
+      { 'Sec-Purpose': 'prefetch;prerender' },
+      { Purpose: 'prefetch' },
+      { 'X-Moz': 'prefetch' }
+    ]) {
+      const response = await browser.navigate(path, { headers })
+      t.is(response.statusCode, 403, `${path} ${JSON.stringify(headers)}`)
+      t.deepEqual(response.setCookies, [])
+    }
   }
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
 })

@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/eventually.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
-import { startSignedIn } from '../support.js'
+import { sessionHeader, startSignedIn } from '../support.js'
 
 const callsPerRefresh = { single: 1, dual: 2 }
 
@@ -82,45 +82,29 @@ for (const mode of modes) {
     'a client that the gateway rejects': faults.gateway(),
     'invalid_grant with the status 500': faults.error('invalid_grant', 500)
   }
-  for (const [name, fault] of Object.entries(passing)) {
+  const useless: Readonly<Record<string, Fault>> = {
+    'no access token': faults.change({ access_token: undefined }),
+    'a number as access token': faults.change({ access_token: 42 }),
+    'a lifetime as a string': faults.change({ expires_in: '3600' }),
+    'a negative lifetime': faults.change({ expires_in: -1 }),
+    'no lifetime': faults.change({ expires_in: undefined }),
+    'a token of another type': faults.change({ token_type: 'mac' })
+  }
+  for (const [name, fault] of Object.entries({ ...passing, ...useless })) {
     test(`${mode}: if the provider responds to a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
-      const cookies = browser.cookies.all().map(({ name, value }) => [name, value])
+      const cookie = sessionHeader(browser)
       idp.failWhen('token', () => fault)
       const response = await browser.fetch('/api/auth/profile')
       t.is(response.statusCode, 503)
       t.is(response.json().error, 'temporarily_unavailable')
       t.regex(String(response.headers['retry-after']), /^[1-9]\d*$/)
-      t.deepEqual(response.setCookies, [])
-      t.deepEqual(
-        browser.cookies.all().map(({ name, value }) => [name, value]),
-        cookies
-      )
+      // A response without a usable access token may contain the next refresh token, which the session needs.
+      t.is(sessionHeader(browser) === cookie, name in passing)
       idp.heal()
       // After a 429, refreshes pause one second longer than second token requests of refreshes that have already begun.
       clock.advanceSeconds(Number(response.headers['retry-after']) + 1)
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-      t.deepEqual(idp.reuses, [])
-    })
-  }
-
-  const useless: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-    'no access token': { access_token: undefined },
-    'a number as access token': { access_token: 42 },
-    'a lifetime as a string': { expires_in: '3600' },
-    'a negative lifetime': { expires_in: -1 },
-    'no lifetime': { expires_in: undefined },
-    'a token of another type': { token_type: 'mac' }
-  }
-  for (const [name, members] of Object.entries(useless)) {
-    test(`${mode}: if a token response has ${name}, the response is 503, and the session keeps the new refresh token`, async t => {
-      const { browser, clock, idp } = await startSignedIn(t, { mode })
-      clock.advanceSeconds(3600)
-      idp.failWhen('token', () => faults.change(members))
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
-      idp.heal()
-      clock.advanceSeconds(1)
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
       t.deepEqual(idp.reuses, [])
     })
