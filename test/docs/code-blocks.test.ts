@@ -88,7 +88,7 @@ const npm = /^npm (run [\w:]+|test|ci)\b/
 // These commands need Docker, a cluster, systemd, Hydra or Redis. test/cli/sessions.test.ts runs `sessions`. test/deploy/ and test/real/rehearsal/ test the files that they
 // use. test/docs/ten-steps.test.ts runs the commands that create secrets.
 const elsewhere =
-  /^(npx platform-auth-server sessions|docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
+  /^[()]$|^(npx platform-auth-server sessions|docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
 // The optional packages, which are development dependencies of this repository.
 const optional = /^npm install @opentelemetry\/sdk-node$/
 
