@@ -8,7 +8,7 @@ import { createApp, requireTokens } from '#src/app.js'
 import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/request-cookies.js'
-import { type Browser, type BrowserResponse, createBrowser, type NavigateOptions } from '../helpers/browser.js'
+import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
@@ -31,7 +31,11 @@ export async function startSignedIn(
 }
 
 /** Opens a URL of the login route, and then the identity provider. Returns the callback URL. */
-export async function authorize(browser: Browser, login: string, options?: NavigateOptions): Promise<string> {
+export async function authorize(
+  browser: Browser,
+  login: string,
+  options?: Parameters<Browser['navigate']>[1]
+): Promise<string> {
   const { location: atProvider = '' } = (await browser.navigate(login, options)).headers
   const { location: back = '' } = (await browser.navigate(atProvider, { from: browser.origin ?? '' })).headers
   return back
