@@ -40,7 +40,7 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     const tokenId = JSON.stringify([iss, jti])
     if (await userSessions.isUsed(tokenId)) return reject('jti', log)
     const sessions = await endSessions({ iss, sid, sub }, iat, log)
-    // Only now, because the provider must be able to send the token again if not all logouts are stored.
+    // Mark the token as used only now, because the provider must be able to send it again if not all logouts are stored.
     await userSessions.markUsed(tokenId)
     const by = sid === undefined ? 'sub' : 'sid'
     log.info({ event: 'back_channel_logout', sessions, by }, 'the identity provider has ended sessions')

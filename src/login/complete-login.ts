@@ -104,7 +104,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   async function liveSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
     if (!session) return undefined
     store.note(session)
-    // A session that cannot be read must not prevent the login.
+    // A session that cannot be read must not prevent a new login.
     const found = await store.find(session).catch(ignoreUnavailable)
     return found?.kind === 'over' ? undefined : store.newest(session.id)
   }
@@ -121,8 +121,8 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     if (exchange.kind === 'pending') return { kind: 'pending', retryAfterSeconds: 1 }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
-    // The refresh token of a repeated exchange may have been used since. So the browser gets the repeated session only if
-    // its current session is older.
+    // The refresh token of a repeated exchange may have been used since, so the browser gets the repeated session only if the
+    // session that it has now is older.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(session, exchange)
   }

@@ -43,7 +43,7 @@ export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Lo
 interface LogOuts {
   readonly logOut: LogOut
   /**
-   * Like `logOut`, but ends all sessions of the user. The cookie of a session that is over ends no other session.
+   * Like `logOut`, but ends all sessions of the user. If the session of the cookie is over, no other session ends.
    * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
    */
   readonly logOutEverywhere: LogOut
@@ -126,7 +126,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     store.note(session)
     const found = await store.find(session)
     const newest = found.kind === 'over' ? undefined : store.newest(session.id)
-    // A session in Redis whose data was lost may come back with another process.
+    // Redis has lost the session, but another process may still restore it.
     if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
     return newest
   }

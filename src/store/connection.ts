@@ -60,7 +60,7 @@ export function openConnection(options: ConnectionOptions) {
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
-  // The reason for which Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reading works.
+  // Why Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reads still work.
   let rejection: string | undefined
   let unavailableSince: number | undefined
   let connectedAt: number | undefined
@@ -104,7 +104,7 @@ export function openConnection(options: ConnectionOptions) {
     scheduleProbe()
   }
 
-  /** Redis accepts writes. After a connection, or after a time in which it rejected them, the store has to restore. */
+  /** Redis accepts writes. The store has to restore after a new connection, and also if Redis rejected writes before. */
   function goUp(): void {
     if (state === 'closed') return
     const isNew = state !== 'up' || rejection !== undefined
@@ -123,12 +123,13 @@ export function openConnection(options: ConnectionOptions) {
 
   function handleRejection(error: unknown): void {
     if (state === 'closed') return
-    // The client reconnects after each rejection of a read-only Redis, so every command would wait for a connection.
+    // The client reconnects after each rejection of a read-only Redis, so every command would wait for a connection. Treat such a
+    // Redis as unavailable instead.
     if (isNodeUnusable(error)) {
       goDown(reasonOf(error))
       return
     }
-    // Reading works on a full Redis, and some writes do, so commands are sent.
+    // A full Redis still serves reads and accepts some writes, so commands are still sent.
     rejection = reasonOf(error)
     reportUnavailable(rejection)
     if (state !== 'up') changeState('up')
@@ -167,7 +168,7 @@ export function openConnection(options: ConnectionOptions) {
   }
 
   function handleFailure(error: unknown): void {
-    // One slow command or one slot that moves is no outage. The probe decides.
+    // One slow command, or one slot of a cluster that moves, does not mean that Redis is unavailable. A probe decides that.
     if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
     else if (isReply(error)) handleRejection(error)
     else handleLostConnection()

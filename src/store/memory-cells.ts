@@ -9,7 +9,7 @@ interface MemoryCellsOptions<Content> {
   readonly lifetimeMs: (content: Content) => number
 }
 
-// A session takes about 1 kB without its record.
+// 200 MB, because a session takes about 1 kB without its record.
 const MAX_CELLS = 200_000
 
 /** @param limit the number of cells; at the limit, a change that may fail adds no cell */

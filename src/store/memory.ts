@@ -67,13 +67,9 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     return unsaved.get(id) ?? records.get(id)
   }
 
-  function revisionOf(id: string): Revision | undefined {
-    return revisions.get(id)
-  }
-
   /** Remembers that a session has this revision, and its record if there is one. */
   function remember(id: string, rev: number, record?: SessionRecord): void {
-    // The cookie of a logged-out session brings nothing back.
+    // A copy of the cookie must not bring a logged-out session back.
     if (logouts.get(id)) return
     const known = revisions.get(id)
     if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
@@ -104,9 +100,10 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     known(id: string): Known<SessionRecord> {
       const record = recordOf(id)
       const recordRev = record?.rev ?? 0
-      return { rev: Math.max(revisionOf(id)?.rev ?? 0, recordRev), record, recordRev }
+      return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
     },
-    seen: (id: string) => revisionOf(id)?.seen,
+    /** Returns the cell as this process has seen it last. */
+    seen: (id: string) => revisions.get(id)?.seen,
     /** Remembers a cell that was read or written. */
     see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
       const revision = revisions.get(id)

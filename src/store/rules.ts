@@ -212,8 +212,9 @@ export function restore<Record>(
   const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
   let next = repaired
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
-    // Another process that seems to have the lease got it before the loss, or has not used it. A lease of this process that
-    // ends earlier belongs to an earlier request, and has come back with an old replica.
+    // If another process seems to have the lease, that lease was granted before the data loss or has not been used, so it may be
+    // replaced. If this process has a lease that ends earlier, that lease belongs to an earlier request and has come back with an
+    // old replica of Redis.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {
