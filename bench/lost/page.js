@@ -109,15 +109,15 @@ now has this case, a process that is stopped for 90 s, and the times of users wh
 
 *Computed* for 10,000 users: how many of them does one such fault sign out? \`10,000 × signed out / ${users} × max(length of the fault,
 ${BETWEEN_REFRESHES_SECONDS} s) / 3,600 s\`, because every user of the comparison refreshes once in ${BETWEEN_REFRESHES_SECONDS} s, and only a refresh that meets the fault can be lost.
-If Redis loses the sessions, the lifetime makes no difference. Programs without a lock are left out: with these pages and this provider, they
-lose every login at its first expiry.
+If Redis loses the sessions, the lifetime makes no difference. Programs without a lock lose every
+login at its first expiry, and are left out.
 
 ${hourTable(runs)}
 ## Requests that failed
 
-Every response except 200 counts, and every request without a response, except those that the browser itself cut. Users stop loading pages
-when they have been signed out, so a program that loses logins early has fewer requests. In dual mode and in the tutorial's code, the first
-token can expire while a slow provider responds to the second request. The API then refuses it.
+Every response except 200 counts, and every request without a response, except those that the browser itself cut. Programs that lose every
+login without a fault are left out here and below: 70 to 99 % of their requests fail. In dual mode, the first token can expire while a slow
+provider responds to the second request. The API then refuses it.
 
 ${failureTable(runs)}
 ## Longest responses

@@ -64,17 +64,21 @@ export function failureTable(runs) {
   return tableOfCases(runs, failedShare)
 }
 
-/** Leaves out the programs that take part in a few cases only. The first table has their results. */
-function manyCases(runs) {
+/**
+ * Leaves out the programs that take part in a few cases only, and those that lose most logins without a fault. The first table
+ * has their results.
+ */
+function comparable(runs) {
   const played = casesOf(runs)
-  return runs[0].programs.filter(({ outcomes }) => {
+  const isLostWithoutFault = ({ outcomes, users }) => (outcomes['one-process']?.signedOut ?? 0) > users / 2
+  return runs[0].programs.filter(({ name, outcomes }) => {
     const known = played.filter(({ name }) => outcomes[name]?.signedOut !== undefined)
-    return known.length > played.length * FEW
+    return known.length > played.length * FEW && !resultsOf(runs, name).some(isLostWithoutFault)
   })
 }
 
 function tableOfCases(runs, read) {
-  const programs = manyCases(runs)
+  const programs = comparable(runs)
   const cell = which => program =>
     joined(resultsOf(runs, program.name).map(({ outcomes }) => measured(outcomes[which.name], read)))
   const rows = casesOf(runs).map(which => [which.title, ...programs.map(cell(which))])
@@ -97,8 +101,7 @@ export function latencyTable(runs) {
  * @param {LostRun[]} runs
  */
 export function hourTable(runs) {
-  const isLostWithoutFault = ({ outcomes, users }) => (outcomes['one-process']?.signedOut ?? 0) > users / 2
-  const programs = manyCases(runs).filter(({ name }) => !resultsOf(runs, name).some(isLostWithoutFault))
+  const programs = comparable(runs)
   const rows = casesOf(runs).flatMap(({ name, title, fault, needsRedis }) => {
     if (!fault) return []
     const cells = programs.map(program => {
