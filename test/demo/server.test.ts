@@ -52,7 +52,7 @@ test('the demo listens only on 127.0.0.1', async t => {
   }
 })
 
-test('the demo answers 403 to a page of another host that lets its name resolve to 127.0.0.1', async t => {
+test('the demo responds with 403 to a page of another host that lets its name resolve to 127.0.0.1', async t => {
   const demo = await start(t)
   const statusFor = async (host: string) => {
     const request = http.get(`${demo.issuer}/.well-known/openid-configuration`, { headers: { host } })
@@ -81,7 +81,7 @@ test("if its port is taken, startDemo() rejects with Node's error", async t => {
   await t.throwsAsync(startDemo({ callbackUrl, port: demo.port }), { code: 'EADDRINUSE' })
 })
 
-test('close() frees the port at once although a connection is open, and may be called again', async t => {
+test('close() frees the port immediately although a connection is open, and may be called again', async t => {
   const demo = await start(t)
   const socket = net.connect(demo.port, '127.0.0.1')
   await new Promise(resolve => socket.on('connect', resolve))
@@ -94,7 +94,7 @@ test('close() frees the port at once although a connection is open, and may be c
   t.is(again.issuer, demo.issuer)
 })
 
-test('two hundred simultaneous requests are all answered', async t => {
+test('two hundred parallel requests all get a response', async t => {
   const demo = await start(t)
   const { access_token: accessToken } = await logIn(t, demo)
   const answers = await Promise.all(
@@ -108,7 +108,7 @@ test('two hundred simultaneous requests are all answered', async t => {
   t.is(demo.calls.userInfo, 200)
 })
 
-test('an unexpected error inside the demo is answered with 500 and logged', async t => {
+test('an unexpected error inside the demo gets 500 and logged', async t => {
   let isBroken = false
   const faults: unknown[] = []
   const demo = await start(t, {
@@ -180,7 +180,7 @@ test('no module outside of the demo imports it statically', async t => {
   }
 })
 
-test('the token endpoint answers wrong credentials with invalid_client and a wrong code with invalid_grant', async t => {
+test('the token endpoint responds to wrong credentials with invalid_client and a wrong code with invalid_grant', async t => {
   const demo = await start(t)
   const ask = async (id: string, secret: string) => {
     const response = await fetch(`${demo.issuer}/authentication/v2/token`, {

@@ -4,7 +4,7 @@ import { createSigningKey, type Demo, type DemoOptions, startDemo } from '#src/d
 import { createBrowser } from '../helpers/browser.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 
-// No server listens at this address. The tests read the demo's redirects to it and do not follow them.
+// No server listens at this URL. The tests read the demo's redirects to it and do not follow them.
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
 // The demos of one file share their key, because it takes a tenth of a second to make one.

@@ -76,7 +76,7 @@ test('a wrong or missing PKCE verifier is refused', async t => {
   t.like(missing, { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('a wrong client secret is answered with 401 invalid_client and leaves the code usable', async t => {
+test('a wrong client secret gets 401 invalid_client and leaves the code usable', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
   const form = { grant_type: 'authorization_code', code, redirect_uri: callbackUrl }

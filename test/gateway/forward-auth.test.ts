@@ -1,4 +1,4 @@
-// Forward-auth: before a gateway forwards a browser's request to an application, it asks this server, which answers with an
+// Forward-auth: before a gateway forwards a browser's request to an application, it asks this server, which responds with an
 // access token. The gateway does not pass Set-Cookie on, so the browser does not get the new cookie of a refresh. The server
 // keeps the refreshed session.
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ for (const mode of modes) {
   const field = mode === 'dual' ? 'internal_token' : 'token'
   const calls = mode === 'dual' ? 2 : 1
 
-  test(`${mode}: forward-auth answers with the access token for the server and with no body or cookie`, async t => {
+  test(`${mode}: forward-auth responds with the access token for the server and with no body or cookie`, async t => {
     const server = await startGuarded(t, { mode })
     const { browser, port } = server
     await signIn(browser)
@@ -143,7 +143,7 @@ test('with a margin, forward-auth also refreshes a kept session early', async t 
   t.deepEqual(idp.reuses, [])
 })
 
-test('without a session forward-auth answers 401 and replaces the Authorization header of the client by an empty one', async t => {
+test('without a session forward-auth responds with 401 and replaces the Authorization header of the client by an empty one', async t => {
   const { browser, port } = await startGuarded(t)
   for (const cookie of ['', 'platform_session=forged']) {
     const answer = await askForwardAuth(port, { headers: { cookie, authorization: 'Bearer of-the-client' } })
@@ -155,7 +155,7 @@ test('without a session forward-auth answers 401 and replaces the Authorization 
   t.deepEqual(sessionCookies(browser), [])
 })
 
-test('after a logout forward-auth rejects every cookie of the session at once', async t => {
+test('after a logout forward-auth rejects every cookie of the session immediately', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   const copy = browser.clone()
@@ -168,7 +168,7 @@ test('after a logout forward-auth rejects every cookie of the session at once', 
   t.deepEqual(idp.reuses, [])
 })
 
-test('if the provider cannot refresh the session now, forward-auth answers 503 with Retry-After', async t => {
+test('if the provider cannot refresh the session now, forward-auth responds with 503 with Retry-After', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -179,7 +179,7 @@ test('if the provider cannot refresh the session now, forward-auth answers 503 w
   t.is(answer.authorization, '')
 })
 
-test('if the provider has ended the session, forward-auth answers 401', async t => {
+test('if the provider has ended the session, forward-auth responds with 401', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   idp.endAllGrants()
@@ -187,7 +187,7 @@ test('if the provider has ended the session, forward-auth answers 401', async t 
   t.is((await askAbout(port, browser)).status, 401)
 })
 
-test('if the account is not allowed any more, forward-auth answers 403', async t => {
+test('if the account is no longer allowed, forward-auth responds with 403', async t => {
   const overrides = { access: { allow: ['groups=admins'] }, platform: { scopes: ['openid', 'data:read'] } }
   const { browser, port, idp, clock } = await startGuarded(t, {
     overrides: { ...overrides, forwardAuth: { port: 0 } }
@@ -204,7 +204,7 @@ test('if the account is not allowed any more, forward-auth answers 403', async t
   }
 })
 
-test('if another site caused the request, forward-auth answers 403 with an empty Authorization header', async t => {
+test('if another site caused the request, forward-auth responds with 403 with an empty Authorization header', async t => {
   const { browser, port } = await startGuarded(t)
   await signIn(browser)
   const answer = await askAbout(port, browser, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
@@ -255,7 +255,7 @@ test('if a gateway lets browsers call the forward-auth port, the requests are re
   t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
 })
 
-test('the public port does not answer forward-auth requests for any path, method or host', async t => {
+test('the public port does not respond to forward-auth requests for any path, method or host', async t => {
   const server = await startGuarded(t, { mode: 'dual' })
   const { browser, port } = server
   await signIn(browser)

@@ -44,7 +44,7 @@ for (const spelling of [
   '\\_forward_auth',
   'https://app.example/_forward_auth'
 ]) {
-  test(`forward-auth: the address of forward-auth is recognized if a browser spells it ${spelling}`, t => {
+  test(`forward-auth: the URL of forward-auth is recognized if a browser spells it ${spelling}`, t => {
     const asked = { url: '/_forward_auth', headersDistinct: { 'x-original-uri': [spelling] } }
     t.true(isRequestedByBrowser(asked))
     const passedOn = { url: spelling, headersDistinct: { 'x-forwarded-uri': ['/_forward_auth'] } }

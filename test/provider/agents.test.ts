@@ -70,7 +70,7 @@ async function callInProcess(t: ExecutionContext, address: string, proxy: string
     .map(line => JSON.parse(line) as unknown)
 }
 
-test('two https calls share one tunnel through the proxy, and the user name and password come from the address of the proxy', async t => {
+test('two https calls share one tunnel through the proxy, and the user name and password come from the URL of the proxy', async t => {
   const bodies: string[] = []
   const provider = https.createServer(selfSigned, async (request, response) => {
     bodies.push(await text(request))
@@ -94,7 +94,7 @@ for (const [refusal, code] of [
   ['407 Proxy Authentication Required', 'PROXY_RESPONDED_407'],
   ['403 Forbidden', 'PROXY_RESPONDED_403']
 ] as const) {
-  test(`if the proxy answers ${refusal}, the provider counts as unreachable and the token request is not repeated`, async t => {
+  test(`if the proxy responds with ${refusal}, the provider counts as unreachable and the token request is not repeated`, async t => {
     const proxy = await startProxy(t, 0, refusal)
     const transport = createTransport(60_000, { proxyFor: () => proxy.url })
     t.teardown(() => transport.close())
@@ -106,7 +106,7 @@ for (const [refusal, code] of [
   })
 }
 
-test('the error for a malformed proxy address does not contain the address', async t => {
+test('the error for a malformed proxy URL does not contain the URL', async t => {
   const transport = createTransport(60_000, { proxyFor: () => 'http://user:hunter2@:x' })
   t.teardown(() => transport.close())
   const error = await t.throwsAsync(transport.call({ endpoint: 'userinfo', url: 'https://provider.test/' }))

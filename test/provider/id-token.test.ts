@@ -142,7 +142,7 @@ for (const [claim, claims, isOfOther] of rejected) {
     })
     t.regex(error.message, new RegExp(`its ${claim} `))
     t.is(error instanceof OtherIdentityError, isOfOther)
-    // A refresh token of another person must not become the refresh token of this session.
+    // A refresh token of another user must not become the refresh token of this session.
     t.is(rescuedRefreshToken(error), isOfOther ? undefined : refreshToken)
     holdsNone(t, error, ['somebody-else', 'https://other.example', token, refreshToken])
   })

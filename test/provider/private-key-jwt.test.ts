@@ -31,7 +31,7 @@ interface RealProvider {
   readonly assertions: readonly string[]
 }
 
-/** Starts a provider in which everyone is signed in as the same person. */
+/** Starts a provider in which everyone is signed in as the same user. */
 async function startProvider(t: ExecutionContext, clients: readonly ClientMetadata[]): Promise<RealProvider> {
   const server = http.createServer()
   const issuer = `http://127.0.0.1:${await listen(t, server)}`
@@ -119,7 +119,7 @@ test('oidc-provider accepts the client with each algorithm, and rejects it with 
   }
 })
 
-test('people sign in and stay signed in with a key, and SIGHUP replaces the key', async t => {
+test('users sign in and stay signed in with a key, and SIGHUP replaces the key', async t => {
   const [first, second] = [newKey('ES256'), newKey('ES256')]
   const client = clientWith('app', 'ES256', [first, 'first'], [second, 'second'])
   const { issuer, assertions } = await startProvider(t, [client])

@@ -116,7 +116,7 @@ test('urgent callers enter before the others, in the order of their calls', asyn
   t.deepEqual(order, ['urgent first', 'urgent second', 'first', 'second'])
 })
 
-test('urgent callers have their own waiting places, as many as the other callers have', async t => {
+test('urgent callers have separate places in the queue, as many as the other callers have', async t => {
   const queue = createQueue({ concurrent: 1, waiting: 2 })
   await queue.enter(patient)
   for (const isUrgent of [false, true]) {

@@ -1,5 +1,5 @@
-// Requests arrive faster than the provider answers them. The transport limits the number of simultaneous calls and the length
-// of each queue, and rejects further calls at once. In dual mode a refresh makes
+// Requests arrive faster than the provider responds. The transport limits the number of simultaneous calls and the length
+// of each queue, and rejects further calls immediately. In dual mode a refresh makes
 // two token requests.
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -56,7 +56,7 @@ function tokenRequests(idp: IdentityProvider) {
   }
 }
 
-test('the provider gets at most two calls at a time, and each waiting call is sent when another one has been answered', async t => {
+test('the provider gets at most two calls at a time, and each waiting call is sent when another one has a response', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
   for (let n = 0; n < 5; n++) {
@@ -68,7 +68,7 @@ test('the provider gets at most two calls at a time, and each waiting call is se
   for (const { status } of await Promise.all(calls)) t.is(status, 200)
 })
 
-test('a call that finds the queue full is rejected at once and is not sent later', async t => {
+test('a call that finds the queue full is rejected immediately and is not sent later', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
   await eventually(() => held.length === limits.concurrent)

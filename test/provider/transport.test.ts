@@ -315,7 +315,7 @@ for (const [what, listener] of broken) {
   })
 }
 
-test('a GET that is answered with a server error is sent once more, and the second response is returned', async t => {
+test('a GET that fails with a server error is sent once more, and the second response is returned', async t => {
   const recovering = await startProvider(t, inTurn(answering(503), good))
   const transport = setUp(t)
   t.is((await transport.call(get(recovering.url))).status, 200)
@@ -334,7 +334,7 @@ test('a GET with isSentOnce is not sent again after a server error or a connecti
 })
 
 for (const status of [400, 401, 403, 404, 408, 429]) {
-  test(`a GET that is answered ${status} is not sent again`, async t => {
+  test(`a GET with the response ${status} is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(answering(status), good))
     t.is((await setUp(t).call(get(url))).status, status)
     t.is(requests.length, 1)
@@ -342,7 +342,7 @@ for (const status of [400, 401, 403, 404, 408, 429]) {
 }
 
 for (const status of [500, 502, 503, 504]) {
-  test(`a POST that is answered ${status} is not sent again`, async t => {
+  test(`a POST with the response ${status} is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(answering(status), good))
     t.is((await setUp(t).call(post(url))).status, status)
     t.is(requests.length, 1)

@@ -56,8 +56,8 @@ export async function newSession({ newBrowser }: ProxiedServer): Promise<string>
 }
 
 /**
- * Sends 64 requests that take all places of the upstream, which must not respond to them. Each session must belong to
- * another person, because each person can have only one of the 8 reserved places.
+ * Sends 64 requests that take all slots of the upstream, which must not respond to them. Each session must belong to
+ * another user, because each user can have only one of the 8 reserved slots.
  */
 export async function takeAllPlaces(
   t: Test,

@@ -87,7 +87,7 @@ test('rules do not apply to the paths of this server itself, and files take prec
   t.is(upstream.requests.length, 1)
 })
 
-test('a path without a rule is answered as it would be without a proxy', async t => {
+test('a path without a rule gets the same response as it would without a proxy', async t => {
   const upstream = await startUpstream(t)
   const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
   for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])

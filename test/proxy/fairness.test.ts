@@ -1,4 +1,4 @@
-// One person must not be able to block an upstream for other people, and a page may send many requests at once.
+// One user must not be able to block an upstream for other users, and a page may send many requests in parallel.
 
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { createHostileIdp, type HostileIdp } from '../helpers/hostile-idp/index.
 import { type ProxiedServer, startProxy, startUpstream } from '../helpers/upstream.js'
 import { ask, eight, newSession, open, statusOf, takeAllPlaces } from './clients.js'
 
-/** Starts a proxy whose sessions contain the `sub` of the person. */
+/** Starts a proxy whose sessions contain the `sub` of the user. */
 async function startIdentified(t: ExecutionContext, routes: readonly string[]) {
   const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback' })
   const platform = { ...discovered(idp), scopes: ['openid', 'data:read'] }
@@ -22,7 +22,7 @@ function signInAs(proxied: ProxiedServer, idp: HostileIdp, sub: string): Promise
   return newSession(proxied)
 }
 
-test('two sessions with 32 slow uploads each do not delay the request of another person', async t => {
+test('two sessions with 32 slow uploads each do not delay the request of another user', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     if (request.method === 'GET') response.end('{}')
   })
@@ -36,10 +36,10 @@ test('two sessions with 32 slow uploads each do not delay the request of another
   const cookie = await newSession(proxied)
   const startedAt = performance.now()
   t.is(await statusOf(ask(t, proxied, { cookie })), 200)
-  t.log(`The other person waited ${Math.round(performance.now() - startedAt)} ms.`)
+  t.log(`The other user waited ${Math.round(performance.now() - startedAt)} ms.`)
 })
 
-test('a page that sends 100 requests of one session at once gets a response to each of them', async t => {
+test('a page that sends 100 parallel requests of one session gets a response to each of them', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
   const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
@@ -55,7 +55,7 @@ test('a page that sends 100 requests of one session at once gets a response to e
   t.deepEqual([...new Set(await statuses)], [200])
 })
 
-test('one person with many sessions cannot take all places of an upstream', async t => {
+test('one user with many sessions cannot take all slots of an upstream', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/held') held.push(response)
@@ -71,7 +71,7 @@ test('one person with many sessions cannot take all places of an upstream', asyn
   t.is(held.length, 48)
 })
 
-test('two sessions whose requests take long leave places of the upstream for others', async t => {
+test('two sessions whose requests take long leave slots of the upstream for others', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/held') held.push(response)
@@ -81,18 +81,18 @@ test('two sessions whose requests take long leave places of the upstream for oth
   for (const cookie of [proxied.cookie, await newSession(proxied)]) {
     for (let count = 0; count < 32; count++) ask(t, proxied, { cookie, path: '/api/held' })
   }
-  // 56 places are common, and each session has one of the 8 reserved places if it has less than 32 requests in progress.
+  // 56 slots are shared, and each session has one of the 8 reserved slots if it has less than 32 requests in progress.
   await eventually(() => held.length >= 57)
   const cookie = await newSession(proxied)
   for (let count = 0; count < 20; count++) t.is(await statusOf(ask(t, proxied, { cookie })), 200)
   t.true(held.length <= 58)
 })
 
-test('the requests in line are sent in turn by person, even if one person has waited longer with many requests', async t => {
+test('the queued requests are sent in turn by user, even if one user has waited longer with many requests', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
   const { proxied, idp } = await startIdentified(t, [`GET /api/* ${upstream.origin}/*`])
-  const sessions = await eight(index => signInAs(proxied, idp, `person ${index}`))
+  const sessions = await eight(index => signInAs(proxied, idp, `user ${index}`))
   await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/first' })
   const greedy = [await signInAs(proxied, idp, 'greedy'), await signInAs(proxied, idp, 'greedy')]
   const other = await signInAs(proxied, idp, 'other')
@@ -109,7 +109,7 @@ test('the requests in line are sent in turn by person, even if one person has wa
   t.true(sent.slice(0, 2).includes('/other'), `the requests were sent in this order: ${sent.join(' ')}`)
 })
 
-test('an upload whose client disconnects in line is never sent', async t => {
+test('an upload whose client disconnects in the queue is never sent', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.method === 'GET') held.push(response)

@@ -8,7 +8,7 @@ import { eventually } from '../helpers/eventually.js'
 import { startProxy, startUpstream } from '../helpers/upstream.js'
 import { ask, eight, newSession, statusOf, takeAllPlaces } from './clients.js'
 
-test('one session may have 32 requests in progress, its next request waits in line, and other sessions are not affected', async t => {
+test('one session may have 32 requests in progress, its next request is queued, and other sessions are not affected', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/x') {
@@ -63,7 +63,7 @@ test('a request that waits in the queue of a host gets 503 after the time limit 
   t.is(upstream.requests.length, 64)
 })
 
-test('a stopping server ends event streams at once and lets other responses finish within the grace period', async t => {
+test('a stopping server ends event streams immediately and lets other responses finish within the grace period', async t => {
   let slowAnswer: ServerResponse | undefined
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/events') {
@@ -130,7 +130,7 @@ test('the log lines and metrics of a proxied request contain neither its query n
   }
 })
 
-test('if the person logs out during a proxied request that refreshed the session, the response is 401 and sets no cookie', async t => {
+test('if the user logs out during a proxied request that refreshed the session, the response is 401 and sets no cookie', async t => {
   let answer: ServerResponse | undefined
   const upstream = await startUpstream(t, (_request, response) => {
     answer = response

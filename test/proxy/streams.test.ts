@@ -30,7 +30,7 @@ async function bodyOf(response: http.IncomingMessage): Promise<{ readonly text: 
   }
 }
 
-test('the head and each event of an event stream are passed on at once', async t => {
+test('the head and each event of an event stream are passed on immediately', async t => {
   let stream: http.ServerResponse | undefined
   const upstream = await startUpstream(t, (_request, response) => {
     stream = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
@@ -113,10 +113,10 @@ test('if an upstream reads slowly, the proxy stops reading from the client', asy
   request.destroy()
 })
 
-for (const when of ['before the head', 'within the answer', 'within the upload'] as const) {
+for (const when of ['before the head', 'within the response', 'within the upload'] as const) {
   test(`if a client disconnects ${when}, the request to the upstream is aborted`, async t => {
     const upstream = await startUpstream(t, (_request, response) => {
-      if (when === 'within the answer') response.write('begun')
+      if (when === 'within the response') response.write('begun')
     })
     const proxied = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
     const request =
@@ -125,7 +125,7 @@ for (const when of ['before the head', 'within the answer', 'within the upload']
     if (when === 'within the upload') request.write('begun')
     else request.end()
     await eventually(() => upstream.requests.length === 1)
-    if (when === 'within the answer') await answerOf(request)
+    if (when === 'within the response') await answerOf(request)
     request.destroy()
     await upstream.requests[0]?.aborted
     t.is((await proxied.browser.get('/api/auth/profile')).statusCode, 200)

@@ -76,7 +76,7 @@ test('a request that has ended is not counted any more, even if its end is repor
   t.false(take('4').hasStarted())
 })
 
-test('a request is rejected when its time in line is over, and its place in line is free again', async t => {
+test('a request is rejected when its time in the queue is over, and its place in the queue is free again', async t => {
   const take = start()
   take('1')
   take('2')
@@ -84,7 +84,7 @@ test('a request is rejected when its time in line is over, and its place in line
   t.notThrows(() => take('3'))
 })
 
-test('a request that is aborted in line gives up its place', async t => {
+test('a request that is aborted in the queue gives up its place', async t => {
   const take = start()
   const first = take('1')
   take('2')
@@ -97,7 +97,7 @@ test('a request that is aborted in line gives up its place', async t => {
   t.true(next.hasStarted())
 })
 
-test('a request whose body is being sent takes no place of its host, and takes one when its body was sent', t => {
+test('a request whose body is being sent takes no slot of its host, and takes one when its body was sent', t => {
   const take = start({ queued: 10 })
   const uploads = [1, 2, 3].map(number => take(`uploading ${number}`, { isUploading: () => true }))
   const reading = take('reading')
@@ -106,7 +106,7 @@ test('a request whose body is being sent takes no place of its host, and takes o
   uploads[0]?.bodySent()
   const waiting = take('waiting')
   t.false(waiting.hasStarted())
-  // A body that was being sent when the places were taken makes the number of places exceed the limit.
+  // A body that was being sent when the slots were taken makes the number of slots exceed the limit.
   uploads[1]?.bodySent()
   reading.headReceived()
   t.false(waiting.hasStarted())
@@ -114,7 +114,7 @@ test('a request whose body is being sent takes no place of its host, and takes o
   t.true(waiting.hasStarted())
 })
 
-test('a response that comes before the whole body was sent takes no place, even if the rest of the body is sent later', t => {
+test('a response that comes before the whole body was sent takes no slot, even if the rest of the body is sent later', t => {
   const take = start()
   const upload = take('uploading', { isUploading: () => true })
   upload.headReceived()
@@ -132,7 +132,7 @@ const tables: readonly (readonly [what: string, limit: keyof TurnLimits, full: s
     ['process', 'ofProcess', ['ana', 'bob'], undefined]
   ]
 for (const [what, limit, full, free] of tables) {
-  test(`the limit of a ${what} counts uploads, requests and responses in progress, and a request beyond it waits in line`, t => {
+  test(`the limit of a ${what} counts uploads, requests and responses in progress, and a request beyond it is queued`, t => {
     const take = start({ waitingForHead: 10, [limit]: full.length, queued: 10 })
     const [first, second] = full.map(session => take(session, { isUploading: () => true }))
     second?.headReceived()
@@ -145,7 +145,7 @@ for (const [what, limit, full, free] of tables) {
   })
 }
 
-test('a place in a session that becomes free at one host is given to a request of the session at another host', t => {
+test('a slot of a session that becomes free at one host is given to a request of the session at another host', t => {
   const take = start({ ofOneSession: 1, queued: 10 })
   const first = take('ana')
   const elsewhere = take('ana', { origin: 'https://b.example' })
@@ -194,7 +194,7 @@ test('in a full queue, the user with the most requests loses the newest one to a
   t.false(take('carl').hasStarted())
   await setImmediate()
   t.deepEqual(lost, ['ana/1 1'])
-  // Bob would now have two requests in line, as many as Ana.
+  // Bob would now have two queued requests, as many as Ana.
   t.throws(() => take('bob'), { instanceOf: UpstreamBusyError })
   t.false(take('dora').hasStarted())
   await setImmediate()
@@ -224,7 +224,7 @@ test('a user can have one of the reserved slots of a host, so users with many re
   t.true(greedy[3]?.hasStarted())
 })
 
-test('uploads that end at the same time do not take the reserved places', t => {
+test('uploads that end at the same time do not take the reserved slots', t => {
   const take = start({ waitingForHead: 3, reserved: 1, queued: 10 })
   const uploads = [1, 2, 3, 4].map(() => take('greedy', { isUploading: () => true }))
   for (const upload of uploads) upload.bodySent()

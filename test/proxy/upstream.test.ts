@@ -114,7 +114,7 @@ test('a request that is aborted before it is sent is not sent later', async t =>
   t.deepEqual(upstream.received.map(text => text()).filter(text => text !== '').length, 1)
 })
 
-test('no more connections are opened to a host than allowed, and all requests are answered', async t => {
+test('no more connections are opened to a host than allowed, and all requests get a response', async t => {
   const upstream = await startUpstream(t)
   const ask = start(t, { connectionsPerHost: 2 })
   const answers = await Promise.all(Array.from({ length: 6 }, () => ask(request(upstream.origin))))
