@@ -30,6 +30,8 @@ export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
+  // With `trustProxy`, the client is the last IP address in X-Forwarded-For, which the proxy in front has added. A client can
+  // write all others.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   gates.set(app, gate(app, services))
 

@@ -52,6 +52,7 @@ export const CLIENT_LIMITS = {
   // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
   // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   unreadTimeout: 300_000,
+  // With Node's default of 30 seconds, a slow client would have twice the time of `requestTimeout`.
   connectionsCheckingInterval: 5_000
 }
 

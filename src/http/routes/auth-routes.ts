@@ -24,6 +24,7 @@ export function authRouter(services: Services): Router {
   const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
+  // Each route has exactly one spelling, so that no other spelling escapes the rules of a proxy for its path.
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login(services))
   router.get(AUTH_ROUTES.callback, from('callback'), callback(services))

@@ -59,6 +59,7 @@ export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPr
   return parameters.length === 0 ? signInPath : `${signInPath}?${parameters.join('&')}`
 }
 
+// The `state` that contains the path then stays shorter than the callback accepts (MAX_LENGTH in callback.ts).
 const MAX_LENGTH = 2048
 // Allows printable ASCII characters except the space, the backslash and the quotation mark. Browsers interpret a
 // backslash as a slash, and they may remove spaces. The path is stored in the `state` parameter as JSON. A quotation

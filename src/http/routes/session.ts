@@ -83,7 +83,9 @@ function requestSession(ctx: Context): RequestSession {
 }
 
 /**
- * Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping.
+ * Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. The
+ * browser must send the cookies when the provider, which is another site, redirects it to the callback. `SameSite=Strict`
+ * would withhold them.
  * @param maxAgeSeconds 0 deletes the cookie
  */
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
