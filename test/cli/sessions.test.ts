@@ -113,7 +113,7 @@ testWithRedis(
     await eventually(async () => (await json('--user', 'zoe@example.com')).users.length === 2)
     const text = await run(t, ['sessions', '--user', 'zoe@example.com'], { env })
     t.is(
-      text.output.match(/^[A-Z0-9]{12} has 1 session:\n {2}since \S+Z, ends by \S+Z unless it is used before$/gm)
+      text.output.match(/^[A-Z0-9]{12} has 1 session:\n {2}since \S+Z, ends by \S+Z unless it is used again$/gm)
         ?.length,
       2
     )

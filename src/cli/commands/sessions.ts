@@ -125,7 +125,7 @@ function listText(user: string, users: readonly UserWithSessions[], config: Conf
       `${sub} has ${count(sessions.length, 'session')}:`,
       ...sessions.map(session => {
         const { since, endsBy } = timesOf(session, config)
-        return `  since ${since}, ends by ${endsBy} unless it is used before`
+        return `  since ${since}, ends by ${endsBy} unless it is used again`
       })
     ])
     .join('\n')
