@@ -7,6 +7,7 @@ import { browserTests } from '../helpers/chromium.js'
 import { deployWithDemo } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
+import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const browserTest = browserTests(test)
@@ -65,8 +66,8 @@ async function getAccessToken(callback) {
 }
 export function initViewer(container) {
   return new Promise(resolve => {
-    PlatformViewing.Initializer({ env: 'Production', getAccessToken }, () => {
-      new PlatformViewing.Viewer(container).start().then(resolve)
+    Autodesk.Viewing.Initializer({ env: 'AutodeskProduction', getAccessToken }, () => {
+      new Autodesk.Viewing.GuiViewer3D(container).start().then(resolve)
     })
   })
 }
@@ -76,7 +77,7 @@ export function initViewer(container) {
 // a blob, inline styles, a font, a data URL, and requests to its own host with the token.
 const viewerScript = `
 const host = new URL(document.currentScript.src).origin
-globalThis.PlatformViewing = {
+const Viewing = {
   tokens: [],
   Initializer({ getAccessToken }, done) {
     const ask = then => getAccessToken((token, seconds) => {
@@ -86,12 +87,17 @@ globalThis.PlatformViewing = {
     })
     ask(done)
   },
-  Viewer: class {
+  Document: {
+    load(urn, done) {
+      done({ getRoot: () => ({ getDefaultGeometry: () => urn }) })
+    }
+  },
+  GuiViewer3D: class {
     constructor(container) { this.container = container }
     async start() {
       const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(eval("6 * 7"))'])))
       const fromWorker = await new Promise(resolve => { worker.onmessage = event => resolve(event.data) })
-      const token = PlatformViewing.tokens.at(-1)
+      const token = Viewing.tokens.at(-1)
       const model = await fetch(host + '/model', { headers: { Authorization: 'Bearer ' + token } }).then(r => r.text())
       const style = document.createElement('style')
       style.textContent = '@font-face { font-family: V; src: url(' + host + '/font.woff2) }'
@@ -99,8 +105,11 @@ globalThis.PlatformViewing = {
       this.container.innerHTML = '<canvas style="width: 100%"></canvas><img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'
       this.container.title = model + ' ' + fromWorker
     }
+    loadDocumentNode(document, geometry) { this.container.dataset.shown = geometry }
+    finish() { this.container.replaceChildren() }
   }
 }
+globalThis.Autodesk = { Viewing }
 `
 
 for (const mode of modes) {
@@ -132,8 +141,8 @@ for (const mode of modes) {
     if (mode === 'dual') {
       t.is(await page.locator('#preview').getAttribute('title'), 'a model 42')
       // The viewer asks for another token when the first one expires, and gets a new one.
-      await page.waitForFunction('new Set(PlatformViewing.tokens).size >= 2')
-      const tokens = (await page.evaluate('PlatformViewing.tokens')) as string[]
+      await page.waitForFunction('new Set(Autodesk.Viewing.tokens).size >= 2')
+      const tokens = (await page.evaluate('Autodesk.Viewing.tokens')) as string[]
       t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
     }
 
@@ -166,6 +175,32 @@ browserTest('the examples in your-pages.html work if they are copied into a fold
   )) as [string, number]
   t.regex(token, /^ey/)
   t.true(seconds > 3500)
+})
+
+browserTest('the viewer of the example gets tokens, and closes after a sign-out in another tab', async (t, visit) => {
+  const platform = await startPlatformHost(t)
+  const example = readText('examples/viewer/wwwroot/index.html')
+    .replace(/https:.*style\.min\.css/, `${platform.url}/viewer.css`)
+    .replace(/https:.*viewer3D\.min\.js/, `${platform.url}/viewer.js`)
+  const wwwroot = await tempFolder(t, { 'index.html': example })
+  const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot }, tokenLifetimeSeconds: 3 })
+  const { page, newTab } = await visit()
+  await page.goto(`${url}?urn=dXJuOmFiYw`)
+  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await page.getByText('Hello, Ada Lovelace').waitFor()
+  t.is(page.url(), `${url}?urn=dXJuOmFiYw`)
+  await page.locator('#viewer[data-shown="urn:dXJuOmFiYw"][title="a model 42"]').waitFor()
+  await page.waitForFunction('new Set(Autodesk.Viewing.tokens).size >= 2')
+  const tokens = (await page.evaluate('Autodesk.Viewing.tokens')) as string[]
+  t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
+
+  const other = await newTab()
+  await other.goto(url)
+  await other.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('Your session has ended.').waitFor()
+  t.is(await page.locator('#viewer > *').count(), 0)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Demo sign-in' }).waitFor()
 })
 
 async function startPlatformHost(t: Pick<ExecutionContext, 'teardown'>) {

@@ -31,7 +31,8 @@ const wanted = [
   /^src\/pages\/texts\/[a-z]{2}\.json$/,
   /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,
-  /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
+  /^examples\/README\.md$/,
+  /^examples\/viewer(-without-token)?\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
 ]
 
 test('the package contains the needed files and no others', t => {
