@@ -13,14 +13,14 @@ import { type SettingKey, settingOf } from '#src/config/settings.js'
 import { readPagesFolder } from '#src/pages/index.js'
 import { shell } from '../cli/shell.js'
 import { load } from '../config/given.js'
-import { defaultCallbackUrl } from '../helpers/config.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { fencedBlocks, linesOf } from '../helpers/markdown.js'
 import { folderWithPackage } from '../helpers/packed.js'
 import { freePort } from '../helpers/ports.js'
 import { environmentFor } from '../helpers/program.js'
-import { filesBelow, readText } from '../helpers/repository.js'
+import { filesBelow, readText, repository } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
@@ -278,22 +278,29 @@ for (const block of blocksOf('page')) {
       const { browser } = await startTestServer(t, { mode: 'dual', overrides: { proxy: { routes } } })
       const places: string[] = []
       const go = (place: string) => void places.push(place)
-      const location = { pathname: '/viewer', search: '?urn=abc', hash: '', replace: go, assign: go }
+      const { href, pathname, search, hash } = new URL(`${publicOrigin}/viewer?urn=abc`)
+      const location = { href, pathname, search, hash, replace: go, assign: go }
+      Object.assign(globalThis, { location })
+      // The query makes a new copy of the module, which has a state.
+      const client = await import(`${repository}src/pages/client/client.js?${title(block)}`)
       const answers: number[] = []
       replaceFetch(t, async url => {
         const { statusCode, text, headers } = await browser.fetch(String(url))
         answers.push(statusCode)
         return new Response(text(), { status: statusCode, headers: { 'content-type': headers['content-type'] ?? '' } })
       })
+      const code = block.text.replace(/^import (\{.*\}) from '[^']+\/client(\.js)?'$/m, 'const $1 = client')
       // The code runs as a module of a page, in which `await` is allowed at the top level.
-      const run = new Function('location', `return (async () => { ${block.text} })()`) as (
-        place: object
+      const run = new Function('location', 'client', `return (async () => { ${code} })()`) as (
+        place: object,
+        module: unknown
       ) => Promise<void>
-      await run(location)
+      // A call of the module that opens the login never settles.
+      await Promise.race([run(location, client), eventually(() => places.length > 0)])
       t.deepEqual(answers, [401])
-      t.is(places[0], '/api/auth/login?return_to=%2Fviewer%3Furn%3Dabc')
+      t.is(places[0]?.replace(publicOrigin, ''), '/api/auth/login?return_to=%2Fviewer%3Furn%3Dabc')
       await signIn(browser)
-      await run(location)
+      await run(location, client)
       t.deepEqual(answers, [401, 200])
       t.is(places.length, 1)
     }

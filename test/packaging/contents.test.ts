@@ -14,7 +14,7 @@ const paths = packed.files.map(({ path }) => path)
 const wanted = [
   /^package\.json$/,
   /^LICENSE$/,
-  /^(README|ARCHITECTURE|CHANGELOG|SECURITY)\.md$/,
+  /^(README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
   /^bin\/platform-auth-server\.js$/,
   /^dist\/([\w-]+\/)*[\w-]+\.(js|js\.map|d\.ts)$/,
   /^wwwroot\/[\w-]+\.(html|css|js)$/,
@@ -88,16 +88,13 @@ test('the package has no script that npm would run, or ask about, when it is ins
   for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.false(script in scripts, script)
 })
 
-// Only useful with the source code.
-const leftOut = new Set(['CONTRIBUTING.md'])
-
 test('every file that the packed documents link to is in the package', t => {
   for (const path of paths.filter(path => path.endsWith('.md'))) {
     for (const { target } of linksOf(readText(path))) {
       if (target === '' || /^\w+:/.test(target)) continue
       const file = posix.join(posix.dirname(path), target).replace(/\/$/, '')
       const isThere = paths.some(one => one === file || one.startsWith(`${file}/`))
-      t.true(isThere || leftOut.has(file), `${path} links to ${target}`)
+      t.true(isThere, `${path} links to ${target}`)
     }
   }
 })

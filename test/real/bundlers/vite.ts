@@ -1,7 +1,7 @@
 // Vite from the package registry, and an application with the recipe of docs/bundlers.md.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, symlink } from 'node:fs/promises'
+import { cp, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fencedBlocks, fencedLines } from '../../helpers/markdown.js'
 import { isAnswering } from '../../helpers/ports.js'
@@ -51,28 +51,27 @@ const files = {
   'index.html':
     '<!doctype html><title>An application</title><p id="greeting"></p><script type="module" src="/src/main.js"></script>',
   'src/greeting.js': "export const greeting = 'Hello'\n",
-  'src/main.js': `import { greeting } from './greeting.js'
+  'src/main.js': `import { apiFetch } from 'platform-auth-server/client'
+import { greeting } from './greeting.js'
 
-const response = await fetch('/api/auth/profile')
-if (response.status === 401) {
-  const here = encodeURIComponent(location.pathname + location.search)
-  location.replace(\`/api/auth/login?return_to=\${here}\`)
-} else {
-  const { name } = await response.json()
-  const show = text => {
-    document.querySelector('#greeting').textContent = \`\${text}, \${name}\`
-  }
-  show(greeting)
-  import.meta.hot?.accept('./greeting.js', changed => show(changed.greeting))
+const response = await apiFetch('/api/auth/profile')
+const { name } = await response.json()
+const show = text => {
+  document.querySelector('#greeting').textContent = \`\${text}, \${name}\`
 }
+show(greeting)
+import.meta.hot?.accept('./greeting.js', changed => show(changed.greeting))
 `
 }
 
-/** Creates the application with the documented vite.config.js. Returns its folder. */
+/** Creates the application with the documented vite.config.mjs. Returns its folder. */
 export async function createApplication(t: Teardown, modules: string, ports: Ports): Promise<string> {
   const [config, ...others] = fencedBlocks(page).filter(({ text }) => text.includes("from 'vite'"))
   if (!config || others.length > 0) throw new Error('docs/bundlers.md has not exactly one configuration of Vite')
-  const folder = await tempFolder(t, { ...files, 'vite.config.js': withPorts(config.text, ports) })
+  const folder = await tempFolder(t, { ...files, 'vite.config.mjs': withPorts(config.text, ports) })
+  // The package as npm installs it, so far as Vite uses it.
+  for (const path of ['package.json', 'src/pages/client'])
+    await cp(join(repository, path), join(modules, 'platform-auth-server', path), { recursive: true })
   await symlink(modules, join(folder, 'node_modules'))
   return folder
 }
