@@ -24,7 +24,7 @@ export const django: ProviderKind = {
     'access by group': 'not supported',
     'login, dual': '502 at the profile',
     'refresh, dual': '401 at refresh 1',
-    '100 parallel requests, dual': '401 with 1 calls',
+    '100 parallel requests, dual': '401 with 0 calls',
     'new signing keys, dual': '401 at the refresh'
   },
   async prepare() {
