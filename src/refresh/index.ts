@@ -6,6 +6,7 @@ import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord, withOwnFields } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
+import { LOGGED_OUT } from '../store/rules.js'
 import { startStopwatch, withinOrUndefined } from '../support/clock.js'
 import { acquireLease, patience } from './lease.js'
 import { createRefresh, problemOf, type RefreshDependencies, type Refreshed, type RefreshRun } from './refresh.js'
@@ -30,7 +31,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   const { mode, store, clock, timeoutSeconds, metrics = noMetrics } = dependencies
   const schedule = createRefreshSchedule({ ...dependencies, now: store.now })
   const report = createRefreshReport({ mode: mode.name, metrics, now: store.now })
-  const refresh = createRefresh({ ...dependencies, schedule })
+  const { refresh, usable } = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
   /** Refreshes a session, and reports the outcome, even if no request waits for it any longer. */
@@ -57,9 +58,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing, clock)
     if (!ended) {
       report.ended(log, id, { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 })
-      const record = store.newest(id)
-      if (record && !schedule.hasExpired(record.fields)) return { kind: 'live', record }
-      return { kind: 'unavailable', why: 'pending', retryAfterSeconds: 1, record }
+      return usable(id, 'pending', 1)
     }
     if (joined) report.ended(log, id, { ...resultOf(ended, 'coalesced', elapsedMs()), calls: 0 })
     return ended.result
@@ -91,19 +90,14 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       const record = store.newest(id)
       if (record && !schedule.isDue(record)) {
         if (hasTokens(session) && record.rev > session.rev && schedule.isDue(session)) {
-          const kept = {
-            outcome: 'kept',
-            durationMs: elapsedMs(),
-            calls: 0,
-            expiresAt: record.fields.expires_at
-          } as const
-          report.ended(requestLog(), id, kept)
+          const { expires_at: expiresAt } = record.fields
+          report.ended(requestLog(), id, { outcome: 'kept', durationMs: elapsedMs(), calls: 0, expiresAt })
         }
         return { kind: 'live', record: same(session, record) }
       }
       const refreshed = await refreshInTime(session, requestLog())
       if (refreshed.kind === 'over') return refreshed
-      return store.isLoggedOut(id) ? { kind: 'over', why: 'loggedOut' } : refreshed
+      return store.isLoggedOut(id) ? { kind: 'over', why: LOGGED_OUT } : refreshed
     },
     /** Returns the newest session with the id of `record` that is known. Never refreshes. */
     async newest(record: SessionRecord): Promise<SessionRecord> {

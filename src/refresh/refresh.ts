@@ -57,11 +57,7 @@ export interface RefreshRun extends Ended {
 // A refresh of dual mode needs two requests, and four if a request was too slow for the lifetime of the internal token.
 const MAX_CALLS = 4
 
-/**
- * Creates the function that refreshes a session. At most one call at a time may run for each session in a process. The
- * function does not stop when the browser's request has ended.
- * @example const { result } = await refresh(record, log)
- */
+/** @example const { result } = await createRefresh(dependencies).refresh(record, log) */
 export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
@@ -70,6 +66,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
+  /** Returns the session if its current tokens are valid, although it could not be refreshed. */
   function usable(id: string, why: RefreshProblem, retryAfterSeconds: number): Refreshed {
     const record = store.newest(id)
     if (record && !schedule.hasExpired(record.fields)) return { kind: 'live', record }
@@ -80,7 +77,11 @@ export function createRefresh(dependencies: RefreshDependencies) {
     return { result: { kind: 'over', why } }
   }
 
-  return async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
+  /**
+   * Refreshes a session. At most one call at a time may run for each session in a process. The function does not stop when the
+   * browser's request has ended.
+   */
+  async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
     const { id } = session
     const sent = { calls: 0 }
     const end = store.begin(id)
@@ -253,6 +254,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)
   }
+
+  return { refresh, usable }
 }
 
 function userOf(session: SessionRecord | undefined): string | undefined {

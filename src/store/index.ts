@@ -10,7 +10,7 @@ import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import { type Clock, within } from '../support/clock.js'
 import { inSpan, type Tracing } from '../telemetry/tracing.js'
-import type { Message } from './cells.js'
+import type { Cells, Message } from './cells.js'
 import { type ConnectionTiming, openConnection } from './connection.js'
 import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
 import { createPlaces } from './places.js'
@@ -67,27 +67,15 @@ export function createStores(config: Config, options: StoreOptions) {
   const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
     entry.rev === 0 && entry.over !== LOGGED_OUT ? LOGIN_LIFETIME_MS : lifetimeMs
   const redis = redisUrl && openRedis(config, options)
-  const cells = redis
-    ? {
-        sessions: createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs)),
-        lists: createRedisCells(redis, valueFormat<UserList>(keyring.sealer('user sessions'), 'user', lifetimeMs)),
-        names: createRedisCells(
-          redis,
-          valueFormat<readonly string[]>(keyring.sealer('user names'), 'user-name', lifetimeMs)
-        ),
-        usedTokens: createRedisCells(
-          redis,
-          valueFormat<true>(keyring.sealer('used logout token'), 'logout-token', USED_TOKEN_LIFETIME_MS)
-        ),
-        places: createRedisCells(redis, valueFormat<number>(keyring.sealer('place'), 'place', PLACE_LIFETIME_MS))
-      }
-    : {
-        sessions: createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
-        lists: memoryCells<UserList>(clock, lifetimeMs),
-        names: memoryCells<readonly string[]>(clock, lifetimeMs),
-        usedTokens: memoryCells<true>(clock, USED_TOKEN_LIFETIME_MS),
-        places: memoryCells<number>(clock, PLACE_LIFETIME_MS)
-      }
+  const cells = {
+    sessions: redis
+      ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs))
+      : createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
+    lists: valueCells<UserList>('user', 'user sessions', lifetimeMs),
+    names: valueCells<readonly string[]>('user-name', 'user names', lifetimeMs),
+    usedTokens: valueCells<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
+    places: valueCells<number>('place', 'place', PLACE_LIFETIME_MS)
+  }
   const places = createPlaces({ cells: cells.places, owner: randomUUID(), clock, log })
   const store = createSessionStore({
     ...times,
@@ -112,6 +100,12 @@ export function createStores(config: Config, options: StoreOptions) {
     }
   })
 
+  /** @param purpose the purpose for which the keys of the encryption are derived */
+  function valueCells<Content>(kind: string, purpose: string, lifetimeMs: number): Cells<Content> {
+    if (redis) return createRedisCells(redis, valueFormat<Content>(keyring.sealer(purpose), kind, lifetimeMs))
+    return createMemoryCells<Content, string>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  }
+
   return {
     store,
     /** Undefined unless `platform.backChannelLogout` is on. */
@@ -129,10 +123,6 @@ export function createStores(config: Config, options: StoreOptions) {
 
 function recoveryMsOf({ kind }: RedisUrl): number {
   return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
-}
-
-function memoryCells<Content>({ now }: Clock, lifetimeMs: number) {
-  return createMemoryCells<Content, string>({ now, lifetimeMs: () => lifetimeMs })
 }
 
 function openRedis(config: Config, { keyring, clock, log, tracing, open = openRedisClient, timing }: StoreOptions) {
