@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
 import { createSigningKey, type Demo, type DemoOptions, startDemo } from '#src/demo/index.js'
-import { createBrowser } from '../helpers/browser.js'
+import { type Browser, createBrowser } from '../helpers/browser.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 
 // No server listens at this URL. The tests read the demo's redirects to it and do not follow them.
@@ -49,7 +49,7 @@ export function endSessionUrl(demo: Demo, parameters: Record<string, string> = {
   return `${demo.issuer}/authentication/v2/logout?${new URLSearchParams(all)}`
 }
 
-export interface TokenAnswer {
+export interface TokenResponse {
   status: number
   headers: Headers
   body: {
@@ -68,20 +68,20 @@ export async function requestToken(
   demo: Demo,
   form: Record<string, string>,
   secret: string | undefined = demo.clientSecret
-): Promise<TokenAnswer> {
+): Promise<TokenResponse> {
   const response = await fetch(`${demo.issuer}/authentication/v2/token`, {
     method: 'POST',
     headers: { authorization: basic(demo.clientId, secret) },
     body: new URLSearchParams(form)
   })
-  return { status: response.status, headers: response.headers, body: (await response.json()) as TokenAnswer['body'] }
+  return { status: response.status, headers: response.headers, body: (await response.json()) as TokenResponse['body'] }
 }
 
-export function exchangeCode(demo: Demo, code: string, more: Record<string, string> = {}): Promise<TokenAnswer> {
+export function exchangeCode(demo: Demo, code: string, more: Record<string, string> = {}): Promise<TokenResponse> {
   return requestToken(demo, { grant_type: 'authorization_code', code, redirect_uri: callbackUrl, ...more })
 }
 
-export function refresh(demo: Demo, refreshToken: string, scope?: string): Promise<TokenAnswer> {
+export function refresh(demo: Demo, refreshToken: string, scope?: string): Promise<TokenResponse> {
   const form = { grant_type: 'refresh_token', refresh_token: refreshToken }
   return requestToken(demo, scope === undefined ? form : { ...form, scope })
 }
@@ -106,6 +106,22 @@ export async function logIn(t: ExecutionContext, demo: Demo, parameters: Record<
   const { status, body } = await exchangeCode(demo, await codeFor(t, demo, parameters))
   if (status !== 200) throw new Error(`The code was not exchanged: ${JSON.stringify(body)}`)
   return body
+}
+
+/** Signs in with this name, exchanges the code, and returns the user info. */
+export async function userInfoOf(
+  demo: Demo,
+  name: string,
+  browser: Browser,
+  parameters: Record<string, string | undefined> = {}
+): Promise<Record<string, unknown>> {
+  return userInfoAfter(demo, await signInAtDemo(browser, authorizationUrl(demo, parameters), name))
+}
+
+/** Exchanges the code of a callback URL, and returns the user info. */
+export async function userInfoAfter(demo: Demo, callback: string): Promise<Record<string, unknown>> {
+  const { body } = await exchangeCode(demo, new URL(callback).searchParams.get('code') ?? '')
+  return (await userInfo(demo, body.access_token)).json() as Promise<Record<string, unknown>>
 }
 
 export function claimsOf(jwt: string): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { offeredUsers } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
-import { authorizationUrl, callbackUrl, exchangeCode, start, userInfo } from './setup.js'
+import { authorizationUrl, callbackUrl, start, userInfoAfter, userInfoOf } from './setup.js'
 
 const follow = { follow: true } as const
 
@@ -13,7 +13,7 @@ function parametersOf(url: string): Record<string, string> {
   return Object.fromEntries(new URL(url).searchParams)
 }
 
-test('the sign-in page works without JavaScript and loads nothing from other addresses', async t => {
+test('the sign-in page works without JavaScript and loads nothing from other hosts', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   t.is(page.statusCode, 200)
@@ -52,11 +52,8 @@ test('a user signs in with any name, and userinfo returns it', async t => {
     '<b>"O\'Brien" & Söhne</b>': { name: '<b>"O\'Brien" & Söhne</b>', preferred_username: 'b.o.brien.sohne.b' },
     ['x'.repeat(100)]: { name: 'x'.repeat(100) }
   }
-  for (const [typed, expected] of Object.entries(names)) {
-    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), typed)
-    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
-    t.like(await (await userInfo(demo, body.access_token)).json(), expected, typed)
-  }
+  for (const [typed, expected] of Object.entries(names))
+    t.like(await userInfoOf(demo, typed, createBrowser(t)), expected, typed)
 })
 
 test('each suggested user signs in with one click', async t => {
@@ -64,23 +61,15 @@ test('each suggested user signs in with one click', async t => {
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
   t.deepEqual(offered, [...offeredUsers])
-  for (const name of offeredUsers) {
-    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
-    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
-    t.like(await (await userInfo(demo, body.access_token)).json(), { name })
-  }
+  for (const name of offeredUsers) t.like(await userInfoOf(demo, name, createBrowser(t)), { name })
 })
 
 test('names that differ only in letter case and spaces belong to the same user', async t => {
   const demo = await start(t)
-  const subjects = []
-  for (const name of ['Grace Hopper', ' grace  HOPPER', 'Grace Hoppers']) {
-    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
-    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
-    subjects.push(((await (await userInfo(demo, body.access_token)).json()) as { sub: string }).sub)
-  }
-  t.is(subjects[0], subjects[1])
-  t.not(subjects[0], subjects[2])
+  const subjectOf = async (name: string) => (await userInfoOf(demo, name, createBrowser(t))).sub
+  const subject = await subjectOf('Grace Hopper')
+  t.is(await subjectOf(' grace  HOPPER'), subject)
+  t.not(await subjectOf('Grace Hoppers'), subject)
 })
 
 test('the redirect to the callback contains code, state and iss', async t => {
@@ -145,12 +134,10 @@ test('with prompt=login another user can sign in without signing out first', asy
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
-  const callback = await signInAtDemo(browser, authorizationUrl(demo, { prompt: 'login' }), 'Grace Hopper')
-  const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
-  t.like(await (await userInfo(demo, body.access_token)).json(), { name: 'Grace Hopper' })
+  const name = 'Grace Hopper'
+  t.like(await userInfoOf(demo, name, browser, { prompt: 'login' }), { name })
   const silent = await browser.navigate(authorizationUrl(demo))
-  const after = await exchangeCode(demo, parametersOf(String(silent.headers.location)).code ?? '')
-  t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
+  t.like(await userInfoAfter(demo, String(silent.headers.location)), { name })
 })
 
 test('with prompt=select_account the demo shows its sign-in page, which names the user who is signed in', async t => {
@@ -168,11 +155,8 @@ test('with prompt=select_account the demo shows its sign-in page, which names th
     ['select_account', 'Grace Hopper'],
     ['login', 'Zaha Hadid'],
     ['login select_account', 'Kenzō Tange']
-  ] as const) {
-    const callback = await signInAtDemo(browser, authorizationUrl(demo, { prompt }), name)
-    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
-    t.like(await (await userInfo(demo, body.access_token)).json(), { name }, `${prompt}: ${name}`)
-  }
+  ] as const)
+    t.like(await userInfoOf(demo, name, browser, { prompt }), { name }, `${prompt}: ${name}`)
 })
 
 test('two logins in two tabs both finish, even with different names', async t => {
@@ -189,8 +173,7 @@ test('two logins in two tabs both finish, even with different names', async t =>
     const posted = await browser.request('POST', page.url.href, { form: { user } })
     const back = await browser.navigate(String(posted.headers.location))
     t.like(parametersOf(String(back.headers.location)), { state })
-    const { body } = await exchangeCode(demo, parametersOf(String(back.headers.location)).code ?? '')
-    t.like(await (await userInfo(demo, body.access_token)).json(), { name: user })
+    t.like(await userInfoAfter(demo, String(back.headers.location)), { name: user })
   }
 })
 
@@ -230,8 +213,13 @@ test('a sign-in page whose id does not match the cookie is refused', async t => 
   t.is(statusCode, 400)
 })
 
-test('a wrong redirect_uri is answered with a page that shows the registered one, without a redirect', async t => {
+test('a wrong redirect_uri gets a page that shows the registered one, and an unknown client an error page, without a redirect', async t => {
   const demo = await start(t)
+  const unknown = await createBrowser(t).navigate(authorizationUrl(demo, { client_id: '<b>' }))
+  t.is(unknown.statusCode, 400)
+  t.is(unknown.headers.location, undefined)
+  t.true(unknown.text().includes('invalid_client'))
+  t.false(unknown.text().includes('<b>'))
   for (const redirectUri of [
     'http://localhost:8080/api/auth/callback/',
     'http://localhost:8080/api/auth/callback?x=1',
@@ -245,15 +233,6 @@ test('a wrong redirect_uri is answered with a page that shows the registered one
     t.true(page.text().includes(`<code>${callbackUrl}</code>`), redirectUri)
     t.regex(String(page.headers['content-security-policy']), /^default-src 'none'/)
   }
-})
-
-test('an unknown client gets an error page and no redirect', async t => {
-  const demo = await start(t)
-  const page = await createBrowser(t).navigate(authorizationUrl(demo, { client_id: '<b>' }))
-  t.is(page.statusCode, 400)
-  t.is(page.headers.location, undefined)
-  t.true(page.text().includes('invalid_client'))
-  t.false(page.text().includes('<b>'))
 })
 
 test("the error of an invalid authorization request is sent to the application's callback", async t => {

@@ -56,7 +56,7 @@ test('after the application has revoked the refresh token of a login, the demo a
   t.is((await other.navigate(authorizationUrl(demo))).statusCode, 303, 'another browser is still signed in')
 })
 
-test('a sign-out without a session redirects to the application at once', async t => {
+test('a sign-out without a session redirects to the application immediately', async t => {
   const demo = await start(t)
   const response = await createBrowser(t).navigate(endSessionUrl(demo, { state: 'bye' }))
   t.is(response.statusCode, 303)
