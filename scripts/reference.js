@@ -2,7 +2,7 @@
 // (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this after a
 // build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { defaultText, flagName, groups, required, settingKeys, settingOf } from '../dist/config/settings.js'
+import { defaultText, flagName, groups, membersOf, required, settingKeys, settingOf } from '../dist/config/settings.js'
 import { settingsFile } from '../dist/config/settings-file.js'
 
 const root = new URL('../', import.meta.url)
@@ -64,11 +64,10 @@ function referenceTable(keys) {
 
 /** Returns the schema of a settings file. The server also checks rules between settings, which a schema cannot express. */
 function jsonSchema() {
-  const members = group => settingKeys.filter(key => key.startsWith(`${group}.`))
   const schemaOfGroup = group => ({
     type: 'object',
     additionalProperties: false,
-    properties: Object.fromEntries(members(group).map(key => [key.slice(group.length + 1), schemaOf(key)]))
+    properties: Object.fromEntries(membersOf(group).map(key => [key.slice(group.length + 1), schemaOf(key)]))
   })
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',

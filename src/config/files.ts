@@ -23,12 +23,14 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not read it',
   EPERM: 'this user may not read it',
   EISDIR: 'it is a folder',
+  ELOOP: 'its symlinks lead in a circle',
+  ENAMETOOLONG: 'the path is too long',
   [notUtf8]: 'it is not encoded in UTF-8'
 }
 
 export function whyUnreadable(error: unknown): string {
   const code = errorCode(error)
-  return (code && reasons[code]) ?? code ?? 'unknown reason'
+  return (code && reasons[code]) ?? (code ? `the system reports ${code}` : 'the reason is unknown')
 }
 
 // The permission bits of all users except the owner and the group. The group is excluded, because a service often

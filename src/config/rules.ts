@@ -146,34 +146,24 @@ function clientKeyFits(values: Values, isGiven: IsGiven): RuleResult {
 }
 
 function listenersHaveTheirOwnPorts(values: Values): RuleResult {
-  const { 'forwardAuth.port': forwardAuthPort, 'forwardAuth.host': forwardAuthHost } = values
-  const server: Listening = { port: values.port, host: values.host, name: 'the server itself' }
-  const forwardAuth: Listening = { port: forwardAuthPort, host: forwardAuthHost, name: 'forward-auth' }
-  const metrics = { port: values['metrics.port'], host: values['metrics.host'] }
-  return [
-    ...collisions('forwardAuth.port', forwardAuth, [server]),
-    ...collisions('metrics.port', metrics, [server, forwardAuth])
-  ]
-}
-
-interface Listening {
-  readonly port: number | undefined
-  /** Undefined for all interfaces. A port on all interfaces is also taken on each single one. */
-  readonly host: string | undefined
-  /** The name in messages. */
-  readonly name: string
-}
-
-function collisions(
-  key: SettingKey,
-  { port, host }: Omit<Listening, 'name'>,
-  others: readonly Listening[]
-): SettingsFinding[] {
-  const taken = others.filter(other => port && other.port === port && (other.host === undefined || other.host === host))
-  return taken.map(({ name }) => ({
-    key,
-    message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
-  }))
+  const listeners = [
+    { key: 'port', host: values.host, name: 'the server itself' },
+    { key: 'forwardAuth.port', host: values['forwardAuth.host'], name: 'forward-auth' },
+    { key: 'metrics.port', host: values['metrics.host'], name: 'metrics' }
+  ] as const
+  return listeners.flatMap(({ key, host }, index) => {
+    const port = values[key]
+    // Port 0 is a different free port for each listener. Without a host, a listener has the port on all interfaces.
+    const isTaken = (other: (typeof listeners)[number]) =>
+      port && values[other.key] === port && (other.host === undefined || other.host === host)
+    return listeners
+      .slice(0, index)
+      .filter(isTaken)
+      .map(({ name }) => ({
+        key,
+        message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
+      }))
+  })
 }
 
 function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): RuleResult {

@@ -1,4 +1,4 @@
-import { type SettingKey, settingKeys, settingOf, type Values, writtenValue } from './settings.js'
+import { membersOf, type SettingKey, settingKeys, settingOf, type Values, writtenValue } from './settings.js'
 
 /**
  * Returns a settings file in YAML for the command `init`, with only the settings in `chosen`. Comments say what each of them
@@ -42,7 +42,7 @@ export function settingsFile(
 // A group without members counts as an empty value of each member. If a member must not be empty, the line of such a
 // group is therefore a comment too.
 function groupLine(group: string, chosen: Values): string {
-  const members = settingKeys.filter(key => key.startsWith(`${group}.`))
+  const members = membersOf(group)
   const isEmpty = members.every(key => chosen[key] === undefined)
   return isEmpty && members.some(key => settingOf(key).rejectsEmpty) ? `# ${group}:` : `${group}:`
 }

@@ -573,6 +573,10 @@ export const groups = [
   ...new Set(settingKeys.flatMap(key => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))
 ]
 
+export function membersOf(group: string): readonly SettingKey[] {
+  return settingKeys.filter(key => key.startsWith(`${group}.`))
+}
+
 /** Describes the default in the reference, in `--help` and in settings files. */
 export function defaultText(key: SettingKey): string {
   const { default: value, defaultText } = settingOf(key)

@@ -6,7 +6,16 @@ import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
 import { exposedFile, readTextFile, type SecretFile, whyUnreadable } from './files.js'
-import { flagName, groups, isSettingKey, namesFile, type SettingKey, settingKeys, settingOf } from './settings.js'
+import {
+  flagName,
+  groups,
+  isSettingKey,
+  membersOf,
+  namesFile,
+  type SettingKey,
+  settingKeys,
+  settingOf
+} from './settings.js'
 import { readString, type ValueType } from './types.js'
 import { unknownVariables, type Variable } from './unknown-variables.js'
 
@@ -58,10 +67,9 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
     else if (!groups.includes(name)) add(name, value)
     else if (isJsonObject(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
     // If an empty `access:` counted as not set, everyone could sign in.
-    else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) add(key, null)
+    else if (value === null && !nullIsDefault) for (const key of membersOf(name)) add(key, null)
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
-    else if (value !== null && value !== undefined)
-      reject(name, `must be a group with the settings ${membersOf(name)}.`)
+    else if (value !== null && value !== undefined) reject(name, notAGroup(name))
   }
   return { given, problems, warnings: [] }
 }
@@ -72,20 +80,14 @@ function unknownKey(key: string): string {
   return `is not a setting.${guess ? ` Did you mean ${guess}?` : ''}`
 }
 
+function notAGroup(name: string): string {
+  const members = membersOf(name).map(key => key.slice(name.length + 1))
+  return `must be a group with the settings ${members.join(', ')}.`
+}
+
 function writtenFlat(key: string): string {
   const [group, member] = key.split('.')
   return `must be nested. Write ${member} inside the group ${group}.`
-}
-
-function strictMembersOf(group: string): readonly SettingKey[] {
-  return settingKeys.filter(key => key.startsWith(`${group}.`) && settingOf(key).rejectsEmpty)
-}
-
-function membersOf(group: string): string {
-  return settingKeys
-    .filter(key => key.startsWith(`${group}.`))
-    .map(key => key.slice(group.length + 1))
-    .join(', ')
 }
 
 /** The values on the command line. A repeatable flag has a list, and a flag such as `--log-requests` has a boolean. */

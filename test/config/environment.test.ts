@@ -184,7 +184,7 @@ test('a .env file that cannot be read is an error', async t => {
   const cwd = await tempFolder(t)
   await symlink('.env', join(cwd, '.env'))
   const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
-  t.regex(error?.message ?? '', /\.env \(working directory\) cannot be read, because ELOOP\./)
+  t.regex(error?.message ?? '', /\.env \(working directory\) cannot be read, because its symlinks lead in a circle\./)
 })
 
 test('the environment and the working directory of the process are used by default', async t => {
