@@ -29,6 +29,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     .description(description)
     .version(version(), '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
+    // Commander's suggestion repeats the whole word, whose part after an equals sign may be a secret. `main` suggests instead.
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({
@@ -53,36 +54,17 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   for (const option of options) program.addOption(toCommander(option, topic))
   rejectContradictions(program)
 
-  const invoke = (entry: CommandEntry, own: Record<string, unknown>, hasAction = false) => {
+  const invoke: Invoke = (entry, givenToCommand, hasAction) => {
     const { config, ...given } = givenOptions(program)
     const configFile = typeof config === 'string' ? config : undefined
     const flags = settingsAmong(given, options)
-    return run(entry, { terminal, flags, configFile, hasAction, options: { ...given, ...own } })
+    return run(entry, { terminal, flags, configFile, hasAction, options: { ...given, ...givenToCommand } })
   }
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
-    await invoke(defaultCommand, {})
+    await invoke(defaultCommand, {}, false)
   })
-  for (const entry of commands) {
-    const command = program
-      .command(entry.name)
-      .description(entry.summary)
-      .helpOption('-h, --help', 'Print this help.')
-      .allowExcessArguments()
-      .addHelpText('after', () => {
-        const text = textAfterCommandHelp(entry, command.createHelp())
-        return text && `\n${text}`
-      })
-    if (entry.action) command.argument(`[${entry.action.name}]`, entry.action.summary)
-    const shared = ownOptions.filter(({ commands }) => commands.includes(entry.name))
-    for (const option of [...(entry.options ?? []), ...shared]) command.addOption(toCommander(option, 'command'))
-    rejectContradictions(command)
-    command.action(() => {
-      const hasAction = entry.action !== undefined && command.args[0] === entry.action.name
-      rejectArguments(entry, command.args.slice(hasAction ? 1 : 0))
-      return invoke(entry, command.opts(), hasAction)
-    })
-  }
+  for (const entry of commands) addCommand(program, entry, invoke)
   program
     .command('help [command]')
     .description('Print the help of a command, or with "all" of everything.')
@@ -92,6 +74,30 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
       await parseCommandLine({ ...terminal, args: ['--help', ...(topic === undefined ? [] : [topic])] }, run)
     })
   return program
+}
+
+type Invoke = (entry: CommandEntry, given: Record<string, unknown>, hasAction: boolean) => Promise<void>
+
+function addCommand(program: Commander, entry: CommandEntry, invoke: Invoke): void {
+  const { name, summary, action, options = [] } = entry
+  const command = program
+    .command(name)
+    .description(summary)
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments()
+    .addHelpText('after', () => {
+      const text = textAfterCommandHelp(entry, command.createHelp())
+      return text && `\n${text}`
+    })
+  if (action) command.argument(`[${action.name}]`, action.summary)
+  const shared = ownOptions.filter(({ commands }) => commands.includes(name))
+  for (const option of [...options, ...shared]) command.addOption(toCommander(option, 'command'))
+  rejectContradictions(command)
+  command.action(() => {
+    const hasAction = action !== undefined && command.args[0] === action.name
+    rejectArguments(entry, command.args.slice(hasAction ? 1 : 0))
+    return invoke(entry, command.opts(), hasAction)
+  })
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']

@@ -67,14 +67,18 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
   return rows.map(isTable ? asTableRow : asLines).join('')
 }
 
-/** Returns the value as a string. For an endpoint that is not set, returns the built-in endpoint or the issuer. */
+/** Returns the value as a string for the terminal. For an endpoint that comes from the issuer, returns the issuer. */
 function textInEffect(key: SettingKey, values: Values): string {
+  const value = valueInEffect(key, values)
   const { 'platform.issuer': issuer } = values
-  const isEndpoint = defaultEndpoint(key) !== undefined && values[key] === undefined
-  if (isEndpoint && issuer !== undefined) return `(discovered at ${issuer})`
-  return (isEndpoint && defaultEndpoint(key)) || shownText(key, values)
+  if (value === null && issuer !== undefined && defaultEndpoint(key) !== undefined) return `(discovered at ${issuer})`
+  if (value === null || isEmptyList(value)) return `(${defaultText(key)})`
+  if (!Array.isArray(value)) return String(value)
+  // Items that contain spaces, such as proxy rules, are written on separate lines.
+  return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }
 
+/** Returns the value for display, or the built-in value of an endpoint that is not set, or null. */
 function valueInEffect(key: SettingKey, values: Values): unknown {
   const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
   return shownValue(key, values) ?? builtIn ?? null
@@ -92,16 +96,10 @@ const hidden = '********'
 function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
   const value = writtenValue(key, values[key])
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return value
-  if (!secret) return value
+  if (!secret || value === undefined || isEmptyList(value)) return value
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 
-/** Returns the value as a string for the terminal. */
-function shownText(key: SettingKey, values: Values): string {
-  const value = shownValue(key, values)
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`
-  if (!Array.isArray(value)) return String(value)
-  // Items that contain spaces, such as proxy rules, are written on separate lines.
-  return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
 }
