@@ -1,6 +1,6 @@
 /**
- * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that
- * developers can try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
+ * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that developers can
+ * try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
  * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It accepts
  * connections only from this machine, and only requests whose `Host` is this machine or the host of the callback URL.
  *

@@ -1,7 +1,6 @@
 /**
- * The events that the server counts. Each value of
- * a label needs memory in Prometheus, so every label has a small set of values. No value comes from a request or a
- * response, except HTTP statuses.
+ * The events that the server counts. Each value of a label needs memory in Prometheus, so every label has a small set of
+ * values. Except HTTP statuses, no value is taken from a request or a response.
  */
 export interface Metrics {
   loginStarted(): void

@@ -40,7 +40,7 @@ const REVOCATION_PAUSE_MS = 200
 // RFC 7521 section 4.2.
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-// Each assertion is used for one request. The time allows for clocks that differ.
+// An assertion is used for one request only. Its lifetime allows for a difference between the clocks of both servers.
 const ASSERTION_LIFETIME_SECONDS = 120
 
 // Ten years. A real lifetime is much shorter, and a far larger number could not be converted to milliseconds exactly.

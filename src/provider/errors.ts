@@ -6,7 +6,7 @@ export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks
 
 /**
  * Returns true if `code` has the form of an OAuth error code, which is words of lower-case letters joined by
- * underscores. Error codes are logged and shown, so the check rejects a token that a faulty provider sends as a code.
+ * underscores. Error codes are logged and shown, so a token that a faulty provider sends in place of a code must not pass.
  */
 export function isErrorCode(code: unknown): code is string {
   return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
@@ -136,7 +136,9 @@ export class OtherIdentityError extends ProviderError {
   }
 }
 
-/** Returns the refresh token of an unusable token response, or undefined if the response had none or the error is another one. */
+/**
+ * Returns the refresh token of an unusable token response. Returns undefined if the response had none, or for any other error.
+ */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
 }

@@ -173,7 +173,7 @@ const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
 // provider again and again. If the provider begins to use a new key in this time, it has to send its token again later.
 const MIN_RELOAD_MS = 30_000
-// The shortest time between two requests after one has failed.
+// The shortest time between a failed request and the next one.
 const MIN_RETRY_MS = 5000
 
 function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {

@@ -123,8 +123,8 @@ export function createForward(
           for (const [name, [value = '', ...more]] of headers)
             res.setHeader(name, more.length > 0 ? [value, ...more] : value)
         } catch (error) {
-          // Node rejects a header value. Remove the headers of the API's response, so that the error response does not
-          // have them.
+          // Node has rejected a header value. Remove the headers of the API's response, so that the error response does
+          // not contain them.
           for (const name of headers.keys()) res.removeHeader(name)
           rejectWith(upstreamError('unusable', error))
           return

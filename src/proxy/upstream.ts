@@ -246,9 +246,9 @@ function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   return hasRequestStarted ? 'unusable' : 'unreachable'
 }
 
-// The errors of connections on which a response had arrived before. An upstream may close an idle connection while this
-// server sends the next request on it. Only after such an error, a GET or HEAD request is sent again (RFC 9110 section
-// 9.2.2).
+// Contains the errors of reused connections, on which an earlier response had arrived. An upstream may close an idle
+// connection while this server sends the next request on it. Only after such an error, a GET or HEAD request is sent again
+// (RFC 9110 section 9.2.2).
 const errorsAfterResponse = new WeakSet<Error>()
 
 function trackingResponses(connect: buildConnector.connector): buildConnector.connector {

@@ -36,7 +36,10 @@ export function startStopwatch(clock: Clock): () => number {
 /** A time limit was exceeded. */
 export class TimeLimitError extends Error {}
 
-/** If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires. */
+/**
+ * The time that an overdue timer still waits. If the process was suspended, a response may have arrived that Node has not read
+ * yet.
+ */
 export const LATE_RESPONSE_MS = 100
 
 /**

@@ -86,7 +86,7 @@ function reportProblems({ diag, DiagLogLevel }: Api, onProblem: (message: string
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
 }
 
-// A collector that hangs lets thousands of spans wait in memory.
+// If the collector hangs, thousands of spans wait in memory, so the values of their attributes must be short.
 const MAX_ATTRIBUTE_LENGTH = 1024
 
 /** Cuts long strings. A slice would keep the whole string in memory, so it is copied. */
