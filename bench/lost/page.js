@@ -89,8 +89,8 @@ A review repeated the comparison with ${REVIEWED} users, with one run of each ca
 
 - oauth2-proxy with a Redis that has an append-only file kept 4 of ${REVIEWED} logins when Redis restarted.
 - [wonderwall](https://github.com/nais/wonderwall) locks a refresh in Redis for 10 s, waits for up to 15 s, and keeps the session if the wait
-  fails. Without sticky sessions, it lost no login with a provider that was slow by 3 s or a process that was stopped for 6 s. It is not
-  in the table yet.
+  fails. Without sticky sessions, it lost no login with a provider that was slow by 3 s or a process that was stopped for 6 s. The benchmark
+  can run it, and the table will have it after the next complete run.
 
 ## Where this server loses logins
 

@@ -64,7 +64,7 @@ async function rehearse(t: ExecutionContext, source: string): Promise<void> {
   }
   const { workingFolder, env, entrypoint, healthcheck, user } = image
   t.log(`built in ${((performance.now() - started) / 1000).toFixed(1)} s`)
-  t.is(user, 'node')
+  t.is(user, '1000')
   t.is(env.NODE_ENV, 'production')
 
   const { dependencies, devDependencies } = JSON.parse(readText('package.json')) as Record<string, object>
