@@ -48,7 +48,7 @@ The picture shows the strictest provider, the shortest tokens and the most deman
   Hydra and Curity can allow it for some time. The behaviour of APS is not documented: we have no evidence that it ends a login, and two
   refreshes within 50 ms may both succeed. A server must survive the strict provider, because it cannot know which one it has, and a
   provider can become stricter without notice.
-- **Access tokens live for ${REFRESH_SECONDS} s**, so every user refreshes during each fault. With tokens of an hour, few users meet it:
+- **Access tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With tokens of an hour, few users meet it:
   see [below](#tokens-of-an-hour).
 - **A page sends six requests in parallel**, and never a document or a single request first. So six requests find the token expired.
 

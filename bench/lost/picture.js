@@ -9,7 +9,7 @@ const HEAD_HEIGHT = 62
 const FOOT_HEIGHT = 48
 /** Without these conditions the picture is not true, so they are a part of it. */
 const CONDITIONS =
-  'The provider ends the login at a second use of a refresh token. Access tokens live for 2 s, so every user refreshes during each fault. Pages send 6 requests in parallel.'
+  'The provider ends the login at a second use of a refresh token. Tokens are refreshed after about 2 s, so by every user during each fault. Pages send 6 requests in parallel.'
 const BAR_HEIGHT = 12
 
 /** @param {import('./measure.js').LostRun[]} runs */
