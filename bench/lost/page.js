@@ -7,7 +7,15 @@ import { picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import { BETWEEN_REFRESHES_SECONDS, casesOf, failureTable, hourTable, latencyTable, runTable } from './tables.js'
+import {
+  BETWEEN_REFRESHES_SECONDS,
+  casesOf,
+  failureTable,
+  hourTable,
+  joined,
+  latencyTable,
+  runTable
+} from './tables.js'
 import { PAGES } from './user.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
@@ -19,13 +27,13 @@ if (argv[1] === fileURLToPath(import.meta.url)) await writePage()
 
 export async function writePage() {
   const runs = await readRuns()
-  await writeFile(PICTURE, picture(runs.filter(isUsual)))
+  await writeFile(PICTURE, picture(runs.filter(isUsual).map(withoutWarnings)))
   await writeFile(PAGE, page(runs))
 }
 
 /** @param {import('./measure.js').LostRun[]} all */
 export function page(all) {
-  const runs = all.filter(isUsual)
+  const runs = all.filter(isUsual).map(withoutWarnings)
   const [{ users, programs: ran }] = runs
   const compared = programs.filter(({ name }) => ran.some(one => one.name === name))
   return `# Who stays signed in
@@ -60,7 +68,7 @@ of memory, CPU time and size are bold.
 ${runTable(runs)}${extrasRow(compared)}
 
 ${absences(ran)}
-- **Signed out**: the program refuses three requests in a row after the fault has passed, and either the provider has ended the login or the
+${warnings(all.filter(isUsual))}- **Signed out**: the program refuses three requests in a row after the fault has passed, and either the provider has ended the login or the
   program has deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover.
 - **Memory** is the proportional set size of all processes without Redis. **CPU time** is missing if fewer than 90 % of the requests were
   served, because a refusal costs less. Both are compared with two processes and with Redis where the program can use it.
@@ -160,6 +168,26 @@ a play is now repeated and not printed.
 /** The picture and the tables show one kind of provider and of page. */
 function isUsual({ reuse = REUSES[0], pages = PAGES[0] }) {
   return reuse === REUSES[0] && pages === PAGES[0]
+}
+
+/**
+ * Leaves out the configurations that a program's documentation advises against. A table with them would be unfair, so the page
+ * names them below it.
+ */
+function withoutWarnings(run) {
+  const advisedAgainst = programs.filter(({ onlyCase }) => onlyCase).map(({ name }) => name)
+  return { ...run, programs: run.programs.filter(({ name }) => !advisedAgainst.includes(name)) }
+}
+
+/** A line for each configuration that is left out. */
+function warnings(all) {
+  const lines = programs.flatMap(({ name, title, onlyCase, whyOnly, reasons = [] }) => {
+    const known = all.flatMap(run => run.programs.find(one => one.name === name)?.outcomes[onlyCase]?.signedOut ?? [])
+    return known.length === 0
+      ? []
+      : [`- **${title}**, left out because ${whyOnly}: ${joined(known)} signed out. ${reasons.join(' ')}\n`]
+  })
+  return lines.join('')
 }
 
 function designRow({ title, name, store, design, sources }, ran) {
