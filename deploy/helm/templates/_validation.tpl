@@ -22,7 +22,7 @@ name a path and a pattern.
 {{- fail "Several replicas need Redis, because two of them could use the same refresh token. Set redis.enabled to true, or set replicaCount to 1 and autoscaling.enabled to false." -}}
 {{- end -}}
 {{- if regexMatch "@|sentinelPassword=" $values.redis.url -}}
-{{- fail "redis.url contains a password, and everybody who can read the Deployment can read it. Leave redis.url empty, and put the URL into the key redis-url of existingSecret." -}}
+{{- fail "redis.url contains a password, and anyone who can read the Deployment can read it. Leave redis.url empty, and put the URL into the key redis-url of existingSecret." -}}
 {{- end -}}
 {{- if and $values.redis.url (not (regexMatch "^rediss?://" $values.redis.url)) -}}
 {{- fail "redis.url must begin with redis:// or rediss://." -}}
@@ -63,7 +63,7 @@ name a path and a pattern.
 {{- end -}}
 {{- end -}}
 
-{{- /* Rejects a variable that the chart sets, and a secret whose value everybody who can read the Deployment could read. */ -}}
+{{- /* Rejects a variable that the chart sets, and a secret whose value anyone who can read the Deployment could read. */ -}}
 {{- define "validateVariable" -}}
 {{- with get (include "reservedVariables" . | fromYaml) .name -}}
 {{- fail (printf "%s: %s is set by the chart; use %s." $.where $.name .) -}}
@@ -74,7 +74,7 @@ name a path and a pattern.
 {{- $isSecret := regexMatch "(SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|TOKEN|API_?KEY|CLIENT_KEY|PRIVATE_KEY)$|OTLP(_[A-Z]+)?_HEADERS$" .name -}}
 {{- $hasPassword := and (regexMatch "(?i)^(https?|all)_proxy$" .name) (contains "@" .value) -}}
 {{- if and .value (or $isSecret $hasPassword) -}}
-{{- fail (printf "%s: %s can be a secret, and everybody who can read the Deployment can read it. Use extraEnv with valueFrom and secretKeyRef." .where .name) -}}
+{{- fail (printf "%s: %s can be a secret, and anyone who can read the Deployment can read it. Use extraEnv with valueFrom and secretKeyRef." .where .name) -}}
 {{- end -}}
 {{- end -}}
 
