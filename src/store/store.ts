@@ -55,10 +55,12 @@ const FRESH_MS = 1000
 const SECOND_REQUESTS_FIRST_MS = 1000
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
-// All processes restore at the same time, which slows Redis down, and each command must end within a second.
-const RESTORED_AT_FIRST = 10
+// All processes restore at the same time, and each command must end within a second. A process therefore begins with one session,
+// and restores more in parallel as long as Redis does not become slower. A Redis that is far away is not slow: each step takes two
+// round trips.
 const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100
+const LONG_RESTORE_MS = 400
 
 /** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
 export function createSessionStore(dependencies: SessionStoreDependencies) {
@@ -354,15 +356,19 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     async restoreAll(): Promise<void> {
       const current = ++restoresOfAll
       for (const id of memory.possiblyLost()) unrestored.add(id)
-      let atOnce = RESTORED_AT_FIRST
+      let atOnce = 1
+      let fastestMs = LONG_RESTORE_MS
       let waitMs = MIN_REPEAT_MS
       while (unrestored.size > 0 && current === restoresOfAll && !isClosed) {
-        const elapsedMs = startStopwatch(clock)
+        const sinceStartMs = startStopwatch(clock)
         const ids = takeFirst(unrestored, atOnce)
         const results = await Promise.allSettled(ids.map(restore))
         const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
         for (const id of failed) unrestored.add(id)
-        atOnce = elapsedMs() < SHORT_RESTORE_MS ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
+        const elapsedMs = sinceStartMs()
+        fastestMs = Math.min(fastestMs, elapsedMs)
+        const isFast = elapsedMs < SHORT_RESTORE_MS || (elapsedMs < LONG_RESTORE_MS && elapsedMs < 1.5 * fastestMs)
+        atOnce = isFast ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
         if (failed.length < ids.length) {
           waitMs = MIN_REPEAT_MS
           continue

@@ -9,7 +9,7 @@ test('replicas restore all sessions of the last minute after Redis has lost its 
 })
 
 test('replicas restore all sessions although Redis is overloaded and cannot be used for some seconds', async t => {
-  const { lost, outages } = await simulateRestore({ replicas: 300, sessions: 3000, copies: 1 })
+  const { lost, outages } = await simulateRestore({ replicas: 600, sessions: 1200, copies: 1 })
   t.is(lost, 0)
   t.true(outages > 0)
 })

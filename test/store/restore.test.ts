@@ -1,6 +1,7 @@
 import test from 'ava'
 import { type Cells, StoreUnavailableError } from '#src/store/cells.js'
 import { createSessionStore } from '#src/store/store.js'
+import { wait } from '#src/support/clock.js'
 import { createClock } from '../helpers/clock.js'
 import { createSharedStore, type SessionCells } from '../refresh/setup.js'
 import { recordOf } from './replicas.js'
@@ -11,9 +12,11 @@ function setUp() {
   const { cells } = createSharedStore(clock)
   let failures = 0
   let commands = 0
+  let roundTripMs = 0
   const command = (name: 'read' | 'swap') =>
     (async (...parameters: Parameters<SessionCells[typeof name]>) => {
       commands++
+      if (roundTripMs > 0) await wait(clock, roundTripMs)
       if (failures > 0 && failures--) throw new StoreUnavailableError('redis')
       return (cells[name] as (...args: unknown[]) => unknown)(...parameters)
     }) as never
@@ -38,6 +41,9 @@ function setUp() {
       failures = count
     },
     commands: () => commands,
+    moveRedisAway(ms: number) {
+      roundTripMs = ms
+    },
     stored: async () =>
       (await Promise.all(ids.map(id => cells.read({ id }, false)))).filter(({ content }) => content).length
   }
@@ -61,4 +67,15 @@ test('a later connection restores everything again, so the attempts of an earlie
   const sent = commands()
   await clock.runUntilSettled(earlier)
   t.is(commands(), sent)
+})
+
+test('30 sessions are restored within the recovery time at a Redis that is 80 ms away', async t => {
+  const { clock, store, moveRedisAway, stored } = setUp()
+  moveRedisAway(80)
+  const began = clock.now()
+  await clock.runUntilSettled(store.restoreAll())
+  const tookMs = clock.now() - began
+  t.true(tookMs < 1000, `${tookMs} ms`)
+  moveRedisAway(0)
+  t.is(await stored(), 30)
 })
