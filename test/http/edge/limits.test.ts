@@ -416,39 +416,33 @@ test('a malformed request that follows a request for a file gets its response af
   t.regex(received.slice(body + 20_000_000), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/)
 })
 
-test('a malformed request that follows a slow request gets its response after that of the slow request', async t => {
-  const { send, browser, clock, idp, refusals } = await start(t)
-  await signIn(browser)
-  const cookie = cookieHeader(browser)
-  clock.advanceSeconds(3600)
-  const hold = idp.hold('token')
-  const profile = head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`)
-  const pipelined = send([profile, healthz, 'NONSENSE\r\n\r\n', 'MORE NONSENSE\r\n\r\n'])
-  await hold.arrived()
-  await eventually(() => refusals().length > 0)
-  hold.release()
-  const { answers, closedByServer } = await pipelined
-  t.deepEqual(statusesOf(answers), [200, 200, 400])
-  t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
-  t.true(closedByServer)
-  t.deepEqual(refusals(), [400])
-})
+const afterSlowRequest: readonly (readonly [what: string, rest: readonly string[], statuses: readonly number[]])[] = [
+  ['a malformed request', [healthz, 'NONSENSE\r\n\r\n', 'MORE NONSENSE\r\n\r\n'], [200, 200, 400]],
+  [
+    'a request with a malformed body',
+    [`${head('POST /nothing', 'Transfer-Encoding: chunked\r\n')}not a length\r\n`],
+    [200, 400]
+  ]
+]
 
-test('a pipelined request with a malformed body gets 400 after the responses to earlier requests', async t => {
-  const { send, browser, clock, idp, refusals } = await start(t)
-  await signIn(browser)
-  clock.advanceSeconds(3600)
-  const hold = idp.hold('token')
-  const profile = head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`)
-  const malformed = `${head('POST /nothing', 'Transfer-Encoding: chunked\r\n')}not a length\r\n`
-  const pipelined = send(profile + malformed)
-  await hold.arrived()
-  await eventually(() => refusals().length > 0)
-  hold.release()
-  const { answers, closedByServer } = await pipelined
-  t.deepEqual(statusesOf(answers), [200, 400])
-  t.true(closedByServer)
-})
+for (const [what, rest, statuses] of afterSlowRequest) {
+  test(`${what} that follows a slow request gets its response after that of the slow request`, async t => {
+    const { send, browser, clock, idp, refusals } = await start(t)
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const profile = head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`)
+    const pipelined = send([profile, ...rest])
+    await hold.arrived()
+    await eventually(() => refusals().length > 0)
+    hold.release()
+    const { answers, closedByServer } = await pipelined
+    t.deepEqual(statusesOf(answers), statuses)
+    t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
+    t.true(closedByServer)
+    t.deepEqual(refusals(), [400])
+  })
+}
 
 test('the handler of a pipelined request starts when the earlier responses have been sent, and never if the client disconnects', async t => {
   const started: string[] = []
