@@ -417,7 +417,7 @@ export const settings = {
     flag: '--log-pretty',
     type: yesOrNo,
     defaultText: 'on a terminal only',
-    summary: 'Write log lines for people instead of JSON: one line for each event, and a second line for an error.'
+    summary: 'Write readable log lines instead of JSON: one line for each event, and a second line for an error.'
   },
   'log.requests': {
     env: 'PLATFORM_AUTH_LOG_REQUESTS',
