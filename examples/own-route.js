@@ -1,5 +1,5 @@
 /**
- * Adds the route `/api/hubs`, which gets the hubs of a person from the platform. It calls the platform with the internal token,
+ * Adds the route `/api/hubs`, which gets the hubs of a user from the platform. It calls the platform with the internal token,
  * which is the access token that stays on the server. The command line can load this file as a module:
  *
  *   npx platform-auth-server --extend own-route.js
@@ -21,11 +21,11 @@ export default function addHubs(app, { requireTokens, Router }, hubsUrl = HUBS) 
 
   async function hubs(ctx) {
     const { access_token } = ctx.state.tokens.internal
-    const answer = await fetch(hubsUrl, { headers: { authorization: `Bearer ${access_token}` } })
-    ctx.status = answer.ok ? 200 : 502
-    ctx.body = answer.ok
-      ? await answer.json()
-      : { error: 'server_error', error_description: 'The platform did not answer with the hubs.' }
+    const response = await fetch(hubsUrl, { headers: { authorization: `Bearer ${access_token}` } })
+    ctx.status = response.ok ? 200 : 502
+    ctx.body = response.ok
+      ? await response.json()
+      : { error: 'server_error', error_description: 'The platform did not return the hubs.' }
   }
 }
 
@@ -37,7 +37,7 @@ if (isMainModule()) {
   })
 }
 
-/** Returns false if another module imports this file. The path on the command line may be a link, or lack the extension. */
+/** Returns false if another module imports this file. The path on the command line may be a symlink, or lack the extension. */
 function isMainModule() {
   const [, script = ''] = process.argv
   return [script, `${script}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)

@@ -42,7 +42,7 @@ async function run(section, mode, lines) {
   const before = await calls()
   const expired = await fetch('demo/expire', { method: 'POST' })
   if (!expired.ok) return 'You are no longer signed in. Sign in, and try again.'
-  const answers = await Promise.all(
+  const statuses = await Promise.all(
     lines.map(async line => {
       const { status } = await fetch('api/auth/profile', { cache: 'no-store' })
       look(line, status === 200 ? 'good' : 'bad')
@@ -54,7 +54,7 @@ async function run(section, mode, lines) {
   const refreshes = mode === 'dual' ? sent / 2 : sent
   section.querySelector('text').textContent = refreshes === 1 ? '1 refresh' : `${refreshes} refreshes`
   section.querySelector('.refresh').classList.toggle('used', sent > 0)
-  const count = wanted => answers.filter(status => status === wanted).length
+  const count = wanted => statuses.filter(status => status === wanted).length
   const detail = mode === 'dual' ? ' (two token requests, one for each of your two tokens)' : ''
   return [
     `Your token had expired. ${count(200)} of ${requests} requests got 200.`,

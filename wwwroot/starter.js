@@ -128,11 +128,11 @@ async function getName() {
 
 /** Returns the public token. In single mode there is none, so the route returns 404, and this function returns undefined. */
 async function getToken() {
-  const answer = await get('api/auth/token').catch(failure => {
+  const response = await get('api/auth/token').catch(failure => {
     if (failure.status === 404) return undefined
     throw failure
   })
-  if (answer === undefined || isToken(answer)) return answer
+  if (response === undefined || isToken(response)) return response
   throw new Failure({ text: notUnderstood })
 }
 
@@ -155,12 +155,12 @@ async function request(path, highest = 599) {
   const start = performance.now()
   const options = { cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout(30_000) }
   try {
-    const answer = await fetch(path, options)
-    const { status, type, headers } = answer
-    const text = await answer.text()
+    const response = await fetch(path, options)
+    const { status, type, headers } = response
+    const text = await response.text()
     const ms = performance.now() - start
     const body = parsed(text)
-    if (status > highest) routes.find(route => route.path === path).answer.replaceChildren()
+    if (status > highest) routes.find(route => route.path === path).response.replaceChildren()
     else if (type === 'opaqueredirect')
       showAnswer(path, { code: 'Redirect', ms, text: 'The browser does not tell this page where the redirect leads.' })
     else showAnswer(path, { code: status, ms, headers, text: text === '' ? '(empty body)' : readable(body) })
@@ -203,16 +203,16 @@ function showRoute(route) {
   const { path, text } = route
   const button = element('button', { className: 'button second', type: 'button', ariaLabel: `Try ${path}` }, 'Try')
   button.addEventListener('click', () => (route.try ?? tryRoute)(path))
-  route.answer = element('div', { className: 'answer' })
+  route.response = element('div', { className: 'answer' })
   const heading = element('h3', {}, element('span', {}, 'GET '), `/${path}`)
   part('route-list').append(
-    element('li', { className: 'route' }, element('div', {}, heading, element('p', {}, text)), button, route.answer)
+    element('li', { className: 'route' }, element('div', {}, heading, element('p', {}, text)), button, route.response)
   )
 }
 
 async function tryRoute(path) {
   const { status, body } = await request(path).catch(() => ({}))
-  say(part('said'), `${path} responded: ${routes.find(route => route.path === path).answer.firstChild.textContent}`)
+  say(part('said'), `${path} responded: ${routes.find(route => route.path === path).response.firstChild.textContent}`)
   if (path === 'api/auth/token' && isToken(body) && name !== undefined) return showSignedIn(body)
   // The response may show that a session has begun or ended since the last request of this page.
   const isSignedIn = name !== undefined
@@ -243,8 +243,8 @@ function showAnswer(path, { code, ms, headers = new Headers(), text = '' }) {
     .filter(header => headers.has(header))
     .map(header => `${header}: ${headers.get(header)}\n`)
   const status = element('p', {}, element('b', { className: look }, String(code)), time)
-  const { answer } = routes.find(route => route.path === path)
-  answer.replaceChildren(status, element('pre', {}, element('i', {}, lines.join('')), text))
+  const { response } = routes.find(route => route.path === path)
+  response.replaceChildren(status, element('pre', {}, element('i', {}, lines.join('')), text))
 }
 
 function element(tag, properties, ...children) {
@@ -253,18 +253,18 @@ function element(tag, properties, ...children) {
   return made
 }
 
-function showSignedIn(answer) {
-  show(answer ? 'signed-in-with-token' : 'signed-in', `You are signed in as ${name}.`)
-  if (answer === undefined) return
-  const isRefreshed = token !== undefined && token !== answer.access_token
+function showSignedIn(response) {
+  show(response ? 'signed-in-with-token' : 'signed-in', `You are signed in as ${name}.`)
+  if (response === undefined) return
+  const isRefreshed = token !== undefined && token !== response.access_token
   if (isRefreshed) {
     part('by-hand').hidden = true
     say(part('token-note'), `Refreshed at ${new Date().toLocaleTimeString()}.`)
   }
   part('life').classList.toggle('refilled', isRefreshed)
-  token = answer.access_token
+  token = response.access_token
   // `expires_in` is 0 in the last half second of a token. With a minimum of 1, this page does not ask again immediately.
-  const seconds = Math.max(answer.expires_in, 1)
+  const seconds = Math.max(response.expires_in, 1)
   const full = fullLife(seconds)
   countDown(part('token-life'), seconds, askToken, left =>
     part('life').firstChild.style.setProperty('--left', left / full)
@@ -300,7 +300,7 @@ function showFailure(failure) {
 
 /** The next user of this page must not find the token of the last one. */
 function forgetToken() {
-  for (const { path, answer } of routes) if (path === 'api/auth/token') answer.replaceChildren()
+  for (const { path, response } of routes) if (path === 'api/auth/token') response.replaceChildren()
   part('token-text').value = ''
   part('by-hand').hidden = true
   part('token-note').textContent = ''

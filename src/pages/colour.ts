@@ -1,4 +1,4 @@
-/** The styles for the accent colour of an operator. They keep the contrast that people with low vision need. */
+/** The styles for the accent colour of an operator. They keep the contrast that users with low vision need. */
 type Rgb = readonly [red: number, green: number, blue: number]
 
 // The backgrounds of wwwroot/starter-base.css in light and in dark mode.

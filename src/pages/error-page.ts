@@ -15,7 +15,7 @@ export interface ErrorDetails {
   readonly isUnreachable: boolean
   /** True if the browser has a session that this error has not ended, and can open the page again. */
   readonly isSignedIn: boolean
-  /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
+  /** The URL that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   /** Undefined if there is no start page. */
   readonly homePath: string | undefined
@@ -123,7 +123,7 @@ export interface LoginLoopDiagnosis {
 }
 
 export interface LoginLoop extends LoginLoopDiagnosis {
-  /** The address at which people should open the application: the origin and base path of the callback URL. */
+  /** The URL at which users should open the application: the origin and base path of the callback URL. */
   readonly applicationUrl: string
   readonly requestId: string | undefined
   readonly signInPath: string

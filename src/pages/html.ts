@@ -20,7 +20,7 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
 }
 
 /**
- * Marks our own text as markup that must stay unchanged, such as a style sheet. Never use it for input from outside.
+ * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never use it for input from outside.
  */
 export function trusted(text: string): Html {
   return { [markup]: text }

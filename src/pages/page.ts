@@ -5,7 +5,7 @@ import { type Html, html, trusted } from './html.js'
 import { builtInTemplate, type Template } from './template.js'
 
 /**
- * The style of all our pages. The starter page loads the same file. Its colours follow the light or dark setting of the
+ * The style of all built-in pages. The starter page loads the same file. Its colours follow the light or dark setting of the
  * system. Most logos are made for a white background, so a logo keeps one in dark mode. For the same reason an SVG logo with
  * its own dark mode stays in its light mode.
  */
@@ -62,7 +62,7 @@ export function styleElement(style: string): Html {
 }
 
 /**
- * The icon of all our pages, a keyhole. It is part of the page. Otherwise the browser would request /favicon.ico, and each
+ * The icon of all built-in pages, a keyhole. It is part of the page. Otherwise the browser would request /favicon.ico, and each
  * error page would cause an additional 404 response.
  * @param colour a colour such as `#1d5fc2`
  */
@@ -77,7 +77,7 @@ export function iconElement(colour = '#1d5fc2'): Html {
 }
 
 /**
- * Returns the Content-Security-Policy of our own pages. It allows only their inline styles and the images in the page
+ * Returns the Content-Security-Policy of the built-in pages. It allows only their inline styles and the images in the page
  * itself.
  * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
  *   must contain the origins of all redirects

@@ -1,4 +1,4 @@
-/** The pages of a site: our own pages, with the name, logo, colour, texts and templates of the operator. */
+/** The pages of a site: the built-in pages, with the name, logo, colour, texts and templates of the operator. */
 import { accentStyle } from './colour.js'
 import { readLogo } from './custom/files.js'
 import { emptyFolder, readPagesFolder } from './custom/folder.js'

@@ -1,6 +1,6 @@
 /**
  * The frame around the content of a page. An operator may replace it. A template gets only the values that are listed
- * here, and none of them is a secret. All values are escaped or are markup of our own.
+ * here, and none of them is a secret. All values are escaped or are markup of this server.
  */
 import {
   fill,
@@ -62,10 +62,7 @@ const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/<base\b/i, 'an element base'],
   [/<meta\b[^>]*\shttp-equiv\b/i, 'an element meta with http-equiv'],
   [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'an element link; write the style sheet into an element style'],
-  [
-    /<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i,
-    'an image or a file of another address; use a data: URL'
-  ],
+  [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file of another URL; use a data: URL'],
   [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file; use a data: URL']
 ]
 

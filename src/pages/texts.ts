@@ -1,5 +1,5 @@
 /**
- * The built-in texts of the pages. Each language is a JSON file in the format that operators use for their own texts. English
+ * The built-in texts of the pages. Each language is a JSON file in the format that operators use for custom texts. English
  * defines the keys and the placeholders of all languages.
  */
 import de from './texts/de.json' with { type: 'json' }

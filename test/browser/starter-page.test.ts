@@ -13,7 +13,7 @@ const browserTest = browserTests(test)
 
 for (const mode of modes) {
   browserTest(
-    `a person signs in with the demo's form, sees their name and signs out (${mode} mode)`,
+    `a user signs in with the demo's form, sees their name and signs out (${mode} mode)`,
     async (t, visit) => {
       const { url } = await deployWithDemo(t, { mode })
       const { page, context } = await visit()
@@ -142,7 +142,7 @@ browserTest('every function of the page works with the keyboard', async (t, visi
   }
 })
 
-browserTest('a person can sign in without JavaScript', async (t, visit) => {
+browserTest('a user can sign in without JavaScript', async (t, visit) => {
   const { url } = await deployWithDemo(t)
   const { page, context } = await visit({ javaScriptEnabled: false })
   await page.goto(url)
@@ -222,8 +222,8 @@ browserTest('the starter page of a demo sends ten requests, and none of them fai
   t.true(answers.every(({ status }) => status === 200 || status === 304))
 })
 
-browserTest('if nobody is signed in, the page says so after one request', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
+browserTest('if no user is signed in, the page says so after one request, and shows no response', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit()
   const profiles: number[] = []
   page.on('response', response => {
@@ -232,17 +232,8 @@ browserTest('if nobody is signed in, the page says so after one request', async 
   await page.goto(url)
   await status(page, 'You are not signed in.')
   t.deepEqual(profiles, [401])
-})
-
-browserTest('before a person has done anything, the page shows no response and no error', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(url)
-  await status(page, 'You are not signed in.')
-  t.deepEqual(
-    (await page.locator('.answer').allInnerTexts()).filter(text => text !== ''),
-    []
-  )
+  const shown = (await page.locator('.answer').allInnerTexts()).filter(text => text !== '')
+  t.deepEqual(shown, [])
   t.false(await page.locator('.answer').first().isVisible(), 'an empty box would look like an input')
 })
 
@@ -328,7 +319,7 @@ const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Recor
 }
 
 for (const [state, answers] of Object.entries(expected)) {
-  browserTest(`the page shows the answer of every route that a person tries: ${state}`, async (t, visit) => {
+  browserTest(`the page shows the response of every route that a user tries: ${state}`, async (t, visit) => {
     const { url } = await deployWithDemo(t, { mode: state === 'single' ? 'single' : 'dual' })
     const { page } = await visit()
     await page.goto(url)
@@ -366,7 +357,7 @@ browserTest(
     await status(page, 'You are signed in as Zaha Hadid.')
     const login = page.getByRole('listitem').filter({ has: page.getByLabel('Try api/auth/login') })
     await login.getByText('sent you back to api/auth/callback').waitFor()
-    // The time would mostly be that of the person at the sign-in page.
+    // The time would mostly be that of the user at the sign-in page.
     t.regex(await login.locator('.answer').innerText(), /^302\n/)
     await page.getByRole('button', { name: 'Try api/auth/logout' }).click()
     await status(page, 'You are no longer signed in.')
