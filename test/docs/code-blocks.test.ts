@@ -207,7 +207,7 @@ for (const block of blocksOf('image')) {
     if (steps.includes('USER root')) {
       const [, install = '', user] = steps
       t.regex(install.replace('RUN ', '').replace('--prefix / ', ''), optional)
-      t.is(user, 'USER node')
+      t.is(user, 'USER 1000')
     } else for (const line of steps) t.regex(line, /^COPY [\w.]+ \.\/\w*$/)
     t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
   })
