@@ -77,7 +77,7 @@ test('each replica gets exactly the secrets whose paths are in its variables, an
 
 test('the commands in the introduction create the five files of secrets, with which the server starts', async t => {
   const introduction = readText('deploy/compose.yaml').split('\nname:', 1).join()
-  const [, commands = ''] = /^(# {3}mkdir -p deploy\/secrets .*\n(?:# {3}.*\n)+)/m.exec(introduction) ?? []
+  const [, commands = ''] = /^(# {3}\(\n(?:# {5}.*\n)+# {3}\)\n)/m.exec(introduction) ?? []
   // Only root may give files to another user.
   const script = commands.replaceAll(/^# {3}/gm, '').replace('sudo chown', process.getuid?.() === 0 ? 'chown' : 'true')
   const folder = await tempFolder(t)
