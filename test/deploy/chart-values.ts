@@ -42,6 +42,7 @@ export const rejectedValues: readonly (readonly [values: string, message: string
     name => [`settings.${name}=x`, `settings: ${name} can be a secret`] as const
   ),
   ['settings.https_proxy=http://user:password@proxy:3128', 'settings: https_proxy can be a secret'],
+  ['settings.LOG_LEVEL=debug,extraEnv[0].name=LOG_LEVEL', 'LOG_LEVEL is in settings and in extraEnv.'],
   ['extraEnv[0].name=DB_PASSWORD,extraEnv[0].value=x', 'extraEnv: DB_PASSWORD can be a secret'],
   ['forwardauth.enabled=true', 'forwardauth'],
   ['image.name=x', 'name'],

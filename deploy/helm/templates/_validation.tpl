@@ -59,6 +59,9 @@ name a path and a pattern.
 {{- include "validateVariable" (dict "where" "settings" "name" $name "value" $value) -}}
 {{- end -}}
 {{- range $values.extraEnv -}}
+{{- if hasKey $values.settings .name -}}
+{{- fail (printf "%s is in settings and in extraEnv. Remove one of them." .name) -}}
+{{- end -}}
 {{- include "validateVariable" (dict "where" "extraEnv" "name" .name "value" (.value | default "")) -}}
 {{- end -}}
 {{- end -}}
