@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
-import type { Config } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/urls.js'
 import type { Services } from '../../services.js'
 
@@ -17,21 +16,19 @@ export function hasStarterPage(wwwroot: string): boolean {
  * @example app.use(starterPage(services))
  */
 export function starterPage({ config, demo }: Services): Middleware {
-  const about = { product: 'platform-auth-server', mode: config.mode, demo: demo !== undefined, ...pagesFolder(config) }
+  const { mode, wwwroot, platform } = config
+  // A server with a public callback URL does not reveal the folder for the pages of the operator: a reverse proxy on this
+  // machine may forward the requests of visitors.
+  const pages = isLoopback(platform.callbackUrl) && {
+    folder: wwwroot ?? resolve('wwwroot'),
+    hasFolder: wwwroot !== undefined
+  }
+  const about = { product: 'platform-auth-server', mode, demo: demo !== undefined, ...pages }
 
   return async function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
-    if (!isLocalRequest(ctx.req, config.platform.callbackUrl)) return next()
+    if (!isLocalRequest(ctx.req, platform.callbackUrl)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
     ctx.body = about
   }
-}
-
-/**
- * Returns the folder for the pages of the operator, and whether this folder already exists. A server with a public callback URL
- * does not reveal it: a reverse proxy on this machine may forward the requests of visitors.
- */
-function pagesFolder({ wwwroot, platform }: Config) {
-  if (!isLoopback(platform.callbackUrl)) return {}
-  return { folder: wwwroot ?? resolve('wwwroot'), hasFolder: wwwroot !== undefined }
 }
