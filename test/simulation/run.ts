@@ -229,9 +229,12 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
 
   /** Nobody may wait for a dead process whose place has a new process for 7 seconds. */
   function checkDeadOwner(user: User, replica: Replica, sentAt: number): void {
-    const lease = redis.cellOf(user.id)?.entry.lease
+    const { lease, notBefore } = redis.cellOf(user.id)?.entry ?? {}
     const dead = replicas.find(({ owner }) => owner === lease?.owner)
     if (!dead || dead.process.isAlive || lease?.place === undefined) return
+    // Without this lease, the request would wait as well: the lease has ended, or the session is in its recovery time.
+    const isRecovering = notBefore?.why === 'loss' && notBefore.until > sentAt
+    if (lease.until <= sentAt || isRecovering) return
     const next = replicas.find(
       ({ process, place, since, troubles }) =>
         process.isAlive && place === dead.place && since !== undefined && !troubles.some(({ to }) => to > sentAt - 5000)
