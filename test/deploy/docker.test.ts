@@ -1,6 +1,6 @@
 import test from 'ava'
 import { fencedLines } from '../helpers/markdown.js'
-import { readText } from '../helpers/repository.js'
+import { filesBelow, readText } from '../helpers/repository.js'
 import { secretFiles, settingsFrom } from './settings.js'
 
 test("the documented --stop-timeout for docker is longer than the server's shutdown", async t => {
@@ -49,6 +49,23 @@ test('the image runs as a user that Kubernetes can see is not root, without a us
   const [user, ...others] = [...readText('deploy/Dockerfile').matchAll(/^USER (.*)$/gm)].map(([, one]) => Number(one))
   t.true(user !== undefined && user > 0)
   t.deepEqual(others, [])
+})
+
+test('the image contains the files that the program reads besides its compiled code', t => {
+  const copied = [...readText('deploy/Dockerfile').matchAll(/^COPY .*\.\/(\S*)$/gm)].map(([, folder = '']) => folder)
+  const sources = filesBelow('src')
+    .filter(path => path.endsWith('.ts'))
+    .map(readText)
+    .join('\n')
+  const read = [...sources.matchAll(/new URL\('(?:\.\.\/)+([^']+)', import\.meta\.url\)/g)].map(([, path = '']) => path)
+  t.true(read.length > 3)
+  // package.json is copied by its name.
+  for (const path of read.filter(one => one !== 'package.json')) {
+    t.true(
+      copied.some(folder => folder !== '' && (path === folder || path.startsWith(`${folder}/`))),
+      path
+    )
+  }
 })
 
 test('the image starts Node itself as process 1, as the documentation says', t => {
