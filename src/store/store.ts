@@ -3,7 +3,7 @@
  * ARCHITECTURE.md explains the design.
  */
 import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
-import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import { type Clock, startStopwatch } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable, type Message, type Rule, StoreUnavailableError } from './cells.js'
 import { createProcessMemory } from './memory.js'
 import type { SessionKey } from './redis-cells.js'
@@ -77,6 +77,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   const unrestored = new Set<string>()
   /** Counts the calls of `restoreAll`. */
   let restoresOfAll = 0
+  const waits = new Set<() => void>()
   let isClosed = false
 
   function run<Result>(
@@ -150,7 +151,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
 
     async function repeat(): Promise<void> {
       for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
-        if (waitMs > 0) await wait(clock, waitMs)
+        if (waitMs > 0) await waitUntilClosed(waitMs)
         if (isClosed) return
         // No code awaits this promise, so a rejection would end the process.
         const isStored = await restore(id).then(
@@ -160,6 +161,19 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         if (isStored) return
       }
     }
+  }
+
+  /** Waits `ms` milliseconds, or until the store is closed. */
+  function waitUntilClosed(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        cancel()
+        waits.delete(end)
+        resolve()
+      }
+      const cancel = clock.after(ms, end)
+      waits.add(end)
+    })
   }
 
   /** Restores a session later, because the reply to a change was lost: stores the result, or releases the lease. */
@@ -374,7 +388,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
           continue
         }
         // Redis is unavailable, or overloaded although the connection stays open.
-        await wait(clock, waitMs)
+        await waitUntilClosed(waitMs)
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
@@ -387,6 +401,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     /** Ends the attempts to store something again. */
     close(): void {
       isClosed = true
+      for (const end of waits) end()
     }
   }
 }

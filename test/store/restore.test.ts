@@ -79,3 +79,16 @@ test('30 sessions are restored within the recovery time at a Redis that is 80 ms
   moveRedisAway(0)
   t.is(await stored(), 30)
 })
+
+test('a store that is closed leaves no timer behind, so that its process can end', async t => {
+  const { clock, store, fail } = setUp()
+  clock.advance(2000)
+  fail(1000)
+  const restored = store.restoreAll()
+  await t.throwsAsync(store.acquire({ id: 'id-0' }))
+  await new Promise(resolve => setImmediate(resolve))
+  t.is(clock.timers().length, 2)
+  store.close()
+  await Promise.all([restored, store.saved()])
+  t.deepEqual(clock.timers(), [])
+})
