@@ -273,7 +273,8 @@ export function tlsProblem(
       socket.destroy()
       resolve(code)
     }
-    socket.once('error', error => end(errorCode(error)))
+    // A connection that Redis closes can emit a second error, for example the alert after ECONNRESET.
+    socket.on('error', error => end(errorCode(error)))
     socket.once('close', () => end(undefined))
     socket.once('secureConnect', () => {
       clearTimeout(timer)

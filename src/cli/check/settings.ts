@@ -140,7 +140,7 @@ function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
     }
     const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
     const socket: Socket = isTls ? connectTls({ ...address, ...servername }, done) : connectPlain(address, done)
-    socket.once('error', reject)
+    socket.on('error', reject)
     socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })))
   })
 }
