@@ -102,7 +102,8 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls })
         }
       : { ...hosts[0] }
-  return new ioredis.Redis({ ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy })
+  const options = { ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy }
+  return surviveLateErrors(new ioredis.Redis(options))
 }
 
 /**
@@ -116,7 +117,7 @@ function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>
       super(...parameters)
       const connectToSentinel = (...args: unknown[]) => {
         const sentinel = original.connectToSentinel.apply(this as never, args)
-        sentinels.add(sentinel)
+        sentinels.add(surviveLateErrors(sentinel))
         return sentinel.on('error', ignore).on('end', () => sentinels.delete(sentinel))
       }
       Object.assign(this, { connectToSentinel })
@@ -137,7 +138,7 @@ function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
     // before TLS checks the certificate.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
-  return new Cluster([...address.hosts], options)
+  return new Cluster([...address.hosts], options).on('+node', surviveLateErrors)
 }
 
 function commonOptions({ username, password, database, tls }: Target) {
@@ -164,6 +165,15 @@ function commonOptions({ username, password, database, tls }: Target) {
   } satisfies RedisOptions
 }
 
+/**
+ * A connection with TLS can emit an error after its end, such as the alert for a handshake that the client has broken off.
+ * ioredis then no longer listens, so without this listener the error would end the process.
+ */
+function surviveLateErrors(client: Redis): Redis {
+  // ioredis creates the socket in the turn of the event loop in which it emits this event.
+  return client.on('connecting', () => setImmediate(() => client.stream?.on('error', ignore)))
+}
+
 function retryStrategy(times: number): number {
   return Math.min(50 * times, MAX_RETRY_DELAY_MS) + Math.random() * 50
 }
@@ -175,7 +185,7 @@ function retryStrategy(times: number): number {
 function subscribe(commands: Redis, events: RedisEvents): () => void {
   const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
   // Messages belong to no database.
-  const subscriber = commands.duplicate({ enableAutoPipelining: false, db: 0 })
+  const subscriber = surviveLateErrors(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
   subscriber.on('error', () => {})
   subscriber.on('message', onMessage)
   subscriber.on('ready', () => subscriber.subscribe(...channels).then(onSubscribed, onSubscribeFailed ?? ignore))
