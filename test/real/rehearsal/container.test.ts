@@ -82,6 +82,7 @@ async function rehearse(t: ExecutionContext, source: string): Promise<void> {
     'dist',
     'node_modules',
     'package.json',
+    'src',
     'wwwroot'
   ])
   const files = (await readdir(folder, { recursive: true })).filter(path => !path.includes('node_modules/'))
@@ -104,6 +105,7 @@ async function rehearse(t: ExecutionContext, source: string): Promise<void> {
   await signIn(browser)
   t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
   t.is((await browser.navigate('/')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/client.js')).statusCode, 200)
 
   const [probe = '', ...rest] = healthcheck
   const check = async () => {
