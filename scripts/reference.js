@@ -55,7 +55,8 @@ function referenceTable(keys) {
     const { env, flag, shortFlag, type, secret, summary } = settingOf(key)
     const flags = [shortFlag, flag && flagName(flag)].filter(name => name !== undefined)
     const names = [key, env, ...(secret ? [`${env}_FILE`] : []), ...flags]
-    const meaning = [summary, `*Allowed:* ${type.allowed}`, `*Default:* ${defaultText(key)}`]
+    const ofDefault = defaultText(key) === 'none' ? [] : [`*Default:* ${defaultText(key)}`]
+    const meaning = [summary, `*Allowed:* ${type.allowed}`, ...ofDefault]
     const cells = [names.map(name => `\`${name}\``), meaning.map(line => line.replaceAll('|', '\\|'))]
     return cells.map(lines => lines.join('<br>'))
   })

@@ -77,7 +77,7 @@ export const settings = {
     type: oneOf('single', 'dual'),
     default: 'single',
     summary:
-      'Choose how many access tokens a session has. With single, it has one, which stays on the server. With dual, it also has a second one with fewer scopes for your pages (the public token).'
+      'Choose how many access tokens a session has. With single, its only token stays on the server. With dual, it also has a public token with fewer scopes for your pages.'
   },
   port: {
     env: 'PORT',
@@ -105,20 +105,19 @@ export const settings = {
     env: 'PLATFORM_AUTH_FALLBACK',
     flag: '--fallback <file>',
     type: string('a file of wwwroot, such as index.html', pathInside),
-    summary:
-      'Serve this file if a browser opens a URL for which wwwroot has no file. Single-page applications need this setting.'
+    summary: 'Serve this file if a browser opens a URL without a file, as single-page applications need.'
   },
   hashedAssets: {
     env: 'PLATFORM_AUTH_HASHED_ASSETS',
     flag: '--hashed-assets <folders>',
     type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
-    summary: 'Let browsers cache the files of these folders for a year, because their names change with their content.'
+    summary: 'Let browsers cache the files of these folders for a year. Their names must change with their content.'
   },
   extend: {
     env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
     type: string('a JavaScript module', /\S/),
-    summary: 'Add the custom routes of this module, from its default export.'
+    summary: 'Add the custom routes of the default export of this module.'
   },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',
@@ -157,7 +156,7 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'Store the encrypted sessions in cookies, up to 15 kB, or in the Redis of redisUrl, with tokens of up to 250 kB and a cookie of about 200 bytes. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
+      'Store the encrypted sessions in cookies, up to 15 kB, or in Redis, with tokens of up to 250 kB. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
@@ -181,7 +180,7 @@ export const settings = {
     default: required,
     secret: true,
     summary:
-      'Authenticate the application with this OAuth client secret. With private_key_jwt, no client secret is needed.'
+      'Authenticate the application with this OAuth client secret, unless platform.clientAuthentication is private_key_jwt.'
   },
   'platform.clientKey': {
     env: 'PLATFORM_CLIENT_KEY',
@@ -194,7 +193,7 @@ export const settings = {
     env: 'PLATFORM_CLIENT_KEY_ID',
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
     defaultText: 'the kid of the JWK',
-    summary: 'Tell the provider with this key id which public key belongs to platform.clientKey.'
+    summary: 'Name the public key of platform.clientKey with this key id.'
   },
   'platform.clientKeyAlgorithm': {
     env: 'PLATFORM_CLIENT_KEY_ALGORITHM',
@@ -208,8 +207,7 @@ export const settings = {
     flag: '--callback-url <url>',
     type: callbackUrl,
     default: required,
-    summary:
-      'Receive browsers after a login at this public URL of GET /api/auth/callback. Register exactly this URL at the provider.'
+    summary: 'Receive browsers after a login at this public URL. Register exactly this URL at the provider.'
   },
   'platform.scopes': {
     env: 'PLATFORM_SCOPES',
@@ -230,15 +228,14 @@ export const settings = {
     flag: '--public-scopes <scopes>',
     type: scopes,
     default: ['viewables:read'],
-    summary:
-      'Request these scopes for the token for pages (dual mode). Each of them must also be in platform.internalScopes.'
+    summary: 'Request these scopes for the token for pages (dual mode). They must also be in platform.internalScopes.'
   },
   'platform.issuer': {
     env: 'PLATFORM_ISSUER',
     flag: '--issuer <url>',
     type: issuerUrl,
     summary:
-      'Use the identity provider with this issuer, and the endpoints from its discovery document. Without an issuer, the endpoints are those of Autodesk Platform Services (APS).'
+      'Use the identity provider with this issuer and discovery document, instead of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
@@ -257,7 +254,7 @@ export const settings = {
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      'Read the display name of a user from this URL. With none, the name comes from the ID token, and the scopes must contain openid.'
+      'Read the display name of a user from this URL. With none, the name comes from the ID token, which needs the scope openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
@@ -277,29 +274,28 @@ export const settings = {
     type: yesOrNo,
     default: false,
     summary:
-      'Accept logout tokens of the provider at POST /api/auth/backchannel-logout, and end the sessions that they name. Also let /api/auth/logout?everywhere=true end all sessions of a user. This needs platform.issuer and the scope openid.'
+      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and users all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope openid.'
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     summary:
-      'Authenticate at the token endpoint with this method. client_secret_basic sends the client secret in a header, and client_secret_post in the body. private_key_jwt sends a JWT that is signed with platform.clientKey.'
+      'Authenticate at the token endpoint with the client secret in a header (client_secret_basic) or in the body (client_secret_post), or with a JWT that platform.clientKey signs (private_key_jwt).'
   },
   'platform.pkce': {
     env: 'PLATFORM_PKCE',
     flag: '--no-pkce',
     type: yesOrNo,
     default: true,
-    summary:
-      'Prove that a code belongs to the login that requested it (PKCE, RFC 7636). Switch PKCE off only if the provider rejects it.'
+    summary: 'Use PKCE (RFC 7636). Switch it off only if the provider rejects it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
     flag: '--prompt <prompt>',
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     summary:
-      'Send this prompt parameter with a login. With login, the provider asks users to sign in each time, so they can choose another account.'
+      'Send this prompt parameter with a login. With login, users sign in each time, and can choose another account.'
   },
   'platform.timeoutSeconds': {
     env: 'PLATFORM_TIMEOUT',
@@ -318,7 +314,7 @@ export const settings = {
     type: seconds(0, 3600),
     default: 0,
     summary:
-      'Add up to this time to refresh.marginSeconds. The added time differs between sessions, so that sessions that began together are refreshed at different times.'
+      'Add up to this time to refresh.marginSeconds, so that sessions that began together are refreshed at different times.'
   },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
@@ -331,8 +327,7 @@ export const settings = {
     type: accessEntries,
     defaultText: 'everyone',
     rejectsEmpty: true,
-    summary:
-      'Let only these users sign in. An entry is an e-mail address, a domain, or a claim such as groups=admins, and one entry must fit. The provider must confirm that it has verified the e-mail address.'
+    summary: 'Let only users sign in who fit one of these entries. The provider must have verified an e-mail address.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
@@ -340,14 +335,14 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. With idp, the session ends and the browser signs out at the provider.'
+      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. idp ends the session and signs out at the provider.'
   },
   'proxy.routes': {
     env: 'PLATFORM_AUTH_PROXY_ROUTES',
     flag: '--proxy <rule>',
     type: proxyRoutes,
     default: [],
-    summary: 'Forward requests that match these rules to an API, with the token of the session.'
+    summary: 'Forward requests that match these rules to an API, with an access token of the session.'
   },
   'proxy.requestHeaders': {
     env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
@@ -391,8 +386,7 @@ export const settings = {
     env: 'REDIS_TLS_CA_FILE',
     type: string('a PEM file with one or more certificates', /\S/),
     defaultText: 'the authorities that Node trusts',
-    summary:
-      'Trust the authorities in this file to sign the certificate of Redis, instead of the authorities that Node trusts.'
+    summary: 'Trust these authorities to sign the certificate of Redis.'
   },
   'redisTls.certFile': {
     env: 'REDIS_TLS_CERT_FILE',
@@ -409,29 +403,28 @@ export const settings = {
     flag: '--log-level <level>',
     type: logLevel,
     default: 'info',
-    summary:
-      'Log the events of this level and of more severe ones. The level is a word or the number in the JSON lines.'
+    summary: 'Log the events of this level and of more severe ones.'
   },
   'log.pretty': {
     env: 'PLATFORM_AUTH_LOG_PRETTY',
     flag: '--log-pretty',
     type: yesOrNo,
     defaultText: 'on a terminal only',
-    summary: 'Write readable log lines instead of JSON: one line for each event, and a second line for an error.'
+    summary: 'Write readable log lines instead of JSON.'
   },
   'log.requests': {
     env: 'PLATFORM_AUTH_LOG_REQUESTS',
     flag: '--log-requests',
     type: yesOrNo,
     default: false,
-    summary: 'Log one line for every request, except for successful requests for /healthz and /readyz.'
+    summary: 'Log every request, except successful ones for /healthz and /readyz.'
   },
   trustProxy: {
     env: 'PLATFORM_AUTH_TRUST_PROXY',
     flag: '--trust-proxy',
     type: yesOrNo,
     default: false,
-    summary: 'Read the client address for the logs from X-Forwarded-For. The setting has no other effect.'
+    summary: 'Log the client address from X-Forwarded-For. The setting has no other effect.'
   },
   'pages.name': {
     env: 'PLATFORM_AUTH_PAGES_NAME',
@@ -441,7 +434,7 @@ export const settings = {
   'pages.logo': {
     env: 'PLATFORM_AUTH_PAGES_LOGO',
     type: string('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
-    summary: 'Show this logo on the pages of this server instead of the name, which screen readers still read.'
+    summary: 'Show this logo on the pages of this server. Screen readers read pages.name instead.'
   },
   'pages.accent': {
     env: 'PLATFORM_AUTH_PAGES_ACCENT',
@@ -461,7 +454,7 @@ export const settings = {
     type: port,
     defaultText: 'off',
     summary:
-      'Listen on this port for a gateway such as nginx, Caddy or Traefik, which asks if the user who sent a request is signed in (forward-auth). Browsers must not be able to reach this port.'
+      'Listen on this port for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach this port.'
   },
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',

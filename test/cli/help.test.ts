@@ -255,5 +255,5 @@ test('the help says that a secret is read from a file, and what a flag with --no
   const { output } = await run(t, ['--help', 'all'])
   const help = output.replace(/\s+/g, ' ')
   t.true(help.includes('Encrypt the session cookie with this secret. Read the value from this file.'))
-  t.true(help.includes('--no-pkce Do not prove that a code belongs to the login that requested it'))
+  t.true(help.includes('--no-pkce Do not use PKCE (RFC 7636)'))
 })
