@@ -1,19 +1,30 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { ConfigError } from '#src/config/errors.js'
+import { ConfigError, describeProblem } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
+import { type SettingKey, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { clientSecret, enough, keysOf, linesOf, load, problemsOf, sessionSecret } from './given.js'
+import { clientSecret, enough, keysOf, linesOf, load, problemsOf, type Situation, sessionSecret } from './given.js'
 
-test('a secret is read from the file whose path is in its _FILE variable, without a final newline', async t => {
-  for (const newline of ['', '\n', '\r\n']) {
-    const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secret.txt' }
-    const { config, sources } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
-    t.is(config.session.secret, sessionSecret)
-    t.is(sources['session.secret'], 'variable SERVER_SESSION_SECRET_FILE')
-  }
-})
+const otherSecret = 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j'
+const secretPath = join('run', 'secrets', 'session')
+
+for (const [source, situation] of [
+  [
+    'variable SERVER_SESSION_SECRET_FILE',
+    { env: { SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: secretPath } }
+  ],
+  ['flag --session-secret-file', { flags: { 'session.secret': secretPath } }]
+] as const) {
+  test(`a ${source} names the file of a secret, whose final newline is not part of the secret`, async t => {
+    for (const newline of ['', '\n', '\r\n']) {
+      const { config, sources } = await load(t, { ...situation, files: { [secretPath]: `${otherSecret}${newline}` } })
+      t.is(config.session.secret, otherSecret)
+      t.is(sources['session.secret'], source)
+    }
+  })
+}
 
 test('only one newline is removed from the end of a secret file', async t => {
   const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
@@ -32,18 +43,26 @@ test('a secret that is given both directly and as a file is refused with both na
   )
 })
 
-test('an empty file of REDIS_URL_FILE is refused, because the server would run without Redis', async t => {
-  const [problem] = await problemsOf(t, { env: { REDIS_URL_FILE: 'redis-url' }, files: { 'redis-url': '\n' } })
-  t.regex(
-    problem?.message ?? '',
-    /^cannot be read from the file redis-url, because the file is empty\. The file must contain a URL such as redis:/
-  )
-})
+const noSecret: readonly (readonly [key: SettingKey, source: string, situation: Situation])[] = [
+  // Otherwise the server would run without Redis.
+  ['redisUrl', 'variable REDIS_URL_FILE', { env: { REDIS_URL_FILE: 'secret.txt' } }],
+  [
+    'platform.clientKey',
+    'variable PLATFORM_CLIENT_KEY_FILE',
+    { env: { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'secret.txt' } }
+  ],
+  // A flag is refused even if another source sets the secret.
+  ['platform.clientSecret', 'flag --client-secret-file', { flags: { 'platform.clientSecret': 'secret.txt' } }]
+]
 
-test('previous secrets may be on separate lines', async t => {
-  const env = { SERVER_SESSION_PREVIOUS_SECRETS: 'hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU\nZx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j' }
-  t.is((await load(t, { env })).config.session.previousSecrets.length, 2)
-})
+for (const [key, source, situation] of noSecret) {
+  test(`an empty secret file is refused: ${source}`, async t => {
+    const message = `cannot be read from the file secret.txt, because the file is empty. The file must contain ${settingOf(key).type.allowed}.`
+    for (const content of ['', '\n', ' \n']) {
+      t.deepEqual(await problemsOf(t, { ...situation, files: { 'secret.txt': content } }), [{ key, source, message }])
+    }
+  })
+}
 
 test('for a secret file that cannot be read, the error gives the reason', async t => {
   const missing = await problemsOf(t, {
@@ -90,10 +109,14 @@ test('a secret that was given instead of the name of its file is not printed', a
 })
 
 test('previous secrets are separated by white space, also in a file', async t => {
-  const earlier = ['hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU', 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j']
-  const env = { SERVER_SESSION_PREVIOUS_SECRETS_FILE: 'earlier.txt' }
-  const { config } = await load(t, { env, files: { 'earlier.txt': `${earlier.join('\n')}\n` } })
-  t.deepEqual(config.session.previousSecrets, earlier)
+  const earlier = ['hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU', otherSecret]
+  for (const env of [
+    { SERVER_SESSION_PREVIOUS_SECRETS: earlier.join('\n') },
+    { SERVER_SESSION_PREVIOUS_SECRETS_FILE: 'earlier.txt' }
+  ]) {
+    const { config } = await load(t, { env, files: { 'earlier.txt': `${earlier.join('\n')}\n` } })
+    t.deepEqual(config.session.previousSecrets, earlier)
+  }
 })
 
 test('a .env file sets only variables that the environment does not set', async t => {
@@ -155,12 +178,11 @@ test('a byte order mark at the beginning of .env or of a secret file is ignored'
 test('a file in UTF-16 is refused with its name', async t => {
   const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
   for (const mark of ['\uFEFF', '']) {
-    const cwd = await tempFolder(t, {
+    const files = {
       '.env': Buffer.from(`${mark}PORT=9000\r\n`, 'utf16le'),
       'secret.txt': Buffer.from(`${mark}${clientSecret}\r\n`, 'utf16le')
-    })
-    const error = await t.throwsAsync(loadConfig({ cwd, env: { ...enough, ...env } }), { instanceOf: ConfigError })
-    t.deepEqual(linesOf(error?.problems), [
+    }
+    t.deepEqual(linesOf(await problemsOf(t, { env, files })), [
       '.env cannot be read, because it is not encoded in UTF-8.',
       'platform.clientSecret cannot be read from the file secret.txt, because it is not encoded in UTF-8. Set it to the path of a file that contains the secret.'
     ])
@@ -201,16 +223,13 @@ test('an unknown variable with one of our prefixes gets a warning with the most 
     PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ: 'x'
   }
   const { warnings } = await load(t, { env, files: { '.env': 'PLATFORM_CLIENT_IDD=x' } })
-  t.deepEqual(
-    warnings.map(({ key, source, message }) => `${key}|${source}|${message}`),
-    [
-      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is not a setting of this server. Did you mean PLATFORM_CLIENT_ID?',
-      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is not a setting of this server. Did you mean PLATFORM_AUTH_MODE?',
-      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is not a setting of this server. Did you mean PLATFORM_CALLBACK_URL?',
-      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is not a setting of this server. Did you mean INTERNAL_TOKEN_SCOPES?',
-      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is not a setting of this server.'
-    ]
-  )
+  t.deepEqual(warnings.map(describeProblem), [
+    'PLATFORM_CLIENT_IDD (variable PLATFORM_CLIENT_IDD in .env) is not a setting of this server. Did you mean PLATFORM_CLIENT_ID?',
+    'PLATFORM_AUTH_MOD (variable PLATFORM_AUTH_MOD) is not a setting of this server. Did you mean PLATFORM_AUTH_MODE?',
+    'PLATFORM_CALLBACK_URI (variable PLATFORM_CALLBACK_URI) is not a setting of this server. Did you mean PLATFORM_CALLBACK_URL?',
+    'INTERNAL_TOKEN_SCOPE (variable INTERNAL_TOKEN_SCOPE) is not a setting of this server. Did you mean INTERNAL_TOKEN_SCOPES?',
+    'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ (variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ) is not a setting of this server.'
+  ])
 })
 
 for (const [misnamed, meant] of [
@@ -302,30 +321,6 @@ test("the variable names of the platform's tutorials are ignored if ours are set
   t.deepEqual(warnings, [])
 })
 
-test('a flag can name the file of a secret', async t => {
-  const { config, sources } = await load(t, {
-    flags: { 'session.secret': 'secret.txt' },
-    files: { 'secret.txt': 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j\n' }
-  })
-  t.is(config.session.secret, 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j')
-  t.is(sources['session.secret'], 'flag --session-secret-file')
-})
-
-test('a flag with the path of an empty secret file is refused, even if another source sets the secret', async t => {
-  for (const content of ['', '\n', ' \n']) {
-    const flags = { 'platform.clientSecret': 'secret.txt' }
-    const problems = await problemsOf(t, { flags, files: { 'secret.txt': content } })
-    t.deepEqual(problems, [
-      {
-        key: 'platform.clientSecret',
-        source: 'flag --client-secret-file',
-        message:
-          'cannot be read from the file secret.txt, because the file is empty. The file must contain the client secret as the provider shows it.'
-      }
-    ])
-  }
-})
-
 test('a password in a flag gets a warning that does not contain it', async t => {
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
   t.is(config.redisUrl?.text, 'redis://user:hunter2@localhost')
@@ -335,11 +330,4 @@ test('a password in a flag gets a warning that does not contain it', async t => 
   ])
   t.deepEqual((await load(t, { flags: { redisUrl: 'redis://localhost' } })).warnings, [])
   t.deepEqual((await load(t, { env: { REDIS_URL: 'redis://user:hunter2@localhost' } })).warnings, [])
-})
-
-test('relative paths start at the working directory', async t => {
-  const cwd = await tempFolder(t, { 'run/secrets/session': sessionSecret })
-  const env = { ...enough, SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: join('run', 'secrets', 'session') }
-  const { config } = await loadConfig({ cwd, env })
-  t.is(config.session.secret, sessionSecret)
 })

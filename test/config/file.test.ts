@@ -51,14 +51,6 @@ test('all documented file names are searched', t => {
   }
 })
 
-test('a settings file with the extension .js may be an ES module', async t => {
-  const files = {
-    'package.json': '{"type":"module"}',
-    'platform-auth-server.config.js': 'export default { port: 9000 }'
-  }
-  t.is((await load(t, { files })).config.port, 9000)
-})
-
 test('folders above the working directory are not searched', async t => {
   const above = await tempFolder(t, { '.platform-auth-serverrc.json': '{"port":9000}', 'inner/keep': '' })
   const { config } = await loadConfig({ cwd: join(above, 'inner'), env: enough })
@@ -90,17 +82,32 @@ test('a package.json that is malformed or has no settings is ignored', async t =
   }
 })
 
-test('an empty settings file sets nothing', async t => {
-  for (const text of ['', '\n', '# port: 9000\n', 'session:\n  # secret:\n']) {
-    const { config } = await load(t, { files: { '.platform-auth-serverrc.yaml': text } })
-    t.is(config.port, 8080)
-  }
-})
+const rcFile = '.platform-auth-serverrc'
+const files: readonly (readonly [what: string, files: Record<string, string>, port: number])[] = [
+  [
+    'a file with the extension .js may be an ES module',
+    { 'package.json': '{"type":"module"}', 'platform-auth-server.config.js': 'export default { port: 9000 }' },
+    9000
+  ],
+  [
+    'a JSON file may begin with a byte order mark and contain $schema',
+    { [`${rcFile}.json`]: '\uFEFF{"$schema":"./schema.json","port":9000}' },
+    9000
+  ],
+  [
+    'a folder with the name of a settings file is ignored',
+    { [`${rcFile}.json/inner`]: '', 'platform-auth-server.config.json': '{"port":9000}' },
+    9000
+  ],
+  ['an empty file sets nothing', { [rcFile]: '' }, 8080],
+  ['an empty line sets nothing', { [rcFile]: '\n' }, 8080],
+  ['a comment sets nothing', { [rcFile]: '# port: 9000\n' }, 8080],
+  ['a group with only a comment sets nothing', { [rcFile]: 'session:\n  # secret:\n' }, 8080]
+]
 
-test('a JSON file may begin with a byte order mark and contain $schema', async t => {
-  const files = { '.platform-auth-serverrc.json': '\uFEFF{"$schema":"./schema.json","port":9000}' }
-  t.is((await load(t, { files })).config.port, 9000)
-})
+for (const [what, content, port] of files) {
+  test(`settings files: ${what}`, async t => t.is((await load(t, { files: content })).config.port, port))
+}
 
 test('a list of scopes may be an array or a string', async t => {
   for (const scopes of ['[a:b, "c"]', 'a:b  c', '"a:b\\n c"']) {
@@ -253,12 +260,10 @@ test('a package.json that is given by name is accepted with and without settings
   }
 })
 
-const found = '{"port":9000}'
-
 test('an error of a settings script is reported even if the next settings file is valid', async t => {
   const files = {
     '.platform-auth-serverrc.cjs': 'require("node:fs").readFileSync("/not/there")',
-    'platform-auth-server.config.json': found
+    'platform-auth-server.config.json': '{"port":9000}'
   }
   const [problem] = await problemsOf(t, { files })
   t.deepEqual(problem, {
@@ -266,11 +271,6 @@ test('an error of a settings script is reported even if the next settings file i
     source: 'file .platform-auth-serverrc.cjs',
     message: 'cannot be read, because there is no such file.'
   })
-})
-
-test('a folder with the name of a settings file is ignored', async t => {
-  const files = { '.platform-auth-serverrc.json/inner': '', 'platform-auth-server.config.json': found }
-  t.is((await load(t, { files })).config.port, 9000)
 })
 
 /** Runs `config --json` in a process with these files in its working directory. */

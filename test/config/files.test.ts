@@ -1,8 +1,8 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { ConfigError } from '#src/config/errors.js'
-import { loadConfig, type Sources } from '#src/config/load.js'
+import { describeProblem } from '#src/config/errors.js'
+import { loadConfig, resolveSettings, type Sources } from '#src/config/load.js'
 import { run } from '../cli/shell.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -23,7 +23,7 @@ async function warningsOf(
   for (const [path, mode] of Object.entries(modes)) await chmod(join(cwd, path), mode)
   const { SERVER_SESSION_SECRET: _, ...others } = enough
   const { warnings } = await loadConfig({ cwd, env: { ...others, ...variables } })
-  return warnings.map(({ key, source, message }) => `${key} (${source}) ${message}`.replaceAll(`${cwd}/`, ''))
+  return warnings.map(warning => describeProblem(warning).replaceAll(`${cwd}/`, ''))
 }
 
 const dotEnv = { '.env': `SERVER_SESSION_SECRET=${sessionSecret}\n` }
@@ -84,18 +84,13 @@ type Files = Readonly<Record<string, string>>
 async function problemsIn(
   t: ExecutionContext,
   files: Files,
-  { env = {}, ...sources }: Sources,
+  { env, ...sources }: Sources,
   prepare: (cwd: string) => Promise<unknown> = async () => {}
 ): Promise<string[]> {
   const cwd = await tempFolder(t, files)
   await prepare(cwd)
-  try {
-    await loadConfig({ cwd, env: { ...enough, ...env }, ...sources })
-    return []
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return error.problems.map(({ key, source, message }) => `${key} (${source}) ${message}`.replaceAll(cwd, '<cwd>'))
-  }
+  const { problems } = await resolveSettings({ cwd, env: { ...enough, ...env }, ...sources })
+  return problems.map(problem => describeProblem(problem).replaceAll(cwd, '<cwd>'))
 }
 
 function published(key: string, source: string, file: string, wwwroot: string): string {

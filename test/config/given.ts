@@ -17,7 +17,7 @@ export const enough = {
 
 export interface Situation extends Omit<Sources, 'cwd'> {
   /** Files in the working directory. */
-  readonly files?: Readonly<Record<string, string>>
+  readonly files?: Readonly<Record<string, string | Buffer>>
 }
 
 /** Loads the settings in a new working directory and without the environment of this process. */

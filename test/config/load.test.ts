@@ -109,21 +109,21 @@ test("null in a program's settings selects the default, whatever the environment
   t.is(sources['log.level'], 'default')
 })
 
-test("undefined in a program's settings has no effect", async t => {
-  const { config } = await load(t, { env: { PORT: '9000' }, overrides: { port: undefined } })
-  t.is(config.port, 9000)
-})
-
-test('a wrong value is ignored if a source of higher precedence sets the setting', async t => {
-  const { config } = await load(t, { env: { PORT: 'many' }, flags: { port: '9000' } })
-  t.is(config.port, 9000)
-})
-
-test('an empty variable is treated as missing', async t => {
-  const files = { '.platform-auth-serverrc.json': '{"port":1005}' }
-  const { config } = await load(t, { env: { PORT: ' ' }, files })
-  t.is(config.port, 1005)
-})
+for (const [what, situation, port] of [
+  ["undefined in a program's settings has no effect", { env: { PORT: '9000' }, overrides: { port: undefined } }, 9000],
+  [
+    'a wrong value is ignored if a source of higher precedence has a value',
+    { env: { PORT: 'x' }, flags: { port: '9000' } },
+    9000
+  ],
+  [
+    'an empty variable is treated as missing',
+    { env: { PORT: ' ' }, files: { '.platform-auth-serverrc': 'port: 1005' } },
+    1005
+  ]
+] as const) {
+  test(what, async t => t.is((await load(t, situation)).config.port, port))
+}
 
 test('the configuration contains every setting in its group with its default', async t => {
   const { config, sources } = await load(t)

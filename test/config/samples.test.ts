@@ -2,16 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import test from 'ava'
-import { ConfigError } from '#src/config/errors.js'
-import { loadConfig } from '#src/config/load.js'
-import { required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { resolveSettings } from '#src/config/load.js'
+import { type Overrides, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { shortFile } from '#src/config/settings-file.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { enough, keysOf } from './given.js'
+import { enough, keysOf, load, problemsOf } from './given.js'
 
 const root = new URL('../../', import.meta.url)
 const textOf = (path: string) => readFile(new URL(path, root), 'utf8')
-const samples = (await readdir(new URL('config/', root))).filter(name => name !== 'schema.json')
 
 test('the README, docs/configuration.md, config/ and the chart agree with the settings table', t => {
   const { status, stderr } = spawnSync(process.execPath, ['scripts/reference.js', '--check'], {
@@ -30,40 +28,38 @@ test('the README lists all required settings, and docs/configuration.md lists ev
   }
 })
 
-test('config/ contains exactly the documented samples', t => {
-  t.deepEqual(samples.toSorted(), ['dual.yaml', 'full.yaml', 'issuer.yaml', 'minimal.yaml', 'single.yaml'])
+/** The documented samples, with settings that each of them has. */
+const documented: Readonly<Record<string, Overrides>> = {
+  'dual.yaml': { mode: 'dual', refresh: { marginSeconds: 120, spreadSeconds: 1500 } },
+  'full.yaml': { mode: 'dual' },
+  'issuer.yaml': { platform: { issuer: 'https://login.example.com/tenant' } },
+  'minimal.yaml': { mode: 'single' },
+  'single.yaml': { mode: 'single' }
+}
+
+test('config/ contains exactly the documented samples', async t => {
+  const files = await readdir(new URL('config/', root))
+  t.deepEqual(files.toSorted(), [...Object.keys(documented), 'schema.json'].toSorted())
 })
 
-for (const sample of samples) {
+for (const [sample, settings] of Object.entries(documented)) {
   const configFile = fileURLToPath(new URL(`config/${sample}`, root))
+  const withoutCallbackUrl = { PLATFORM_CALLBACK_URL: undefined }
 
   test(`the sample ${sample} is valid once the secrets and the client id are given`, async t => {
-    const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID } = enough
-    const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID }
-    const { config, warnings } = await loadConfig({ configFile, env, cwd: await tempFolder(t) })
+    const { config, warnings } = await load(t, { configFile, env: withoutCallbackUrl })
     t.deepEqual(warnings, [])
-    if (sample === 'dual.yaml' || sample === 'single.yaml') t.is(`${config.mode}.yaml`, sample)
-    if (sample === 'issuer.yaml') t.is(config.platform.issuer, 'https://login.example.com/tenant')
+    t.like(config, settings)
   })
 
   test(`the sample ${sample} is refused until its placeholder is replaced`, async t => {
-    const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET } = enough
-    const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET }
-    const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await tempFolder(t) }), {
-      instanceOf: ConfigError
-    })
-    t.deepEqual(keysOf(error?.problems), ['platform.clientId'])
+    const env = { ...withoutCallbackUrl, PLATFORM_CLIENT_ID: undefined }
+    t.deepEqual(keysOf(await problemsOf(t, { configFile, env })), ['platform.clientId'])
   })
 }
 
-test('the dual sample sets a refresh margin and a spread', async t => {
-  const configFile = fileURLToPath(new URL('config/dual.yaml', root))
-  const { config } = await loadConfig({ configFile, env: enough, cwd: await tempFolder(t) })
-  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
-})
-
 test('a settings file written from values gives the same values when it is read', async t => {
-  const text = shortFile({
+  const chosen = {
     mode: 'dual',
     port: 80,
     host: '::',
@@ -73,16 +69,9 @@ test('a settings file written from values gives the same values when it is read'
     'platform.publicScopes': ['viewables:read'],
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'
-  })
-  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': text })
-  const { config } = await loadConfig({ cwd, env: { ...enough, PLATFORM_CLIENT_ID: undefined } })
-  t.is(config.mode, 'dual')
-  t.is(config.port, 80)
-  t.is(config.host, '::')
-  t.is(config.session.cookieName, 'yes')
-  t.is(config.platform.clientId, '#a"b')
-  t.is(config.platform.prompt, 'login consent')
-  t.deepEqual(config.platform.publicScopes, ['viewables:read'])
-  t.is(config.platform.pkce, false)
-  t.is(config.platform.revocationEndpoint, 'none')
+  } as const
+  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': shortFile(chosen) })
+  const { values, problems } = await resolveSettings({ cwd, env: { ...enough, PLATFORM_CLIENT_ID: undefined } })
+  t.deepEqual(problems, [])
+  t.like(values, chosen)
 })
