@@ -3,11 +3,12 @@ import test from 'ava'
 import fc from 'fast-check'
 import type { ModeDependencies } from '#src/modes/grants.js'
 import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
+import type { UserInfo } from '#src/provider/client.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
-import { busyError, createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
+import { busyError, createFakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
 export const timeoutMs = 60_000
 export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce', timeoutMs }
@@ -28,7 +29,7 @@ async function complete(mode: Mode, { state }: Step): Promise<TokenState> {
   return isComplete ? state : complete(mode, await mode.nextRequest(state, timeoutMs))
 }
 
-export interface ModeUnderTest {
+interface ModeUnderTest {
   readonly name: Mode['name']
   /** The scopes that the mode requests at login. */
   readonly scopes: readonly string[]
@@ -36,28 +37,32 @@ export interface ModeUnderTest {
   readonly grants: number
   /** The session's fields that hold an access token. */
   readonly tokenFields: readonly ('token' | 'public_token' | 'internal_token')[]
+  /** The user infos from which this mode makes another display name than the other mode. */
+  readonly names: readonly NamedUser[]
   /** @param more scopes that the login requests in addition to the usual ones */
   create(dependencies: ModeDependencies, more?: readonly string[]): Mode
 }
 
-export interface ModeSetUp {
-  readonly mode: Mode
-  readonly idp: FakeIdp
-  readonly clock: ReturnType<typeof createClock>
-}
+type NamedUser = readonly [userInfo: UserInfo, displayName: string]
+
+const commonNames: readonly NamedUser[] = [
+  [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
+  [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
+  [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
+  [{ name: '', email: '', sub: '7' }, '7']
+]
 
 export function setUpMode(
   { create }: Pick<ModeUnderTest, 'create'>,
   {
-    pkce = true,
     keepsIdToken = false,
     more = [],
     ...options
-  }: FakeIdpOptions & { pkce?: boolean; keepsIdToken?: boolean; more?: readonly string[] } = {}
-): ModeSetUp {
+  }: FakeIdpOptions & { keepsIdToken?: boolean; more?: readonly string[] } = {}
+) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
-  const mode = create({ idp, clientId: 'our-client', pkce, keepsIdToken, now: clock.now }, more)
+  const mode = create({ idp, clientId: 'our-client', pkce: true, keepsIdToken, now: clock.now }, more)
   return { mode, idp, clock }
 }
 
@@ -66,14 +71,8 @@ export function jwt(claims: object): string {
 }
 
 export function modeContract(under: ModeUnderTest): void {
-  const { name, scopes, grants, tokenFields } = under
+  const { name, scopes, grants, tokenFields, names } = under
   const setUp = (options?: Parameters<typeof setUpMode>[1]) => setUpMode(under, options)
-
-  test(`${name}: the login requests the configured scopes`, t => {
-    const { mode } = setUp()
-    t.is(mode.name, name)
-    t.is(mode.loginScope, scopes.join(' '))
-  })
 
   test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
     const { mode, idp } = setUp()
@@ -83,24 +82,19 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
   })
 
-  test(`${name}: with PKCE switched off no code verifier is sent`, async t => {
-    const { mode, idp } = setUp({ pkce: false })
-    await mode.exchangeCode(grant)
-    t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: undefined })
-  })
-
   test(`${name}: a login returns the session fields of its mode with the newest refresh token`, async t => {
-    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
     const { fields } = await completeLogin(mode)
     t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
     t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
     t.is(fields.refresh_token, idp.newestRefreshToken)
-    t.is(fields.expires_at, clock.now() + 3_599_000)
+    t.is(fields.expires_at, clock.now() + 3_599_000, 'a whole number of milliseconds')
   })
 
-  test(`${name}: a login keeps its refresh token when a later token response contains none`, async t => {
+  test(`${name}: a login and a refresh keep the refresh token if a later token response contains none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    t.is((await completeLogin(mode)).fields.refresh_token, 'refresh-token-1')
+    const login = await completeLogin(mode)
+    for (const { fields } of [login, await completeRefresh(mode, login)]) t.is(fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
   })
 
@@ -232,8 +226,8 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError()]) {
-    test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged`, async t => {
+  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), busyError(429, 1)]) {
+    test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged, and the request is not repeated`, async t => {
       const { mode, idp } = setUp()
       idp.next(error)
       t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
@@ -242,17 +236,8 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: a code exchange that the provider answers with 429 is not repeated`, async t => {
-    const { mode, idp } = setUp()
-    const error = busyError(429, 1)
-    idp.next(error)
-    t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
-    t.is(idp.grants.length, 1)
-    t.deepEqual(idp.revoked, [])
-  })
-
   test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
-    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
     const login = Object.freeze(await completeLogin(mode))
     const before = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
@@ -268,14 +253,6 @@ export function modeContract(under: ModeUnderTest): void {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${name}: a refresh keeps its refresh token if the token response contains none`, async t => {
-    const { mode, idp } = setUp({ rotates: false })
-    const before = await completeLogin(mode)
-    const refreshed = await completeRefresh(mode, before)
-    t.is(refreshed.fields.refresh_token, before.fields.refresh_token)
-    t.deepEqual(idp.reused, [])
-  })
-
   for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
     test(`${name}: a refresh whose first request fails with "${error.message}" throws the error unchanged`, async t => {
       const { mode, idp } = setUp()
@@ -285,14 +262,6 @@ export function modeContract(under: ModeUnderTest): void {
       t.is(idp.grants.length, grants + 1)
     })
   }
-
-  test(`${name}: expires_at is a whole number of milliseconds after a login and after a refresh`, async t => {
-    const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
-    const login = await completeLogin(mode)
-    t.is(login.fields.expires_at, clock.now() + 1000)
-    t.is((await completeRefresh(mode, login)).fields.expires_at, clock.now() + 1000)
-    t.is(idp.grants.length, 2 * grants)
-  })
 
   const remainders: readonly (readonly [leftMs: number, expiresIn: number])[] = [
     [3_599_000, 3599],
@@ -335,9 +304,9 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
   })
 
-  test(`${name}: an OAuth error of the provider is thrown as an OAuthError`, async t => {
-    const { mode, idp } = setUp()
-    idp.next(oauthError('invalid_grant'))
-    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: OAuthError })
-  })
+  for (const [userInfo, displayName] of [...names, ...commonNames]) {
+    test(`${name}: the user info ${JSON.stringify(userInfo)} gives the display name "${displayName}"`, t => {
+      t.is(setUp().mode.displayName(userInfo), displayName)
+    })
+  }
 }

@@ -14,21 +14,18 @@ const idpSettings = {
   endSessionEndpoint: 'https://idp.example/logout'
 }
 
-test('createMode() creates the configured mode with the scopes of that mode', t => {
-  const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
-  const loginScopes = { single: 'a b', dual: 'c d' }
-  for (const mode of modes) {
-    const created = createMode(testConfig(idpSettings, { mode, platform }), createFakeIdp(), Date.now)
-    t.is(created.name, mode)
-    t.is(created.loginScope, loginScopes[mode])
-  }
-})
+const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
+const loginScopes = { single: 'a b', dual: 'c d' }
 
-test('a code verifier is sent if the PKCE setting is on, and not if it is off', async t => {
+for (const mode of modes) {
   for (const pkce of [true, false]) {
-    const idp = createFakeIdp()
-    const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)
-    await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n', timeoutMs: 60_000 })
-    t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
+    test(`createMode() creates the ${mode} mode with its scopes, which ${pkce ? 'sends' : 'does not send'} a code verifier`, async t => {
+      const idp = createFakeIdp()
+      const created = createMode(testConfig(idpSettings, { mode, platform: { ...platform, pkce } }), idp, Date.now)
+      t.is(created.name, mode)
+      t.is(created.loginScope, loginScopes[mode])
+      await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n', timeoutMs: 60_000 })
+      t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
+    })
   }
-})
+}

@@ -1,6 +1,5 @@
 import test from 'ava'
 import { createSingleMode } from '#src/modes/modes.js'
-import type { UserInfo } from '#src/provider/client.js'
 import { completeLogin, modeContract, setUpMode } from './contract.js'
 
 const scopes = ['data:read', 'account:read', 'account:write']
@@ -9,6 +8,11 @@ const single = {
   scopes,
   grants: 1,
   tokenFields: ['token'],
+  names: [
+    [{ name: 'Ada Lovelace', given_name: 'A', family_name: 'L' }, 'Ada Lovelace'],
+    [{ name: '', given_name: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
+    [{ firstName: 'Ada', lastName: 'Lovelace', preferred_username: 'ada' }, 'Ada Lovelace']
+  ],
   create: (parts, more = []) => createSingleMode({ scopes: [...scopes, ...more] }, parts)
 } satisfies Parameters<typeof modeContract>[0]
 
@@ -21,19 +25,3 @@ test('single: tokens() returns the only token of the session both as the interna
   t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
   t.is(tokens.public, tokens.internal)
 })
-
-const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
-  [{ name: 'Ada Lovelace', given_name: 'A', family_name: 'L' }, 'Ada Lovelace'],
-  [{ name: '', given_name: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
-  [{ firstName: 'Ada', lastName: 'Lovelace', preferred_username: 'ada' }, 'Ada Lovelace'],
-  [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
-  [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
-  [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
-  [{ name: '', email: '', sub: '7' }, '7']
-]
-
-for (const [userInfo, name] of names) {
-  test(`single: the user info ${JSON.stringify(userInfo)} gives the display name "${name}"`, t => {
-    t.is(setUpMode(single).mode.displayName(userInfo), name)
-  })
-}

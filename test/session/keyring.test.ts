@@ -13,24 +13,17 @@ function sealer(secrets: readonly string[] = [FIRST], purpose = 'purpose'): Seal
   return createKeyring(secrets).sealer(purpose)
 }
 
-test('a sealed value opens to the same bytes', t => {
+test('a sealed value opens to the same bytes, and is base64url text of a fixed additional length that does not contain them', t => {
   const { seal, open } = sealer()
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (bytes, context) => {
-      t.deepEqual(open(seal(Buffer.from(bytes), context), context), Buffer.from(bytes))
-    })
-  )
-})
-
-test('a sealed value is base64url text that is longer than its content by a fixed amount and does not contain the content', t => {
-  const { seal } = sealer()
-  fc.assert(
-    fc.property(fc.uint8Array({ minLength: 12, maxLength: 100 }), bytes => {
-      const sealed = seal(Buffer.from(bytes), 'context')
+      const sealed = seal(Buffer.from(bytes), context)
+      t.deepEqual(open(sealed, context), Buffer.from(bytes))
       t.regex(sealed, /^[A-Za-z0-9_-]+$/)
       const raw = Buffer.from(sealed, 'base64url')
       t.is(raw.length, bytes.length + 33)
-      t.false(raw.includes(Buffer.from(bytes)))
+      // Fewer bytes than these may be in the sealed value by chance.
+      if (bytes.length >= 12) t.false(raw.includes(Buffer.from(bytes)))
     })
   )
 })
@@ -78,9 +71,9 @@ test('a sealed value that is shortened or extended does not open', t => {
   }
 })
 
-test('a sealed value opens only in its canonical base64url spelling', t => {
+test('a value sealed by an earlier release still opens, and only in its canonical base64url spelling', t => {
   const { open } = sealer()
-  t.not(open(FROM_AN_EARLIER_RELEASE, 'context'), undefined)
+  t.is(open(FROM_AN_EARLIER_RELEASE, 'context')?.toString(), 'sealed on the first day')
   t.is(open(FROM_AN_EARLIER_RELEASE.replace('-', '+'), 'context'), undefined)
   t.is(open(FROM_AN_EARLIER_RELEASE.replace('_', '/'), 'context'), undefined)
   // The last character has two unused bits, so Q, R, S and T decode to the same bytes.
@@ -107,16 +100,7 @@ test('a value that was sealed for another purpose, for another context or with a
   for (const context of ['', 'contex', 'context ', 'Context']) t.is(sealer().open(sealed, context), undefined)
 })
 
-test('the newest secret is used for sealing, and values sealed with older secrets still open', t => {
-  const old = sealer([FIRST]).seal(plaintext, '')
-  const both = sealer([SECOND, FIRST])
-  t.deepEqual(both.open(old, ''), plaintext)
-  const fresh = both.seal(plaintext, '')
-  t.deepEqual(sealer([SECOND]).open(fresh, ''), plaintext)
-  t.is(sealer([FIRST]).open(fresh, ''), undefined)
-})
-
-test('replacing the secrets of a keyring affects existing and new sealers', t => {
+test('the newest secret is used for sealing, older ones still open, and replacing the secrets affects existing and new sealers', t => {
   const keyring = createKeyring([FIRST])
   const before = keyring.sealer('purpose')
   const old = before.seal(plaintext, '')
@@ -125,8 +109,11 @@ test('replacing the secrets of a keyring affects existing and new sealers', t =>
   const after = keyring.sealer('purpose')
   t.deepEqual(before.open(old, ''), plaintext)
   t.deepEqual(after.open(old, ''), plaintext)
-  t.is(sealer([FIRST]).open(before.seal(plaintext, ''), ''), undefined)
-  t.is(sealer([FIRST]).open(after.seal(plaintext, ''), ''), undefined)
+  for (const { seal } of [before, after]) {
+    const fresh = seal(plaintext, '')
+    t.deepEqual(sealer([SECOND]).open(fresh, ''), plaintext)
+    t.is(sealer([FIRST]).open(fresh, ''), undefined)
+  }
 
   keyring.replace([SECOND])
   t.is(before.open(old, ''), undefined)
@@ -142,8 +129,4 @@ test('a keyring rejects an empty list of secrets and keeps its old secrets', t =
   const sealed = before.seal(plaintext, '')
   t.deepEqual(before.open(sealed, ''), plaintext)
   t.deepEqual(keyring.sealer('purpose').open(sealed, ''), plaintext)
-})
-
-test('a value sealed by an earlier release still opens', t => {
-  t.is(sealer().open(FROM_AN_EARLIER_RELEASE, 'context')?.toString(), 'sealed on the first day')
 })

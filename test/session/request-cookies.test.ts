@@ -88,10 +88,9 @@ test('a value cannot be restored if its first chunk states a wrong number of chu
   t.is(chunks.length, 3)
   const rest = chunks[0]?.slice(1) ?? ''
   for (const count of ['0', '1', '2', '4', '5', '9', '-', '/', ':', 'a', '', ' ', '\u{1d7f9}']) {
-    t.not(joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names), value, `stated ${count}`)
-  }
-  for (const count of ['0', '4', '5', '9', '-', 'a']) {
-    t.is(joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names), undefined, `stated ${count}`)
+    const joined = joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names)
+    t.not(joined, value, `stated ${count}`)
+    if (/^[0459a-]$/.test(count)) t.is(joined, undefined, `stated ${count}`)
   }
 })
 
