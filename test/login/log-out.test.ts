@@ -1,7 +1,14 @@
 // A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
 import { upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, type ModeName, modeNames, type RefreshOptions, setUpRefresh } from '../refresh/setup.js'
+import {
+  grantsOf,
+  type ModeName,
+  modeNames,
+  type RefreshOptions,
+  setUpExpired,
+  setUpRefresh
+} from '../refresh/setup.js'
 
 const LOGGED_OUT = { kind: 'over', why: 'loggedOut' }
 
@@ -35,8 +42,7 @@ for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
   test(`${mode}: after a logout, old and new cookies of the session are rejected without a call to the provider`, async t => {
-    const { record, clock, live, current, logout, refreshes } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, live, current, logout, refreshes } = await setUpExpired(mode)
     const refreshed = await live(record)
     await logout(refreshed)
     // The last time is longer than a cookie of the session can be valid.

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { StoreUnavailableError } from '#src/store/cells.js'
-import { setUpRefresh } from './setup.js'
+import { setUpExpired, setUpRefresh } from './setup.js'
 
 test('a change waits at most 5 seconds for the lease of a refresh in the same process, and does not share it', async t => {
   const { clock, record, refreshing, idp, live } = await setUpRefresh('single', { marginSeconds: 120 })
@@ -18,8 +18,7 @@ test('a change waits at most 5 seconds for the lease of a refresh in the same pr
 })
 
 test('a pause after a failed refresh does not stop a change, and stays after it', async t => {
-  const { clock, record, refreshing, idp, unavailable, refreshes } = await setUpRefresh('single')
-  clock.advanceSeconds(3601)
+  const { record, refreshing, idp, unavailable, refreshes } = await setUpExpired('single')
   idp.next(new TypeError('odd'))
   await unavailable(record)
   const changed = await refreshing.change(record, { ...record.fields, theme: 'dark' })

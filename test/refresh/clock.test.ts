@@ -47,11 +47,4 @@ for (const mode of modeNames) {
     t.is(await live(refreshed), refreshed)
     t.deepEqual(idp.reused, [])
   })
-
-  test(`${mode}: a session that was not used for twelve hours is refreshed like any expired session`, async t => {
-    const { record, clock, live, idp } = await setUpRefresh(mode)
-    clock.advanceSeconds(12 * 3600)
-    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
-    t.deepEqual(idp.reused, [])
-  })
 }

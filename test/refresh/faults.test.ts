@@ -7,7 +7,7 @@ import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { StoreUnavailableError } from '#src/store/cells.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpRefresh } from './setup.js'
+import { grantsOf, modeNames, setUpExpired, setUpRefresh } from './setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new ProviderError('token', 'timeout', 'no complete response in time'), 'warn'],
@@ -36,8 +36,7 @@ for (const mode of modeNames) {
 
   for (const [what, error, level] of faults) {
     test(`${mode}: ${what} leaves the session unchanged and is logged as ${level}`, async t => {
-      const { record, clock, idp, unavailable, live, refreshing, logs, refreshLines } = await setUpRefresh(mode)
-      clock.advanceSeconds(3601)
+      const { record, clock, idp, unavailable, live, refreshing, logs, refreshLines } = await setUpExpired(mode)
       idp.next(error)
       const session = await unavailable(record)
       t.is(session.record, record)
@@ -57,8 +56,7 @@ for (const mode of modeNames) {
 
   for (const rotates of [true, false]) {
     test(`${mode}: after a failed refresh, no request calls the provider for one second; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
-      const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh(mode, { rotates })
-      clock.advanceSeconds(3601)
+      const { record, clock, idp, unavailable, live, refreshes } = await setUpExpired(mode, { rotates })
       idp.next(upstreamError())
       await Promise.all(Array.from({ length: 500 }, () => unavailable(record)))
       for (let times = 0; times < 500; times++) await unavailable(record)
@@ -71,20 +69,6 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: after a failure with Retry-After, requests get the remaining seconds and do not call the provider before they are over`, async t => {
-    const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
-    idp.next(upstreamError(30))
-    t.is((await unavailable(record)).retryAfterSeconds, 30)
-    clock.advance(12_500)
-    t.is((await unavailable(record)).retryAfterSeconds, 18)
-    clock.advance(17_499)
-    t.is((await unavailable(record)).retryAfterSeconds, 1)
-    t.is(refreshes(), 1)
-    clock.advance(1)
-    await live(record)
-  })
-
   for (const [asked, waits] of [
     [0, 1],
     [1, 1],
@@ -92,12 +76,16 @@ for (const mode of modeNames) {
     [61, 60],
     [999_999, 60]
   ] as const) {
-    test(`${mode}: a Retry-After of ${asked} seconds pauses the refresh for ${waits} seconds`, async t => {
-      const { record, clock, idp, unavailable, live } = await setUpRefresh(mode)
-      clock.advanceSeconds(3601)
+    test(`${mode}: a Retry-After of ${asked} seconds pauses the refresh for ${waits} seconds, and requests get the remaining seconds`, async t => {
+      const { record, clock, idp, unavailable, live, refreshes } = await setUpExpired(mode)
       idp.next(oauthError('slow_down', asked))
       t.is((await unavailable(record)).retryAfterSeconds, waits)
-      clock.advanceSeconds(waits)
+      clock.advance(waits * 500 + 1)
+      t.is((await unavailable(record)).retryAfterSeconds, Math.ceil(waits / 2))
+      clock.advance(waits * 500 - 2)
+      t.is((await unavailable(record)).retryAfterSeconds, 1)
+      t.is(refreshes(), 1)
+      clock.advance(1)
       await live(record)
     })
   }
@@ -128,8 +116,7 @@ for (const mode of modeNames) {
 
   for (const [step, error] of refusals(grants)) {
     test(`${mode}: ${error} at token request ${step} of a refresh ends the session for all waiting and later requests`, async t => {
-      const { record, clock, idp, current, refreshes, refreshLines, logs } = await setUpRefresh(mode)
-      clock.advanceSeconds(3601)
+      const { record, clock, idp, current, refreshes, refreshLines, logs } = await setUpExpired(mode)
       idp.next(...Array.from({ length: step - 1 }, () => ({})), oauthError(error))
       const sessions = await Promise.all(Array.from({ length: 20 }, () => current(record)))
       for (const session of sessions) t.deepEqual(session, { kind: 'over', why: 'refused' })
@@ -206,8 +193,7 @@ for (const mode of modeNames) {
 for (const rotates of [true, false]) {
   test(`dual: all requests get a partial result, and after the pause one of them repeats only the second token request; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
     const { record, clock, idp, unavailable, live, current, refreshes, refreshing, refreshLines, logs } =
-      await setUpRefresh('dual', { rotates })
-    clock.advanceSeconds(3601)
+      await setUpExpired('dual', { rotates })
     idp.next({}, upstreamError(5))
     const waiting = await Promise.all(Array.from({ length: 50 }, () => unavailable(record)))
     const partial = waiting[0] as (typeof waiting)[number]
@@ -240,8 +226,7 @@ for (const rotates of [true, false]) {
 }
 
 test('dual: if the internal token of a partial result has expired, the next refresh makes both token requests', async t => {
-  const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
-  clock.advanceSeconds(3601)
+  const { record, clock, idp, unavailable, live, refreshes } = await setUpExpired('dual')
   idp.next({}, upstreamError())
   const partial = await unavailable(record)
   clock.advanceSeconds(3600)
@@ -251,8 +236,7 @@ test('dual: if the internal token of a partial result has expired, the next refr
 })
 
 test('dual: if the second token request fails several times, the session stays alive and a later refresh completes', async t => {
-  const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
-  clock.advanceSeconds(3601)
+  const { record, clock, idp, unavailable, live, refreshes } = await setUpExpired('dual')
   idp.next({}, upstreamError(), upstreamError(), upstreamError())
   const partial = await unavailable(record)
   for (let times = 0; times < 2; times++) {
@@ -266,8 +250,7 @@ test('dual: if the second token request fails several times, the session stays a
 })
 
 test('dual: a public token with more than the public scopes is not stored, and the session stays alive', async t => {
-  const { record, clock, idp, unavailable, live } = await setUpRefresh('dual')
-  clock.advanceSeconds(3601)
+  const { record, clock, idp, unavailable, live } = await setUpExpired('dual')
   idp.next({}, { scope: ['data:read', 'viewables:read'] })
   const partial = await unavailable(record)
   t.is(partial.record.fields.public_token, record.fields.public_token)
@@ -340,8 +323,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: no refresh token is sent while the store cannot tell if another process has refreshed the session`, async t => {
-    const { record, clock, idp, live, unavailable, disconnect, reconnect, refreshes } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, idp, live, unavailable, disconnect, reconnect, refreshes } = await setUpExpired(mode)
     const refreshed = await live(record)
     clock.advanceSeconds(3601)
     disconnect()
@@ -354,8 +336,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: tokens that arrive while the store cannot be used are served by this process, and are stored when the store is back`, async t => {
-    const { record, clock, idp, live, addProcess, disconnect, reconnect, refreshes } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, idp, live, addProcess, disconnect, reconnect, refreshes } = await setUpExpired(mode)
     if (grants === 2) idp.next({})
     const held = idp.holdNext()
     const waiting = live(record)
@@ -392,8 +373,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: invalid_request ends the session when it has been repeated for 30 seconds`, async t => {
-    const { record, clock, idp, current, unavailable, refreshes } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, idp, current, unavailable, refreshes } = await setUpExpired(mode)
     idp.next(...Array.from({ length: 40 }, () => oauthError('invalid_request')))
     for (let second = 0; second < 30; second++) {
       t.is((await unavailable(record)).record, record)
@@ -404,8 +384,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: invalid_request that is not repeated does not end the session`, async t => {
-    const { record, clock, idp, live, unavailable } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
     idp.next(oauthError('invalid_request'))
     await unavailable(record)
     clock.advanceSeconds(20)
@@ -419,8 +398,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: if an unusable token response contains a new refresh token, the session keeps that refresh token`, async t => {
-    const { record, clock, idp, live, unavailable } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
     idp.next(() => {
       idp.rotate(record.fields.refresh_token as string, 'the-only-good-token')
       throw new UnusableTokenSetError('access_token is not a non-empty string', 'the-only-good-token')
@@ -447,8 +425,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
-    const { record, clock, store, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
-    clock.advanceSeconds(3500)
+    const { record, store, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120, afterSeconds: 3500 })
     store.pause(20_000)
     t.is(await live(record), record)
     t.is(refreshes(), 0)

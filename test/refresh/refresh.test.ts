@@ -1,7 +1,7 @@
 // Refreshes of expired sessions (service contract, section 5.1, step 3.2). The server stores the refreshed session, so that
 // requests with the old cookie get it instead of causing another refresh.
 import test from 'ava'
-import { grantsOf, modeNames, setUpRefresh } from './setup.js'
+import { grantsOf, modeNames, setUpExpired, setUpRefresh } from './setup.js'
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
@@ -16,37 +16,27 @@ for (const mode of modeNames) {
     t.deepEqual(logs.lines, [])
   })
 
-  test(`${mode}: a session is refreshed when its expires_at is in the past`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
-    clock.advance(3_600_001)
-    const refreshed = await live(record)
-    t.is(refreshes(), grants)
-    t.is(refreshed.id, record.id)
-    t.is(refreshed.rev, record.rev + grants)
-    t.is(refreshed.loggedInAt, record.loggedInAt)
-    t.is(refreshed.issuedAt, clock.now())
-    t.is(refreshed.fields.expires_at, clock.now() + 3_600_000)
-    t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
-    for (const [field, value] of Object.entries(record.fields)) {
-      t.not(refreshed.fields[field as keyof typeof refreshed.fields], value, field)
-    }
-  })
-
-  test(`${mode}: a session can be refreshed again and again, each time its tokens have expired`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
-    let held = record
-    for (let times = 1; times <= 24; times++) {
-      clock.advanceSeconds(3601)
-      held = await live(held)
-      t.is(refreshes(), times * grants)
-    }
-    t.is(held.id, record.id)
-    t.deepEqual(idp.reused, [])
-  })
+  for (const ms of [3_600_001, 12 * 3_600_000]) {
+    test(`${mode}: a session is refreshed when its expires_at is in the past, after ${ms} ms`, async t => {
+      const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
+      clock.advance(ms)
+      const refreshed = await live(record)
+      t.is(refreshes(), grants)
+      t.is(refreshed.id, record.id)
+      t.is(refreshed.rev, record.rev + grants)
+      t.is(refreshed.loggedInAt, record.loggedInAt)
+      t.is(refreshed.issuedAt, clock.now())
+      t.is(refreshed.fields.expires_at, clock.now() + 3_600_000)
+      t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
+      for (const [field, value] of Object.entries(record.fields)) {
+        t.not(refreshed.fields[field as keyof typeof refreshed.fields], value, field)
+      }
+      t.deepEqual(idp.reused, [])
+    })
+  }
 
   test(`${mode}: a thousand simultaneous requests cause one refresh, and all of them get the same tokens`, async t => {
-    const { record, clock, live, refreshes, refreshLines, idp } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, live, refreshes, refreshLines, idp } = await setUpExpired(mode)
     const refreshed = await Promise.all(Array.from({ length: 1000 }, () => live(record)))
     t.is(refreshes(), grants)
     t.deepEqual(idp.reused, [])
@@ -93,8 +83,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: a request with the old cookie gets the refreshed session without a call to the provider`, async t => {
-    const { record, clock, live, refreshes, refreshLines } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, live, refreshes, refreshLines } = await setUpExpired(mode)
     const refreshed = await live(record)
     await live(refreshed)
     for (const seconds of [1, 9, 49]) {
@@ -143,20 +132,30 @@ for (const mode of modeNames) {
     for (const other of refreshed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
   })
 
-  test(`${mode}: at a provider that does not rotate refresh tokens, every expiry causes a refresh, and requests with old cookies get the newest session`, async t => {
-    const { record, clock, live, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10, rotates: false })
-    let held = record
-    for (const times of [1, 2, 3]) {
-      clock.advanceSeconds(11)
-      const refreshed = await live(held)
-      t.is(refreshed.fields.expires_at, clock.now() + 10_000)
-      t.is(refreshed.fields.refresh_token, record.fields.refresh_token)
-      t.deepEqual(await live(held), refreshed)
-      t.deepEqual(await live(record), refreshed)
-      t.is(refreshes(), times * grants)
-      held = refreshed
+  for (const rotates of [true, false]) {
+    for (const [what, lifetimeSeconds, marginSeconds, seconds] of [
+      ['expiry', 10, 0, 11],
+      ['early refresh', 50, 20, 31]
+    ] as const) {
+      test(`${mode}: every ${what} causes one refresh, and requests with old cookies get the newest session; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
+        const options = { lifetimeSeconds, marginSeconds, rotates }
+        const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, options)
+        let held = record
+        for (let times = 1; times <= 24; times++) {
+          clock.advanceSeconds(seconds)
+          // The oldest cookie can also be the first one that is sent after an expiry.
+          const refreshed = await live(times % 2 === 0 ? record : held)
+          t.is(refreshed.fields.expires_at, clock.now() + lifetimeSeconds * 1000)
+          t.is(refreshed.fields.refresh_token, rotates ? idp.newestRefreshToken : record.fields.refresh_token)
+          for (const old of [held, record]) t.deepEqual(await live(old), refreshed)
+          t.is(refreshes(), times * grants)
+          held = refreshed
+        }
+        t.is(held.id, record.id)
+        t.deepEqual(idp.reused, [])
+      })
     }
-  })
+  }
 
   test(`${mode}: a refresh writes one log line with its outcome, its duration and a hash of its session, without tokens and session id`, async t => {
     const { record, clock, live, login, refreshLines, logs, idp } = await setUpRefresh(mode)
@@ -193,8 +192,7 @@ for (const mode of modeNames) {
   }
 
   test(`${mode}: after platform.timeoutSeconds a request is told to come back, and the refresh continues for the next request`, async t => {
-    const { record, clock, idp, live, unavailable, refreshes, refreshLines, refreshing } = await setUpRefresh(mode)
-    clock.advanceSeconds(3601)
+    const { record, clock, idp, live, unavailable, refreshes, refreshLines, refreshing } = await setUpExpired(mode)
     const held = idp.holdNext()
     const waiting = unavailable(record)
     await held.begun

@@ -30,7 +30,7 @@ const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => 
 }
 
 /** The memory of a test that stands for Redis, and the connections of all processes to it. */
-export interface SharedStore {
+interface SharedStore {
   readonly cells: SessionCells
   /** Creates the store of one more process. */
   connect(): ConnectedStore
@@ -38,7 +38,7 @@ export interface SharedStore {
 
 export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
 
-export interface ConnectedStore {
+interface ConnectedStore {
   readonly store: SessionStore
   /** From now on, no command and no message gets through. */
   disconnect(): void
@@ -127,10 +127,10 @@ function connectedCells(cells: SessionCells, isAway: () => boolean): SessionCell
   }
 }
 
-export type UnavailableSession = Extract<Refreshed, { kind: 'unavailable' }> & { readonly record: SessionRecord }
+type UnavailableSession = Extract<Refreshed, { kind: 'unavailable' }> & { readonly record: SessionRecord }
 
 /** One process with its own store, which is connected to the shared store. */
-export interface RefreshProcess extends ConnectedStore {
+interface RefreshProcess extends ConnectedStore {
   readonly refreshing: Refreshes
   /** Returns the session for a request with the given session cookie. */
   current(record: SessionRecord): Promise<Refreshed>
@@ -141,7 +141,7 @@ export interface RefreshProcess extends ConnectedStore {
   logout(record: SessionRecord): Promise<void>
 }
 
-export interface RefreshSetUp extends RefreshProcess {
+interface RefreshSetUp extends RefreshProcess {
   readonly idp: FakeIdp
   readonly mode: Mode
   readonly clock: Clock
@@ -165,11 +165,18 @@ export interface RefreshSetUp extends RefreshProcess {
 
 export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
+  /** The seconds that pass after the login. */
+  readonly afterSeconds?: number
   readonly spreadSeconds?: number
 }
 
+/** Like `setUpRefresh`, but the tokens of the session have expired. */
+export function setUpExpired(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
+  return setUpRefresh(name, { ...options, afterSeconds: 3601 })
+}
+
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
-  const { marginSeconds = 0, spreadSeconds = 0, ...idpOptions } = options
+  const { marginSeconds = 0, spreadSeconds = 0, afterSeconds = 0, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
@@ -227,6 +234,8 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   }
 
   const addProcess = () => addProcessWith(store => store)
+  const record = await login('the-session-id')
+  clock.advanceSeconds(afterSeconds)
   return {
     ...addProcess(),
     idp,
@@ -234,7 +243,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     clock,
     shared,
     logs,
-    record: await login('the-session-id'),
+    record,
     counted,
     addProcess,
     addProcessWith,
