@@ -51,10 +51,11 @@ function assertRefused(
 
 // The login that a callback belongs to.
 
-test('a state that is missing, empty or not sealed by this deployment is rejected, and no code is exchanged', async t => {
+test('a state that is missing, not sealed by this deployment or of another browser is rejected, with a code and with an error', async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const state = parameter(back, 'state')
+  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
   const flipped = (at: number) => state.slice(0, at) + (state[at] === 'A' ? 'B' : 'A') + state.slice(at + 1)
   const states = [
     undefined,
@@ -69,12 +70,16 @@ test('a state that is missing, empty or not sealed by this deployment is rejecte
     `${state}=`,
     state.toLowerCase(),
     sessionCookies(browser)[0]?.[1].slice(1),
-    browser.cookies.value(loginCookieName)
+    browser.cookies.value(loginCookieName),
+    foreign
   ]
+  const denied = { code: undefined, error: 'access_denied' }
   for (const other of states) {
-    const response = await openCallback(browser, withParameters(back, { state: other }))
-    assertRefused(t, response, 400, server, other)
-    t.regex(response.text(), /invalid_request/)
+    for (const response of [{}, denied]) {
+      const refused = await openCallback(browser, withParameters(back, { ...response, state: other }))
+      assertRefused(t, refused, 400, server, other)
+      t.regex(refused.text(), /invalid_request/)
+    }
   }
   t.is(
     (await openCallback(browser, back)).headers.location,
@@ -302,15 +307,6 @@ test("if the provider rejected the login, the response has one of our own texts 
   t.is((await openCallback(browser, back)).statusCode, 302, 'the login can still be finished')
 })
 
-test('an error with a missing state or the state of another browser is rejected like a code', async t => {
-  const server = await startReturning(t)
-  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
-  for (const state of [undefined, '', 'x', foreign]) {
-    const url = withParameters(server.back, { code: undefined, error: 'access_denied', state })
-    assertRefused(t, await openCallback(server.browser, url), 400, server, state)
-  }
-})
-
 // Successful logins.
 
 for (const mode of modes) {
@@ -325,6 +321,8 @@ for (const mode of modes) {
     t.is(callback.headers['referrer-policy'], 'no-referrer')
     const shown = Buffer.from(callback.rawHeaders.join('\n') + callback.text())
     t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    t.deepEqual(idp.requestsTo('revoke'), [], 'no token is revoked')
   })
 
   test(`a new login in ${mode} mode replaces the previous session, even if another user had planted that session`, async t => {
@@ -394,17 +392,6 @@ test('with client_secret_post the client credentials are in the body and not in 
     t.is(form.client_id, idp.clientId)
     t.is(form.client_secret, idp.clientSecret)
   }
-})
-
-test('a deployment with https and a path prefix can log in through its proxy', async t => {
-  const server = await startTestServer(t, { mode: 'dual', overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
-  const { browser } = server
-  const back = await authorize(browser, '/tools/viewer/api/auth/login')
-  t.true(back.startsWith(`${httpsCallbackUrl}?`))
-  const callback = await openCallback(browser, back)
-  t.is(callback.headers.location, '/tools/viewer/')
-  t.true(callback.setCookies.every(({ name, attributes }) => name.startsWith('__Host-') && 'secure' in attributes))
-  t.is((await browser.fetch('/tools/viewer/api/auth/token')).statusCode, 200)
 })
 
 test('the callback URL may contain a query', async t => {
@@ -493,19 +480,30 @@ function withoutSession(browser: Browser): Browser {
   return copy
 }
 
-test('a repeated callback redirects and does not change the session', async t => {
-  const { browser, back, clock, idp } = await startReturning(t)
+test('a repeated callback redirects and does not change the session, even with another code, and is rejected in another browser', async t => {
+  const { browser, back, clock, idp, newBrowser } = await startReturning(t)
   await openCallback(browser, back)
   const calls = idp.tokenRequests.length
-  for (const seconds of [0, 30, 200]) {
+  const code = parameter(await startLogin(newBrowser()), 'code')
+  for (const [seconds, url] of [
+    [0, back],
+    [30, back],
+    [170, back],
+    [0, withParameters(back, { code })]
+  ] as const) {
     clock.advanceSeconds(seconds)
     const session = sessionHeader(browser)
-    const again = await openCallback(browser, back)
+    const again = await openCallback(browser, url)
     t.is(again.statusCode, 302)
     t.is(again.headers.location, '/after')
     t.deepEqual(again.setCookies, [])
     t.is(sessionHeader(browser), session)
   }
+  const thief = newBrowser()
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  await thief.navigate('/api/auth/login')
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  t.deepEqual(sessionCookies(thief), [])
   t.is(idp.tokenRequests.length, calls)
 })
 
@@ -538,29 +536,6 @@ test('if the response to a callback was lost, repeating the callback within a mi
   t.is((await unlucky.fetch('/api/auth/token')).statusCode, 200)
   t.is(openedSession(unlucky, server)._id, openedSession(browser, server)._id)
   t.is(idp.tokenRequests.length, 2)
-})
-
-test('a second code with the state of a finished login is not exchanged', async t => {
-  const { browser, idp, newBrowser } = await startTestServer(t)
-  const back = await startLogin(browser)
-  await openCallback(browser, back)
-  const code = parameter(await startLogin(newBrowser()), 'code')
-  const session = sessionHeader(browser)
-  t.is((await openCallback(browser, withParameters(back, { code }))).statusCode, 302)
-  t.is(sessionHeader(browser), session)
-  t.is(idp.tokenRequests.length, 1)
-})
-
-test('a callback that another browser repeats is rejected', async t => {
-  const { browser, idp, newBrowser } = await startTestServer(t)
-  const back = await startLogin(browser)
-  await openCallback(browser, back)
-  const thief = newBrowser()
-  t.is((await openCallback(thief, back)).statusCode, 400)
-  await thief.navigate('/api/auth/login')
-  t.is((await openCallback(thief, back)).statusCode, 400)
-  t.deepEqual(sessionCookies(thief), [])
-  t.is(idp.tokenRequests.length, 1)
 })
 
 test('a repeated callback after the logout is rejected, even with cookies from before the logout', async t => {
@@ -703,12 +678,6 @@ test('if the revocation after a failed login fails too, the response is the same
   t.is((await openCallback(browser, back)).statusCode, 502)
   await eventually(() => idp.requestsTo('revoke').length > 0)
   t.is((await signIn(browser)).statusCode, 302)
-})
-
-test('a successful login revokes no token', async t => {
-  const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
-  await browser.fetch('/api/auth/token')
-  t.deepEqual(idp.requestsTo('revoke'), [])
 })
 
 test('while the provider is down a callback gets 504, and when it is up the same callback succeeds', async t => {
@@ -881,53 +850,51 @@ test('the code exchange accepts additional scopes, any order of scopes and a tok
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-/** Returns the highest log level of each login in dual mode whose token requests meet the given faults. */
-async function levelsOf(t: ExecutionContext, events: readonly string[], cases: readonly (readonly Fault[])[]) {
-  const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
-  const levels: unknown[] = []
-  for (const inOrder of cases) {
-    const back = await startLogin(browser)
-    const before = logs.entries.length
-    idp.fail('token', ...inOrder)
-    await openCallback(browser, back)
-    const lines = logs.entries.slice(before).filter(({ event }) => events.includes(String(event)))
-    levels.push(Math.max(...lines.map(({ level }) => Number(level))))
-  }
-  return levels
+/** The highest log level of a login in dual mode whose token requests meet the given faults: 50 is an error, 40 a warning. */
+const logged: readonly (readonly [level: number, reason: string, cases: readonly (readonly Fault[])[]])[] = [
+  [
+    50,
+    'the provider rejects the client, so that the operator has to act',
+    [
+      [faults.error('invalid_client', 401)],
+      [faults.gateway()],
+      [faults.gateway('AUTH-010')],
+      [faults.empty(401)],
+      [faults.html(403)],
+      [faults.none, faults.error('invalid_scope')],
+      [faults.none, faults.error('invalid_client', 401)],
+      [faults.none, faults.empty(403)]
+    ]
+  ],
+  [
+    40,
+    'the provider fails for a while or the code has expired',
+    [
+      [faults.status(500)],
+      [faults.tooManyRequests()],
+      [faults.reset()],
+      [faults.html(200)],
+      [faults.error('invalid_grant')],
+      [faults.none, faults.status(503)],
+      [faults.none, faults.tooManyRequests(11)]
+    ]
+  ]
+]
+
+for (const [level, reason, cases] of logged) {
+  test(`a login is logged with level ${level} if ${reason}`, async t => {
+    const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
+    const events = level === 50 ? ['request_failed'] : ['request_failed', 'login_failed']
+    for (const [index, inOrder] of cases.entries()) {
+      const back = await startLogin(browser)
+      const before = logs.entries.length
+      idp.fail('token', ...inOrder)
+      await openCallback(browser, back)
+      const lines = logs.entries.slice(before).filter(({ event }) => events.includes(String(event)))
+      t.is(Math.max(...lines.map(line => Number(line.level))), level, `case ${index}`)
+    }
+  })
 }
-
-test('if the provider rejects the client, the login is logged as an error for the operator', async t => {
-  const cases = [
-    [faults.error('invalid_client', 401)],
-    [faults.gateway()],
-    [faults.gateway('AUTH-010')],
-    [faults.empty(401)],
-    [faults.html(403)],
-    [faults.none, faults.error('invalid_scope')],
-    [faults.none, faults.error('invalid_client', 401)],
-    [faults.none, faults.empty(403)]
-  ]
-  t.deepEqual(
-    await levelsOf(t, ['request_failed'], cases),
-    cases.map(() => 50)
-  )
-})
-
-test('if the provider fails for a while or the code has expired, the login is logged as a warning', async t => {
-  const cases = [
-    [faults.status(500)],
-    [faults.tooManyRequests()],
-    [faults.reset()],
-    [faults.html(200)],
-    [faults.error('invalid_grant')],
-    [faults.none, faults.status(503)],
-    [faults.none, faults.tooManyRequests(11)]
-  ]
-  t.deepEqual(
-    await levelsOf(t, ['request_failed', 'login_failed'], cases),
-    cases.map(() => 40)
-  )
-})
 
 test('an ID token is ignored if the scope openid was not requested', async t => {
   const { browser, idp } = await startTestServer(t)

@@ -3,24 +3,10 @@ import { discovered } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
-import { signIn, startTestServer } from '../../helpers/server.js'
+import { startTestServer } from '../../helpers/server.js'
 import { httpsCallbackUrl, startSignedIn } from '../support.js'
 
 for (const mode of modes) {
-  test(`${mode}: logout redirects to the start page and deletes all cookies`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    idp.settings.accessTokenLength = 5000
-    await signIn(browser)
-    t.truthy(browser.cookies.get('platform_session.1'), 'the session has more than one cookie')
-    const response = await browser.navigate('/api/auth/logout')
-    t.is(response.statusCode, 302)
-    t.is(response.headers.location, '/')
-    t.is(response.body.length, 0)
-    t.is(response.headers['cache-control'], 'no-store')
-    t.deepEqual(browser.cookies.all(), [])
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-  })
-
   test(`${mode}: after a logout, copies of the old and the newest session cookie are rejected without a refresh`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const first = browser.clone()

@@ -1,20 +1,6 @@
 import test from 'ava'
 import { startSignedIn } from '../support.js'
 
-test('the response of /api/auth/token has headers that keep it out of caches and away from other origins', async t => {
-  const { browser } = await startSignedIn(t, { mode: 'dual' })
-  const { headers } = await browser.fetch('/api/auth/token')
-  t.is(headers['cache-control'], 'no-store')
-  t.is(headers.pragma, 'no-cache')
-  t.is(headers.vary, 'Cookie, Sec-Fetch-Site')
-  t.is(headers['content-type'], 'application/json; charset=utf-8')
-  t.is(headers['x-content-type-options'], 'nosniff')
-  t.is(headers['cross-origin-resource-policy'], 'same-origin')
-  t.is(headers['referrer-policy'], 'no-referrer')
-  t.is(headers.etag, undefined)
-  t.is(headers['set-cookie'], undefined, 'the session has not changed, so no cookie is set')
-})
-
 test('a request with an active session creates no logger, and a request that refreshes the session creates one', async t => {
   const { browser, clock, logs } = await startSignedIn(t, { mode: 'dual', overrides: { log: { requests: false } } })
   let children = 0
@@ -26,13 +12,6 @@ test('a request with an active session creates no logger, and a request that ref
   clock.advanceSeconds(3601)
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   t.is(children, 1)
-})
-
-test('/api/auth/token does not exist in single mode', async t => {
-  const { browser } = await startSignedIn(t, { mode: 'single' })
-  const asked = await browser.get('/api/auth/token', { headers: { accept: 'application/json' } })
-  t.is(asked.json().error, 'not_found')
-  t.is(asked.json().error_description, 'This route exists in dual mode only (mode: dual).')
 })
 
 for (const path of ['/api/auth/token', '/api/auth/profile']) {
