@@ -323,7 +323,7 @@ test('routes that a program adds come after the built-in ones, and shutdown fini
   t.deepEqual(paths, ['/api/own', '/api/own'])
 })
 
-test("if a program's extend() fails, serve() rejects and closes the store", async t => {
+test("if a program's extend() fails, wwwroot is missing or the port is taken, serve() rejects and closes the store", async t => {
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
@@ -343,13 +343,16 @@ test("if a program's extend() fails, serve() rejects and closes the store", asyn
   }
   const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
   await t.throwsAsync(serve(config, { log, stores }), { code: 'ENOENT' })
-  t.is(closes, 3)
+  const port = await listen(t, createServer())
+  await t.throwsAsync(serve(testConfig(idp, { port }), { log, stores }), { code: 'EADDRINUSE' })
+  t.is(closes, 4)
 })
 
-test("a program's own handlers read the session, refreshed or not, as ctx.session", async t => {
+test('handlers that a program adds, also asynchronously, read the session, refreshed or not, as ctx.session', async t => {
   const { browser, clock } = await startTestServer(t, {
     parts: {
-      extend(app) {
+      async extend(app) {
+        await null
         app.use(requireTokens)
         app.use(ctx => {
           const { expires_at, ...fields } = ctx.session?.toJSON() ?? {}
@@ -368,20 +371,6 @@ test("a program's own handlers read the session, refreshed or not, as ctx.sessio
   t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
   clock.advanceSeconds(3601)
   t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
-})
-
-test('extend() may be asynchronous', async t => {
-  const { browser } = await startTestServer(t, {
-    parts: {
-      async extend(app) {
-        await null
-        app.use(ctx => {
-          ctx.body = 'mine'
-        })
-      }
-    }
-  })
-  t.is((await browser.fetch('/api/own')).text(), 'mine')
 })
 
 test('a second close() waits for the same shutdown', async t => {
@@ -417,19 +406,6 @@ test('the session store is closed after the last request is finished', async t =
   await closed
   t.is((await asked).statusCode, 200)
   t.deepEqual(events, ['refresh stored', 'store closed'])
-})
-
-test("if the port is taken, serve() rejects with Node's error and closes the store", async t => {
-  const port = await listen(t, createServer())
-  const idp = await createHostileIdp(t)
-  const { log } = await collectLogs()
-  let closes = 0
-  const close = async () => {
-    closes += 1
-  }
-  const stores = storesOf(createSharedStore(createClock()).connect().store, { close })
-  await t.throwsAsync(serve(testConfig(idp, { port }), { log, stores }), { code: 'EADDRINUSE' })
-  t.is(closes, 1)
 })
 
 test('the server starts, serves files and is ready while the provider is offline', async t => {

@@ -132,7 +132,10 @@ test('sealed content is accepted as a session only if it is whole, which that of
     { expires_at: undefined },
     { expires_at: '1' },
     { _rev: undefined },
-    { _login: undefined }
+    { _login: undefined },
+    { _expire: undefined },
+    { _expire: 'never' },
+    { _expire: issued - 1 }
   ]
   const changed = changes.map(change => JSON.stringify({ ...whole, ...change }))
   const others = ['', 'null', '{}', '[]', '"text"', '5', '{"refresh_token":"r"}', '{"_expire":', 'x\x9c', '\0']

@@ -1,153 +1,97 @@
 import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
-import { publicOrigin } from '../../helpers/config.js'
-import { faults } from '../../helpers/hostile-idp/index.js'
+import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
-import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import {
-  authorize,
-  guarded,
-  httpsCallbackUrl,
-  openedFields,
-  ownRoute,
-  startWithRoute,
-  withParameters
-} from '../support.js'
+import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
 
+type Cause = (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
+
+const asking =
+  (path: string, more: Record<string, string> = {}): Cause =>
+  ({ browser }, headers) =>
+    browser.get(path, { headers: { ...headers, ...more } })
+
+/** A callback in which the provider reports this error. */
+const refusedWith =
+  (error: string): Cause =>
+  async ({ browser }, headers) =>
+    browser.get(withParameters(await startLogin(browser), { code: undefined, error }), { headers })
+
+const exchangeWith =
+  (fault: Fault): Cause =>
+  async ({ browser, idp }, headers) => {
+    const back = await startLogin(browser)
+    idp.fail('token', fault)
+    return browser.get(back, { headers })
+  }
+
 /** Each case sends a request that causes one kind of error. A test may run a case twice on the same server. */
-const errors: readonly {
-  readonly what: string
-  readonly status: number
-  readonly error: string
-  readonly cause: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
-}[] = [
-  {
-    what: 'a callback without state',
-    status: 400,
-    error: 'invalid_request',
-    cause: ({ browser }, headers) => browser.get('/api/auth/callback?code=x', { headers })
-  },
-  {
-    what: 'a login that the user denied',
-    status: 403,
-    error: 'access_denied',
-    cause: async ({ browser }, headers) => {
-      const back = await startLogin(browser)
-      return browser.get(withParameters(back, { code: undefined, error: 'access_denied' }), { headers })
-    }
-  },
-  {
-    what: 'a login to which the provider responded with server_error',
-    status: 503,
-    error: 'server_error',
-    cause: async ({ browser }, headers) => {
-      const back = await startLogin(browser)
-      return browser.get(withParameters(back, { code: undefined, error: 'server_error' }), { headers })
-    }
-  },
-  {
-    what: 'a code that the provider rejects',
-    status: 400,
-    error: 'invalid_request',
-    cause: async ({ browser, idp }, headers) => {
-      const back = await startLogin(browser)
-      idp.fail('token', faults.error('invalid_grant'))
-      return browser.get(back, { headers })
-    }
-  },
-  {
-    what: 'a code exchange with a server error',
-    status: 502,
-    error: 'server_error',
-    cause: async ({ browser, idp }, headers) => {
-      const back = await startLogin(browser)
-      idp.fail('token', faults.html(500))
-      return browser.get(back, { headers })
-    }
-  },
-  {
-    what: 'a provider that cannot be reached',
-    status: 504,
-    error: 'temporarily_unavailable',
-    cause: async ({ browser, idp }, headers) => {
-      const back = await startLogin(browser)
-      idp.fail('token', faults.reset())
-      return browser.get(back, { headers })
-    }
-  },
-  {
-    what: 'a session that is too large',
-    status: 500,
-    error: 'session_too_large',
-    cause: async ({ browser, idp }, headers) => {
+const errors: readonly (readonly [what: string, status: number, error: string, cause: Cause])[] = [
+  ['a callback without state', 400, 'invalid_request', asking('/api/auth/callback?code=x')],
+  ['a login that the user denied', 403, 'access_denied', refusedWith('access_denied')],
+  ['a login to which the provider responded with server_error', 503, 'server_error', refusedWith('server_error')],
+  ['a code that the provider rejects', 400, 'invalid_request', exchangeWith(faults.error('invalid_grant'))],
+  ['a code exchange with a server error', 502, 'server_error', exchangeWith(faults.html(500))],
+  ['a provider that cannot be reached', 504, 'temporarily_unavailable', exchangeWith(faults.reset())],
+  [
+    'a session that is too large',
+    500,
+    'session_too_large',
+    async ({ browser, idp }, headers) => {
       const back = await startLogin(browser)
       idp.settings.accessTokenLength = 16_000
       const response = await browser.get(back, { headers })
       idp.settings.accessTokenLength = 1000
       return response
     }
-  },
-  {
-    what: 'a profile without user info',
-    status: 502,
-    error: 'server_error',
-    cause: async ({ browser, idp }, headers) => {
-      await signIn(browser)
-      idp.fail('userinfo', faults.empty(401))
-      return browser.get(guarded, { headers })
+  ],
+  [
+    'a profile without user info',
+    502,
+    'server_error',
+    async (server, headers) => {
+      await signIn(server.browser)
+      server.idp.fail('userinfo', faults.empty(401))
+      return asking(guarded)(server, headers)
     }
-  },
-  {
-    what: 'a refresh that failed',
-    status: 503,
-    error: 'temporarily_unavailable',
-    cause: async ({ browser, clock, idp }, headers) => {
-      await signIn(browser)
-      clock.advanceSeconds(3600)
-      idp.fail('token', faults.status(500))
-      return browser.get(guarded, { headers })
+  ],
+  [
+    'a refresh that failed',
+    503,
+    'temporarily_unavailable',
+    async (server, headers) => {
+      await signIn(server.browser)
+      server.clock.advanceSeconds(3600)
+      server.idp.fail('token', faults.status(500))
+      return asking(guarded)(server, headers)
     }
-  },
-  {
-    what: 'a request from a page of another site',
-    status: 403,
-    error: 'access_denied',
-    cause: ({ browser }, headers) => browser.get(guarded, { headers: { ...headers, 'sec-fetch-site': 'cross-site' } })
-  },
-  {
-    what: 'an unknown route',
-    status: 404,
-    error: 'not_found',
-    cause: ({ browser }, headers) => browser.get('/api/auth/nothing', { headers })
-  },
-  {
-    what: 'an unknown path',
-    status: 404,
-    error: 'not_found',
-    cause: ({ browser }, headers) => browser.get('/missing', { headers })
-  },
-  {
-    what: 'a wrong method on a route',
-    status: 405,
-    error: 'method_not_allowed',
-    cause: ({ browser }, headers) => browser.request('POST', '/api/auth/logout', { headers, form: { a: 'b' } })
-  },
-  {
-    what: 'a wrong method on a file',
-    status: 405,
-    error: 'method_not_allowed',
-    cause: ({ browser }, headers) => browser.request('DELETE', '/index.html', { headers })
-  },
-  {
-    what: 'a GET request with a body',
-    status: 413,
-    error: 'invalid_request',
-    cause: ({ browser }, headers) => browser.request('GET', '/api/auth/login', { headers, body: 'body' })
-  }
+  ],
+  ['a request from a page of another site', 403, 'access_denied', asking(guarded, { 'sec-fetch-site': 'cross-site' })],
+  ['an unknown route', 404, 'not_found', asking('/api/auth/nothing')],
+  ['an unknown path', 404, 'not_found', asking('/missing')],
+  [
+    'a wrong method on a route',
+    405,
+    'method_not_allowed',
+    ({ browser }, headers) => browser.request('POST', '/api/auth/logout', { headers, form: { a: 'b' } })
+  ],
+  [
+    'a wrong method on a file',
+    405,
+    'method_not_allowed',
+    ({ browser }, headers) => browser.request('DELETE', '/index.html', { headers })
+  ],
+  [
+    'a GET request with a body',
+    413,
+    'invalid_request',
+    ({ browser }, headers) => browser.request('GET', '/api/auth/login', { headers, body: 'body' })
+  ]
 ]
 
 // Text that would tell an outsider about the code of the server or the messages of its provider.
@@ -163,7 +107,7 @@ function assertSafe(t: ExecutionContext, response: BrowserResponse, what: string
   t.regex(String(response.headers['x-request-id']), /^[0-9a-f-]{36}$/, what)
 }
 
-for (const { what, status, error, cause } of errors) {
+for (const [what, status, error, cause] of errors) {
   test(`${what} is ${status}, as JSON for programs and as a page for people`, async t => {
     const server = await startTestServer(t)
     const json = await cause(server, asProgram)
@@ -282,17 +226,6 @@ test('an error page for an error in the callback URL does not reload itself, bec
   })
   t.is(page.statusCode, 503)
   t.is(page.headers.refresh, undefined)
-})
-
-test('the link on the error page of a failed login leads to a successful login', async t => {
-  const { browser, idp } = await startTestServer(t)
-  const back = await startLogin(browser)
-  idp.fail('token', faults.status(500))
-  const page = await openCallback(browser, back)
-  const [, signInAgain = ''] = /class="button" href="([^"]*)"/.exec(page.text()) ?? []
-  const again = await authorize(browser, signInAgain, { from: publicOrigin })
-  t.is((await openCallback(browser, again)).statusCode, 302)
-  t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
 test('the error page repeats nothing from the URL', async t => {

@@ -13,64 +13,36 @@ function signInAddressOn(page: BrowserResponse): string | undefined {
   return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
 }
 
-const failures: readonly (readonly [
-  what: string,
-  status: number,
-  fail: (server: TestServer) => Promise<BrowserResponse>
-])[] = [
-  [
-    'that was denied at the provider',
-    403,
-    async ({ browser, idp }) => {
-      idp.settings.login = { error: 'access_denied' }
-      return openCallback(browser, await startLogin(browser, returnTo))
-    }
-  ],
-  [
-    'that took too long',
-    400,
-    async ({ browser, clock }) => {
-      const back = await startLogin(browser, returnTo)
-      clock.advanceSeconds(601)
-      return openCallback(browser, back)
-    }
-  ],
-  [
-    'whose code the provider rejected',
-    400,
-    async ({ browser, idp }) => {
-      const back = await startLogin(browser, returnTo)
-      idp.fail('token', faults.error('invalid_grant'))
-      return openCallback(browser, back)
-    }
-  ],
-  [
-    'that the provider could not finish because it was down',
-    504,
-    async ({ browser, idp }) => {
-      const back = await startLogin(browser, returnTo)
-      await idp.offline()
-      return openCallback(browser, back)
-    }
-  ]
+/** What happens before the callback. */
+const failures: readonly (readonly [what: string, status: number, fail: (server: TestServer) => unknown])[] = [
+  ['that took too long', 400, ({ clock }) => clock.advanceSeconds(601)],
+  ['whose code the provider rejected', 400, ({ idp }) => idp.fail('token', faults.error('invalid_grant'))],
+  ['that the provider could not finish because it was down', 504, ({ idp }) => idp.offline()]
 ]
 
 for (const [what, status, fail] of failures) {
   test(`after a login ${what}, the link to sign in again has the return path of that login`, async t => {
     const server = await startTestServer(t)
-    const page = await fail(server)
+    const back = await startLogin(server.browser, returnTo)
+    await fail(server)
+    const page = await openCallback(server.browser, back)
     t.is(page.statusCode, status)
     t.is(signInAddressOn(page), loginPath)
   })
 }
 
-test('a login through the link on an error page returns to the page where the failed login began', async t => {
+test('a login through the link on the page of a denied login returns to the page where the denied login began', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.settings.login = { error: 'access_denied' }
   const denied = await openCallback(browser, await startLogin(browser, returnTo))
+  t.is(denied.statusCode, 403)
+  t.is(signInAddressOn(denied), loginPath)
+  const ofStartPage = await openCallback(browser, await startLogin(browser))
+  t.is(signInAddressOn(ofStartPage), '/api/auth/login', 'the start page needs no return path')
   idp.settings.login = {}
   const back = await authorize(browser, signInAddressOn(denied) ?? '')
   t.is((await openCallback(browser, back)).headers.location, returnTo)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
 })
 
 for (const path of ['/api/auth/profile', '/api/auth/token']) {
@@ -109,12 +81,6 @@ test('the error page for a login of another browser does not contain the return 
   const page = await openCallback(other, back)
   t.is(page.statusCode, 400)
   t.is(signInAddressOn(page), '/api/auth/login')
-})
-
-test('after a failed login for the start page, the link to sign in again has no return path', async t => {
-  const { browser, idp } = await startTestServer(t)
-  idp.settings.login = { error: 'access_denied' }
-  t.is(signInAddressOn(await openCallback(browser, await startLogin(browser))), '/api/auth/login')
 })
 
 test('if a page of a program fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {

@@ -570,61 +570,44 @@ test('a repeated callback of an earlier login does not change the session of a l
 
 // Failures of the provider.
 
-interface Failing {
-  readonly what: string
-  readonly fault: Fault
-  readonly status: number
-}
+type Failing = readonly [what: string, fault: Fault, status: number]
 
+// Further unusable members of a token response are listed in test/provider/token-set.test.ts.
 const unusable: readonly Failing[] = [
-  { what: 'a wrong client secret', fault: faults.error('invalid_client', 401), status: 502 },
-  { what: 'a client that the gateway rejects', fault: faults.gateway(), status: 502 },
-  { what: 'a client without the right to use the grant', fault: faults.error('unauthorized_client'), status: 502 },
-  { what: 'a request that the provider finds malformed', fault: faults.error('invalid_request'), status: 502 },
-  { what: 'unknown scopes', fault: faults.error('invalid_scope'), status: 502 },
-  { what: 'a 4xx in HTML', fault: faults.html(403), status: 502 },
-  { what: 'an empty 4xx', fault: faults.empty(401), status: 502 },
-  { what: '500', fault: faults.status(500), status: 502 },
-  { what: '503', fault: faults.status(503), status: 502 },
-  { what: '500 with an OAuth error', fault: faults.error('invalid_grant', 500), status: 502 },
-  { what: 'a page instead of tokens', fault: faults.html(200), status: 502 },
-  { what: 'an empty response', fault: faults.empty(200), status: 502 },
-  { what: 'broken JSON', fault: faults.notJson(), status: 502 },
-  { what: 'JSON that is not an object', fault: faults.notJson(200, '["token"]'), status: 502 },
-  { what: 'null', fault: faults.notJson(200, 'null'), status: 502 },
-  { what: 'an endless response', fault: faults.giant(Number.POSITIVE_INFINITY), status: 502 },
-  { what: 'no access token', fault: faults.change({ access_token: undefined }), status: 502 },
-  { what: 'an empty access token', fault: faults.change({ access_token: '' }), status: 502 },
-  { what: 'a number as access token', fault: faults.change({ access_token: 42 }), status: 502 },
-  { what: 'a line break in the access token', fault: faults.change({ access_token: 'a\r\nb' }), status: 502 },
-  { what: 'no lifetime', fault: faults.change({ expires_in: undefined }), status: 502 },
-  { what: 'a lifetime of zero', fault: faults.change({ expires_in: 0 }), status: 502 },
-  { what: 'a negative lifetime', fault: faults.change({ expires_in: -1 }), status: 502 },
-  { what: 'a lifetime as a string', fault: faults.change({ expires_in: '3599' }), status: 502 },
-  {
-    what: 'an infinite lifetime',
-    fault: faults.notJson(200, '{"token_type":"Bearer","access_token":"a","expires_in":1e999}'),
-    status: 502
-  },
-  { what: 'another token type', fault: faults.change({ token_type: 'mac' }), status: 502 },
-  { what: 'a number as refresh token', fault: faults.change({ refresh_token: 42 }), status: 502 },
-  { what: 'a scope that is not a string', fault: faults.change({ scope: ['data:read'] }), status: 502 },
-  { what: 'a connection that is cut before the response', fault: faults.reset(), status: 504 },
-  { what: 'a connection that is cut after the tokens were issued', fault: faults.reset('after'), status: 504 },
-  { what: 'an incomplete response', fault: faults.half(), status: 504 }
+  ['a wrong client secret', faults.error('invalid_client', 401), 502],
+  ['a client that the gateway rejects', faults.gateway(), 502],
+  ['a client without the right to use the grant', faults.error('unauthorized_client'), 502],
+  ['a request that the provider finds malformed', faults.error('invalid_request'), 502],
+  ['unknown scopes', faults.error('invalid_scope'), 502],
+  ['a 4xx in HTML', faults.html(403), 502],
+  ['an empty 4xx', faults.empty(401), 502],
+  ['500', faults.status(500), 502],
+  ['503', faults.status(503), 502],
+  ['500 with an OAuth error', faults.error('invalid_grant', 500), 502],
+  ['a page instead of tokens', faults.html(200), 502],
+  ['an empty response', faults.empty(200), 502],
+  ['broken JSON', faults.notJson(), 502],
+  ['JSON that is not an object', faults.notJson(200, '["token"]'), 502],
+  ['an endless response', faults.giant(Number.POSITIVE_INFINITY), 502],
+  ['no access token', faults.change({ access_token: undefined }), 502],
+  ['no lifetime', faults.change({ expires_in: undefined }), 502],
+  ['a number as refresh token', faults.change({ refresh_token: 42 }), 502],
+  ['a connection that is cut before the response', faults.reset(), 504],
+  ['a connection that is cut after the tokens were issued', faults.reset('after'), 504],
+  ['an incomplete response', faults.half(), 504]
 ]
 
 const codeExchangeOnly: readonly Failing[] = [
-  { what: 'a code that the provider rejects', fault: faults.error('invalid_grant'), status: 400 },
-  { what: 'no refresh token', fault: faults.change({ refresh_token: undefined }), status: 502 },
-  { what: 'fewer scopes than requested', fault: faults.change({ scope: 'account:read' }), status: 502 }
+  ['a code that the provider rejects', faults.error('invalid_grant'), 400],
+  ['no refresh token', faults.change({ refresh_token: undefined }), 502],
+  ['fewer scopes than requested', faults.change({ scope: 'account:read' }), 502]
 ]
 
 for (const mode of modes) {
   test(`a failed code exchange in ${mode} mode is not repeated, and the previous session stays`, async t => {
     const server = await startSignedIn(t, { mode })
     const { browser, idp } = server
-    for (const { what, fault, status } of [...unusable, ...codeExchangeOnly]) {
+    for (const [what, fault, status] of [...unusable, ...codeExchangeOnly]) {
       const state = { ...server, calls: idp.tokenRequests.length + 1, session: sessionHeader(browser) }
       const back = await startLogin(browser)
       idp.fail('token', fault)
@@ -638,18 +621,14 @@ for (const mode of modes) {
 
 // In dual mode a login makes a second token request. It gets the public token, which has fewer scopes and is sent to browsers.
 const publicTokenOnly: readonly Failing[] = [
-  { what: 'a refresh token that the provider rejects', fault: faults.error('invalid_grant'), status: 502 },
-  {
-    what: 'more scopes than the public scopes',
-    fault: faults.change({ scope: 'viewables:read data:read' }),
-    status: 502
-  }
+  ['a refresh token that the provider rejects', faults.error('invalid_grant'), 502],
+  ['more scopes than the public scopes', faults.change({ scope: 'viewables:read data:read' }), 502]
 ]
 
 test('if the request for the public token fails in dual mode, the login fails and its refresh token is revoked', async t => {
   const server = await startSignedIn(t, { mode: 'dual' })
   const { browser, idp, recorder } = server
-  for (const { what, fault, status } of [...unusable, ...publicTokenOnly]) {
+  for (const [what, fault, status] of [...unusable, ...publicTokenOnly]) {
     const state = { ...server, calls: idp.tokenRequests.length + 2, session: sessionHeader(browser) }
     const revoked = idp.revoked.length
     const back = await startLogin(browser)
