@@ -29,6 +29,10 @@ test('only one helper imports nock', async t => {
   )
 })
 
+const above = /not a layer below/
+const environment = /reads the environment/
+const loadsDemo = /demo is loaded/
+
 // Each of these examples breaks one rule, to show that the check finds it.
 const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp])[] = [
   [
@@ -36,48 +40,32 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
     { 'config/a.ts': "import { b } from '../http/b.js'" },
     /^config\/a\.ts .* not a layer below/
   ],
-  [
-    'an import of a type from a layer above',
-    { 'modes/a.ts': "import type { B } from '../app.js'" },
-    /not a layer below/
-  ],
+  ['an import of a type from a layer above', { 'modes/a.ts': "import type { B } from '../app.js'" }, above],
   [
     'an import over several lines from a layer above',
     { 'provider/a.ts': "import {\n  a,\n  b\n} from '../modes/b.js'" },
-    /not a layer below/
+    above
   ],
-  ['a re-export from a layer above', { 'login/a.ts': "export * from '../http/b.js'" }, /not a layer below/],
-  ['an import without names from a layer above', { 'login/a.ts': "import '../http/b.js'" }, /not a layer below/],
-  [
-    'a dynamic import from a layer above',
-    { 'session/a.ts': "const b = await import('../http/b.js')" },
-    /not a layer below/
-  ],
-  [
-    'a type in an import() from a layer above',
-    { 'login/a.ts': "let b: import('../http/b.js').B" },
-    /not a layer below/
-  ],
+  ['a re-export from a layer above', { 'login/a.ts': "export * from '../http/b.js'" }, above],
+  ['an import without names from a layer above', { 'login/a.ts': "import '../http/b.js'" }, above],
+  ['a dynamic import from a layer above', { 'session/a.ts': "const b = await import('../http/b.js')" }, above],
+  ['a type in an import() from a layer above', { 'login/a.ts': "let b: import('../http/b.js').B" }, above],
   [
     'an import through the alias #src from a layer above',
     { 'login/a.ts': "import { b } from '#src/http/b.js'" },
-    /not a layer below/
+    above
   ],
-  [
-    'an import between two parts of the same layer',
-    { 'provider/a.ts': "import { b } from '../session/b.js'" },
-    /not a layer below/
-  ],
+  ['an import between two parts of the same layer', { 'provider/a.ts': "import { b } from '../session/b.js'" }, above],
   ['a file that belongs to no layer', { 'utils/a.ts': 'export const a = 1' }, /^utils\/a\.ts has no place/],
   [
     'an import that always loads the demo',
     { 'open-demo.ts': "import { startDemo } from './demo/index.js'" },
-    /demo is loaded/
+    loadsDemo
   ],
   [
     'a part other than open-demo.ts that loads the demo',
     { 'app.ts': "const d = await import('./demo/index.js')" },
-    /demo is loaded/
+    loadsDemo
   ],
   ['a demo that imports from the server', { 'demo/a.ts': "import { b } from '../app.js'" }, /demo stands alone/],
   ['got imported outside of provider', { 'modes/a.ts': "import got from 'got'" }, /imports got: only provider/],
@@ -90,32 +78,20 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
   ['koa-session imported below http', { 'session/a.ts': "import s from 'koa-session'" }, /imports koa-session/],
   ['@koa/router imported in server.ts', { 'server.ts': "import R from '@koa/router'" }, /imports @koa\/router/],
   ['ioredis imported outside of store', { 'services.ts': "import { Redis } from 'ioredis'" }, /imports ioredis/],
-  [
-    'process.env read outside of config and cli',
-    { 'app.ts': 'const home = process.env.HOME' },
-    /reads the environment/
-  ],
+  ['process.env read outside of config and cli', { 'app.ts': 'const home = process.env.HOME' }, environment],
   [
     'env imported from node:process outside of config and cli',
     { 'app.ts': "import { env } from 'node:process'" },
-    /reads the environment/
+    environment
   ],
-  [
-    'env destructured from process outside of config and cli',
-    { 'app.ts': 'const { env } = process' },
-    /reads the environment/
-  ],
-  [
-    'an HTTP error created in login',
-    { 'login/a.ts': "import { HttpError } from '../http/http-error.js'" },
-    /not a layer below/
-  ],
+  ['env destructured from process outside of config and cli', { 'app.ts': 'const { env } = process' }, environment],
+  ['an HTTP error created in login', { 'login/a.ts': "import { HttpError } from '../http/http-error.js'" }, above],
   [
     'a Koa context used in support',
     { 'support/a.ts': 'export const a = (ctx: Context) => ctx.path' },
     /knows a Koa context/
   ],
-  ['an import from config in support', { 'support/a.ts': "import { b } from '../config/b.js'" }, /not a layer below/],
+  ['an import from config in support', { 'support/a.ts': "import { b } from '../config/b.js'" }, above],
   [
     'a Koa context used below http',
     { 'modes/a.ts': 'export const a = (ctx: Context) => ctx.session' },

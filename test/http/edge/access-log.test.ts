@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../../helpers/eventually.js'
 import type { LogEntry } from '../../helpers/logs.js'
@@ -79,15 +80,47 @@ test('no log line contains the query, because queries contain codes and states',
   }
 })
 
-test('a client that disconnects before the response is complete is logged as aborted', async t => {
+test('a client that disconnects before the response is complete is logged as aborted, and its broken response for debugging only', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
-  const { server, line } = await start(t, { overrides: { wwwroot } })
+  const { server, logs, line } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   client.write('GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await once(client, 'data')
   client.destroy()
-  t.like(await line(), { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
+  const aborted = await line()
+  t.like(aborted, { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
+  const broken = () => logs.entries.filter(({ event }) => event === 'response_broken')
+  await eventually(() => broken().length > 0)
+  t.deepEqual(
+    broken().map(({ level, request_id }) => [level, request_id]),
+    [[20, aborted.request_id]]
+  )
 })
+
+test('if a response fails on the server after it has begun, the log has one error line', async t => {
+  const { server, logs, line } = await start(t, {
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          ctx.body = Readable.from(failingHalfway())
+        })
+      }
+    }
+  })
+  const { bytes, closedByServer } = await sendRaw(server.port, 'GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*one half/)
+  t.true(closedByServer)
+  await line()
+  t.deepEqual(
+    logs.entries.filter(({ event }) => event === 'response_broken').map(({ level }) => level),
+    [50]
+  )
+})
+
+async function* failingHalfway() {
+  yield 'one half'
+  throw new Error('the disk is gone')
+}
 
 test('a client that disconnects as soon as a file is complete, as curl does, is not logged as aborted', async t => {
   const wwwroot = await tempFolder(t, { 'index.html': 'hello', 'large.bin': 'x'.repeat(400_000) })

@@ -52,7 +52,7 @@ function stored({ browser }: Visit): string[] {
 }
 
 for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deployments)) {
-  test(`cookies of a deployment on ${what} have the right names and attributes`, async t => {
+  test(`cookies of a deployment on ${what} have the right names and attributes, also when they are refreshed and deleted`, async t => {
     const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
     visit.idp.settings.accessTokenLength = 3000
     const login = await visit.open('/api/auth/login')
@@ -71,12 +71,7 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     )
     t.is(stored(visit).length, 3)
     t.is((await visit.open(guarded)).statusCode, 200)
-  })
 
-  test(`cookies of a deployment on ${what} are refreshed and deleted with the attributes with which they were set`, async t => {
-    const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
-    visit.idp.settings.accessTokenLength = 3000
-    await visit.login()
     visit.clock.advanceSeconds(3600)
     const refreshed = await visit.open(guarded)
     t.deepEqual(
@@ -99,16 +94,12 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
       'each cookie is deleted once'
     )
     t.deepEqual(stored(visit), [])
-  })
 
-  test(`if the provider has ended a session, its cookies are deleted, on ${what}`, async t => {
-    const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
-    visit.idp.settings.accessTokenLength = 3000
     await visit.login()
     visit.idp.endAllGrants()
     visit.clock.advanceSeconds(3600)
     t.is((await visit.open(guarded)).statusCode, 401)
-    t.deepEqual(sessionCookies(visit.browser), [])
+    t.deepEqual(sessionCookies(visit.browser), [], 'the provider has ended the session')
   })
 
   test(`a response that sets a cookie must not be cached, and a static file sets no cookie, on ${what}`, async t => {

@@ -121,7 +121,7 @@ test('a malformed login cookie is replaced by a valid one', async t => {
   }
 })
 
-test('fifty logins that began one after the other in a browser use one login cookie, and each of them can be finished', async t => {
+test('fifty logins of a browser, one after the other or at the same time, use one login cookie, and each of them can be finished', async t => {
   const { browser, idp } = await startTestServer(t)
   const tabs: string[] = []
   for (let tab = 0; tab < 50; tab += 1) tabs.push(await startLogin(browser, `/tab-${tab}`))
@@ -136,13 +136,9 @@ test('fifty logins that began one after the other in a browser use one login coo
   }
   t.is(idp.tokenRequests.length, 50)
   t.is((await browser.fetch(guarded)).statusCode, 200)
-})
 
-test('fifty logins that began at the same time in a browser with a login cookie can all be finished', async t => {
-  const { browser } = await startTestServer(t)
-  await browser.navigate('/api/auth/login')
-  const tabs = await Promise.all(Array.from({ length: 50 }, (_, tab) => startLogin(browser, `/tab-${tab}`)))
-  const callbacks = await Promise.all(tabs.map(tab => openCallback(browser, tab)))
+  const together = await Promise.all(tabs.map((_, tab) => startLogin(browser, `/tab-${tab}`)))
+  const callbacks = await Promise.all(together.map(tab => openCallback(browser, tab)))
   t.deepEqual(
     callbacks.map(({ headers }) => headers.location),
     tabs.map((_, tab) => `/tab-${tab}`)
@@ -160,16 +156,8 @@ test('a return_to that is a path of this site is used unchanged, and any other i
   for (const path of ['/', '/page?x=1&y=two#part', '/viewer/model%20one', `/${'a'.repeat(2047)}`]) {
     t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
   }
+  // The values that are refused are listed in test/http/routes/return-path.test.ts.
   const refused = [
-    '',
-    'page',
-    '//evil.example',
-    '/\\evil.example',
-    'https://evil.example',
-    '/\r\nSet-Cookie: a=b',
-    '/pag\u00e9'
-  ]
-  const byHand = [
     'return_to',
     'return_to=//evil.example',
     'return_to=/%09/evil.example',
@@ -177,12 +165,13 @@ test('a return_to that is a path of this site is used unchanged, and any other i
     'return_to=/\\evil.example',
     'return_to=%5C%5Cevil.example',
     'return_to=/%ff',
+    'return_to=/%0D%0ASet-Cookie%3A%20a%3Db',
     'return_to=/page&return_to=/page',
     'return_to=/page&return_to=//evil.example',
     'return_to[]=/page',
     'Return_To=/page'
   ]
-  for (const query of [...refused.map(value => `return_to=${encodeURIComponent(value)}`), ...byHand]) {
+  for (const query of refused) {
     t.is(await landing(browser, query), '/', query)
   }
 })
