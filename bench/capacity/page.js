@@ -23,7 +23,7 @@ const DEPLOYMENTS = [
   { replicas: 1000, sessions: 1_000_000, nodes: 1 }
 ]
 const LARGE = { replicas: 1000, sessions: 1_000_000 }
-const NODES = [1, 3, 6, 12]
+const NODES = [1, 3, 12]
 const REQUEST_PERIODS = [60, 10, 5]
 
 /**
