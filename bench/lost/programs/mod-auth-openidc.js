@@ -19,7 +19,7 @@ const sources = [
 ]
 
 const byDesign =
-  'One thread of a server at a time refreshes a session, and its result is kept for 30 s. Other requests look for the result every 0.5 s, and after 5 s send the same refresh token. After a failed refresh, none is sent for 30 s.'
+  'One thread of a server at a time refreshes a session, and its result is kept for 30 s. Other requests look for the result every 0.5 s, for up to 5 s. After a failed refresh, none is sent for 30 s.'
 const betweenServers =
   'The lock between servers is a value in Redis that is read and then written, so both can read it before one of them writes.'
 
@@ -44,7 +44,7 @@ export const programs = [
     design: `As with shared memory. ${betweenServers} The documentation advises sticky sessions, so every user stays at one server while it listens.`,
     reasons: [
       'The lock ends after 5 s ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)). With a slower provider, a waiting request then sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
-      'If a server is killed while the provider answers it, nobody has the new refresh token. The other server sends the old one after at most 5 s.',
+      'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',
       'The sessions are in Redis only, so a Redis that restarts empty ends all of them.'
     ]
   },

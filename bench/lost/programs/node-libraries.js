@@ -18,7 +18,7 @@ export const programs = [
     design:
       'Every request that finds the access token expired refreshes it, with the code of the documentation and without a lock. A custom session store would not change this.',
     reasons: [
-      'The six parallel requests of a page find the access token expired, and all of them send the same refresh token. The provider ends the login at the second one. This happens at the first expiry, with or without a fault.'
+      'All six requests of a page send the same refresh token, and the provider ends the login at the second one. This happens at the first expiry, without a fault.'
     ],
     sources: [
       'https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens'

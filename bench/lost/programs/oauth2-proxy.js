@@ -23,12 +23,12 @@ export const programs = [
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
     design:
-      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If a refresh takes longer than the lock, another request sends the same refresh token. If a wait ends without a lock, or if the session cannot be loaded, it is removed.',
+      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s.',
     reasons: [
       'The lock ends after 2 s ([`sessionRefreshLockDuration`](https://github.com/oauth2-proxy/oauth2-proxy/blob/v7.15.2/pkg/middleware/stored_session.go)). With a slow provider, the next request then sends the same refresh token. The log says `Fatal refresh error detected`.',
       'The same happens if a process is killed or stopped while it refreshes. A request that gets no lock within 5 s removes the session (`timeout obtaining session lock`).',
-      'If the browser cuts the connection of the request that began a refresh, the refresh is cancelled (`s.sessionRefresher(req.Context(), session)` in the same file), although the provider may have used the refresh token. The log says `context canceled`.',
-      'Any error of the store clears the session (`Error loading cookied session: …, removing session` in the same file). So the outage of a second is enough for every user who sends a request in it, even if Redis keeps its data.'
+      'If the browser cuts the connection of the request that began a refresh, the refresh is cancelled (`s.sessionRefresher(req.Context(), session)` in the same file), but the provider may have used the refresh token. The log says `context canceled`.',
+      'Any error of the store clears the session (`Error loading cookied session: …, removing session` in the same file). An outage of a second signs out every user who sends a request in it, even if Redis keeps its data.'
     ],
     sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage'],
     executableBytes: () => sizeOf(executable),

@@ -13,7 +13,7 @@ const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
 const reasons = [
-  'If a process is killed while it refreshes a session, the new refresh token may be lost. The lease of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent, and the login ends if the provider had already used it ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).'
+  'If a process is killed while it refreshes a session, the new refresh token may be lost ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). The session gets 503 for about a minute, until the lease of the killed process ends. Then the old refresh token is sent, and the login ends if the provider had already used it.'
 ]
 
 /** @type {import('./common.js').Compared[]} */
