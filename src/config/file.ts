@@ -3,7 +3,7 @@ import { join, parse, relative, resolve } from 'node:path'
 import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
 import { whyUnreadable } from './files.js'
-import { createLoaders, isMissingModule, unsupportedFormat, whyUnusable } from './loaders.js'
+import { createLoaders, isMissingModule, isPackage, unsupportedFormat, whyUnusable } from './loaders.js'
 import { emptyLayer, type Layer, layerOfObject } from './sources.js'
 
 export const fileName = 'platform-auth-server'
@@ -159,10 +159,6 @@ async function readSettings(
     const problems = [{ key, source, message: whyUnusable(error, file ?? '') }]
     return { ...emptyLayer, problems, file, files: file === undefined ? [] : filesRead(file), isRead: false }
   }
-}
-
-function isPackage(path: string): boolean {
-  return parse(path).name === 'package'
 }
 
 function fileOf(error: unknown): string | undefined {

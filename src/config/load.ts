@@ -109,15 +109,22 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { source, ...outcome } = await validate(key, picked, cwd, fallback)
     sources[key] = source
-    const path = secretFileOf(key, picked, file) ?? keyFileOf(key, outcome)
+    const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
     if ('value' in outcome) values[key] = outcome.value
     // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
     else if ('rejected' in outcome) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
-    else if (file.isRead) problems.push({ key, source, message: missingMessage(key, outcome.missing) })
+    else if (file.isRead) problems.push({ key, source, message: outcome.missing })
   }
 
-  for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
+  const filesNamedBy = (...keys: readonly SettingKey[]) =>
+    keys.flatMap(key => {
+      const path = values[key]
+      return typeof path === 'string' ? [{ key, source: sources[key], path }] : []
+    })
+  // The private key for Redis is a secret too, although the value of its setting is only a path.
+  for (const secretFile of [...secretFiles.values(), ...filesNamedBy('redisTls.keyFile')])
+    warnings.push(...(await exposedFile(secretFile)))
   if (sources['platform.callbackUrl'] === demoSource) {
     const callbackUrl = demoCallbackUrl(values as Values)
     values['platform.callbackUrl'] = callbackUrl
@@ -132,11 +139,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
   // If wwwroot is invalid, there is no folder in which to look for these files.
   if ('wwwroot' in values) {
     const { wwwroot = STARTER_PAGE } = values as Values
-    const files = filesOf(layers, file, cwd)
-    for (const key of ['extend', 'redisTls.keyFile'] as const) {
-      const path = values[key]
-      if (typeof path === 'string') files.push({ key, source: sources[key], path })
-    }
+    const files = [...filesOf(layers, file, cwd), ...filesNamedBy('extend', 'redisTls.keyFile')]
     problems.push(...(await publishedFiles(files, wwwroot)))
   }
   return { values: values as Values, sources, problems, warnings, file: file.file }
@@ -170,13 +173,6 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }
 
-/** Returns the file of the private key for Redis. The value of this setting is a path and no secret. */
-function keyFileOf(key: SettingKey, outcome: object): string | undefined {
-  return key === 'redisTls.keyFile' && 'value' in outcome && typeof outcome.value === 'string'
-    ? outcome.value
-    : undefined
-}
-
 /** Returns the files from which settings were read. A secret file counts even if another source overrides its setting. */
 function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
   const given = layers.flatMap(layer => [...layer.given])
@@ -187,7 +183,8 @@ function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): S
   return [dotEnvFile(cwd), ...settings, ...secrets]
 }
 
-type Validated = { readonly source: string } & (Checked | { readonly missing: 'empty' | 'absent' })
+/** `missing` is the message about a required setting without a value. */
+type Validated = { readonly source: string } & (Checked | { readonly missing: string })
 
 async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string, value: unknown): Promise<Validated> {
   if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
@@ -200,12 +197,12 @@ async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string
   // The default of wwwroot depends on the working directory, so the settings table does not contain it.
   if (key === 'wwwroot') return { source: atDefault, ...(await defaultFolder(cwd)) }
   if (value !== required) return { source: atDefault, value }
-  return emptyAt ? { source: emptyAt, missing: 'empty' } : { source: notGiven, missing: 'absent' }
+  return { source: emptyAt ?? notGiven, missing: missingMessage(key, emptyAt !== undefined) }
 }
 
-function missingMessage(key: SettingKey, missing: 'empty' | 'absent'): string {
+function missingMessage(key: SettingKey, isEmpty: boolean): string {
   const { env, flag, secret } = settingOf(key)
   const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
   const list = ways.filter(way => way !== undefined).join(', ')
-  return `${missing === 'empty' ? 'is empty' : 'is required'}. Set ${list}, or ${key} in a settings file.`
+  return `${isEmpty ? 'is empty' : 'is required'}. Set ${list}, or ${key} in a settings file.`
 }

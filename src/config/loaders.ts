@@ -3,7 +3,7 @@ import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Loader, Loaders } from 'cosmiconfig'
 import { errorCode } from '../support/error-code.js'
-import { findJsonError } from '../support/json.js'
+import { findJsonError, parseJson } from '../support/json.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
 
@@ -48,7 +48,7 @@ function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
 }
 
 /** Returns true if Node does not find a module. */
-export function isMissingModule(error: unknown): boolean {
+export function isMissingModule(error: unknown): error is Error {
   return errorCode(error)?.endsWith('MODULE_NOT_FOUND') ?? false
 }
 
@@ -64,7 +64,7 @@ export function whyUnusable(error: unknown, path: string): string {
     return `is not valid YAML, because the parser reports "${reason}"${position}.`
   }
   const code = errorCode(error)
-  const missing = isMissingModule(error) && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
+  const missing = isMissingModule(error) && /^Cannot find \w+ '([^'\n]+)'/.exec(error.message)?.[1]
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read, because ${whyUnreadable(error)}.`
   if (!(error instanceof Error)) return 'cannot be run, because it throws a value that is not an error.'
@@ -96,27 +96,19 @@ function readIfPossible(path: string): string | undefined {
 }
 
 function loadJson(path: string, text: string): unknown {
-  const isPackage = parse(path).name === 'package'
-  try {
-    const content: unknown = JSON.parse(withoutMark(text))
-    // cosmiconfig then reads the key `platform-auth-server` of the content, which must not be null.
-    return isPackage ? (content ?? {}) : content
-  } catch {
-    // An invalid package.json is ignored here, because npm reports it.
-    if (isPackage) return {}
-    if (!isJson(withoutComments(text))) throw new Unusable(whyNotJson(text))
-    const { place } = findJsonError(withoutMark(text))
-    throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
-  }
+  const json = withoutMark(text)
+  const content = parseJson(json)
+  // cosmiconfig reads the key `platform-auth-server` of the content, which must not be null. An invalid package.json is ignored
+  // here, because npm reports it.
+  if (isPackage(path)) return content ?? {}
+  if (content !== undefined) return content
+  if (parseJson(withoutComments(json)) === undefined) throw new Unusable(whyNotJson(json))
+  const { place } = findJsonError(json)
+  throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+export function isPackage(path: string): boolean {
+  return parse(path).name === 'package'
 }
 
 /** Removes JavaScript comments, but changes no strings. */
@@ -125,10 +117,6 @@ function withoutComments(text: string): string {
     /("(?:[^"\\]|\\.)*")|\/\/.*|\/\*[\s\S]*?\*\//g,
     (_match, string: string | undefined) => string ?? ''
   )
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : ''
 }
 
 async function loadScript(path: string): Promise<unknown> {

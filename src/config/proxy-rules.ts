@@ -68,8 +68,10 @@ export function parseRules(texts: readonly string[]): ParsedRules {
   for (const [index, given] of texts.entries()) {
     const text = given.trim().replace(/\s+/g, ' ')
     const before = problems.length
-    const reject: Reject = (reason, advice) =>
-      void problems.push(`cannot contain the rule ${quote(withoutUser(text))}, because ${reason}. ${advice}`)
+    const reject: Reject = (reason, advice) => {
+      problems.push(`cannot contain the rule ${quote(withoutUser(text))}, because ${reason}. ${advice}`)
+      return undefined
+    }
     const rule = parseRule(text, index + 1, reject)
     if (!rule || problems.length > before) continue
     if (isHidden(rule, rules)) reject('earlier rules match all of its requests', 'Remove it, or write it before them.')
@@ -78,15 +80,15 @@ export function parseRules(texts: readonly string[]): ParsedRules {
   return { rules, problems }
 }
 
-/** Reports a problem: a reason that continues "because …", and a sentence that says what would be right. */
-type Reject = (reason: string, advice: string) => void
+/**
+ * Reports a problem: a reason that continues "because …", and a sentence that says what would be right. Returns undefined, the
+ * result for a part that cannot be used at all.
+ */
+type Reject = (reason: string, advice: string) => undefined
 
 function parseRule(text: string, number: number, reject: Reject): ProxyRule | undefined {
   const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
-  if (pathText === undefined || targetText === undefined) {
-    reject('it is incomplete', `Write ${FORM}.`)
-    return undefined
-  }
+  if (pathText === undefined || targetText === undefined) return reject('it is incomplete', `Write ${FORM}.`)
   const methods = [...new Set(methodList.split(','))]
   for (const method of methods.filter(method => !METHODS.includes(method))) {
     reject(`${quote(method)} is not a method of a rule`, `Use ${METHODS.join(', ')} (GET includes HEAD).`)
@@ -108,8 +110,8 @@ function parsePath(text: string, reject: Reject): PathPattern | undefined {
   if (!pattern) return undefined
   const { segments } = pattern
   if (segments.every(segment => segment === '')) {
-    reject(`${path} matches every path of this server`, 'Use a path with at least one segment, such as /api/hubs/**.')
-    return undefined
+    const advice = 'Use a path with at least one segment, such as /api/hubs/**.'
+    return reject(`${path} matches every path of this server`, advice)
   }
   if (isReserved(segments)) {
     const { healthz, readyz } = HEALTH_ROUTES
@@ -127,41 +129,27 @@ const RESERVED = [AUTH_PATH, ...Object.values(HEALTH_ROUTES)].map(path => path.s
 
 function checkPattern(text: string, reject: Reject): PathPattern | undefined {
   const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'
-  if (why !== undefined) {
-    reject(why, 'Use literal segments, * for one segment, and /** at the end.')
-    return undefined
-  }
+  if (why !== undefined) return reject(why, 'Use literal segments, * for one segment, and /** at the end.')
   if (text.includes('?')) {
-    reject('it contains a query', 'Remove the query, because the query of each request is forwarded.')
-    return undefined
+    return reject('it contains a query', 'Remove the query, because the query of each request is forwarded.')
   }
   const pattern = parsePattern(text)
   if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
-    reject('it has a * inside a segment', 'Use * for one whole segment, and /** at the end.')
-    return undefined
+    return reject('it has a * inside a segment', 'Use * for one whole segment, and /** at the end.')
   }
   return pattern
 }
 
-interface RuleTarget {
-  readonly origin: string
-  readonly pattern: PathPattern
-}
-
-function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): RuleTarget | undefined {
+function parseTarget(text: string, isPlainHttp: boolean, reject: Reject) {
   const rejectTarget: Reject = (reason, advice) =>
     reject(`the target ${quote(withoutUser(text))} cannot be used: ${reason}`, advice)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
-    rejectTarget('it is not a URL', 'Use https://host/path, or http://host/path with the option plain-http.')
-    return undefined
+    return rejectTarget('it is not a URL', 'Use https://host/path, or http://host/path with the option plain-http.')
   }
   const { origin, protocol } = new URL(`${scheme}://${authority}`)
   if (authority.includes('@')) rejectTarget('it contains user information', 'Remove the part before the @.')
-  if (/[?#]/.test(rest)) {
-    rejectTarget('it contains a query or a fragment', 'Remove this part.')
-    return undefined
-  }
+  if (/[?#]/.test(rest)) return rejectTarget('it contains a query or a fragment', 'Remove this part.')
   if (protocol === 'http:' && !isPlainHttp && !isLoopback(origin)) {
     rejectTarget('plain http sends tokens over the network unencrypted', 'Use https, or the option plain-http.')
   }
@@ -169,13 +157,7 @@ function parseTarget(text: string, isPlainHttp: boolean, reject: Reject): RuleTa
   return pattern && { origin, pattern }
 }
 
-interface RuleOptions {
-  readonly token: TokenName
-  readonly timeoutSeconds: number | undefined
-  readonly isPlainHttp: boolean
-}
-
-function parseOptions(texts: readonly string[], reject: Reject): RuleOptions {
+function parseOptions(texts: readonly string[], reject: Reject) {
   const given = new Map<string, string>()
   for (const text of texts) {
     const [name = '', value] = text.split('=')
@@ -194,7 +176,7 @@ function parseOptions(texts: readonly string[], reject: Reject): RuleOptions {
     token: given.get('token') === 'public' ? 'public' : 'internal',
     timeoutSeconds,
     isPlainHttp: given.has('plain-http')
-  }
+  } as const
 }
 
 const OPTIONS = new Map([

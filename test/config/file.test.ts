@@ -178,6 +178,7 @@ const broken: readonly (readonly [name: string, text: string, says: RegExp])[] =
     '// hunter2\n{}\n',
     /^contains comments, which JSON does not allow, at line 1, column 1\. Use YAML \(\.yaml\) for comments\.$/
   ],
+  ['g5.json', '\uFEFF// hunter2\n{}\n', /^contains comments/],
   ['g2.json', '{ "a": "//", /* hunter2\n */ "port": 9000 }', /^contains comments/],
   [
     'g4.json',
