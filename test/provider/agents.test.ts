@@ -90,10 +90,7 @@ test('two https calls share one tunnel through the proxy, and the user name and 
   t.deepEqual(proxy.otherRequests, [], 'the proxy gets no request except the one for the tunnel')
 })
 
-for (const [refusal, code] of [
-  ['407 Proxy Authentication Required', 'PROXY_RESPONDED_407'],
-  ['403 Forbidden', 'PROXY_RESPONDED_403']
-] as const) {
+for (const refusal of ['407 Proxy Authentication Required', '403 Forbidden']) {
   test(`if the proxy responds with ${refusal}, the provider counts as unreachable and the token request is not repeated`, async t => {
     const proxy = await startProxy(t, 0, refusal)
     const transport = createTransport(60_000, { proxyFor: () => proxy.url })
@@ -101,7 +98,7 @@ for (const [refusal, code] of [
     const call = transport.call({ endpoint: 'token', url: 'https://provider.test/token', form: { a: 'b' } })
     const error = await t.throwsAsync(call, { instanceOf: ProviderError })
     t.is(error?.problem, 'unreachable')
-    t.true(error?.message.includes(code), error?.message)
+    t.true(error?.message.includes(`PROXY_RESPONDED_${refusal.slice(0, 3)}`), error?.message)
     t.is(proxy.tunnels.length, 1, 'a token request is not repeated')
   })
 }
