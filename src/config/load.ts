@@ -22,6 +22,7 @@ import {
   emptyLayer,
   type Flags,
   type Given,
+  isEmpty,
   type Layer,
   layerOfEnvironment,
   layerOfFlags,
@@ -157,12 +158,6 @@ interface Picked {
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }
-}
-
-function isEmpty(given: Given): boolean {
-  if (!('value' in given)) return false
-  const { value } = given
-  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
 /** Returns the file that contains a secret, which is a separate file or the settings file. */

@@ -66,14 +66,13 @@ function rulesFor(subject: string): readonly StringRule[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [
-    { accepts: isLongEnough, reason: `${subject} is shorter than ${shortestSecret} characters` },
+    {
+      accepts: secret => [...secret].length >= shortestSecret,
+      reason: `${subject} is shorter than ${shortestSecret} characters`
+    },
     { accepts: isNoExample, reason: `${subject} is an example or a placeholder` },
     { accepts: isVaried, reason: `${subject} ${notRandom}` }
   ]
-}
-
-function isLongEnough(secret: string): boolean {
-  return [...secret].length >= shortestSecret
 }
 
 // A secret counts as an example if it contains a typical word such as `changeme` as a separate word, which a random string

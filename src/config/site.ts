@@ -1,8 +1,7 @@
 /** The public URLs of this server and the names of its cookies. All of them derive from the settings. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from './settings.js'
-import { STARTER_PAGE } from './settings.js'
+import { type Config, STARTER_PAGE } from './settings.js'
 import { AUTH_ROUTES, basePathOf, homeUrlOf } from './urls.js'
 
 export type Site = ReturnType<typeof createSite>

@@ -117,7 +117,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   if (!namesFile(flag)) return { source, value: readString(type, value.trim()) }
   const found = await readSecretFile(value, cwd, source, type)
   // An empty variable counts as not set, but an empty file named by a flag is a mistake.
-  return isBlank(found) ? { source, rejected: emptyFile(value, type) } : found
+  return isEmpty(found) ? { source, rejected: emptyFile(value, type) } : found
 }
 
 /**
@@ -159,8 +159,8 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)
     const fallback =
-      tutorialEnv && (!found || isBlank(found)) && (await givenByVariable(key, tutorialEnv, variables, cwd))
-    if (fallback && !isBlank(fallback)) {
+      tutorialEnv && (!found || isEmpty(found)) && (await givenByVariable(key, tutorialEnv, variables, cwd))
+    if (fallback && !isEmpty(fallback)) {
       given.set(key, fallback)
       const message = `is used because ${name} is not set. Rename the variable to ${name}.`
       warnings.push({ key, source: fallback.source, message })
@@ -192,7 +192,7 @@ async function givenByVariable(
     const found = await readSecretFile(variable.value, cwd, source, type)
     // Without an error, the server would run without the key or without Redis. The file of earlier secrets may be empty, and an
     // empty file of a required secret is reported as a missing setting.
-    return isBlank(found) && fallback === undefined ? { source, rejected: emptyFile(variable.value, type) } : found
+    return isEmpty(found) && fallback === undefined ? { source, rejected: emptyFile(variable.value, type) } : found
   }
   return { source, value: secret ? variable.value : readString(type, value) }
 }
@@ -204,9 +204,14 @@ const severalLinesAllowed = new Set(
   (['session.previousSecrets', 'proxy.routes', 'platform.clientKey'] as const).map(key => settingOf(key).env)
 )
 
-/** An empty variable counts as not set, because compose files and CI systems set a variable without a value to ''. */
-function isBlank(given: Given): boolean {
-  return 'value' in given && typeof given.value === 'string' && given.value.trim() === ''
+/**
+ * True if a setting counts as not set. An empty variable does, because compose files and CI systems set a variable without a
+ * value to ''.
+ */
+export function isEmpty(given: Given): boolean {
+  if (!('value' in given)) return false
+  const { value } = given
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {

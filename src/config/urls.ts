@@ -50,7 +50,10 @@ export const callbackUrl: ValueType<string> = {
 
 const providerRules: readonly StringRule[] = [
   ...webRules,
-  { accepts: isSafeUrl, reason: 'plain http would send secrets over the network unencrypted' }
+  {
+    accepts: url => new URL(url).protocol === 'https:' || isLoopback(url),
+    reason: 'plain http would send secrets over the network unencrypted'
+  }
 ]
 
 /**
@@ -107,13 +110,6 @@ export function localNameOf(host = 'localhost'): string {
   const name = host.includes(':') ? `[${host}]` : host
   const spelled = URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : name
   return spelled === '0.0.0.0' || spelled === '[::]' ? 'localhost' : spelled
-}
-
-/** True if secrets may be sent to the URL, because it uses https or is on this machine. */
-function isSafeUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false
-  const { protocol } = new URL(url)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(url))
 }
 
 /** True if the host of the URL is always this machine. */
