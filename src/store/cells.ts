@@ -1,14 +1,14 @@
 /**
- * A cell is a value in the store. It is read, and replaced by compare-and-swap. Everything that the store keeps is in cells:
- * sessions, the lists of the sessions of a user, used logout tokens, and places. Redis has cells, and so have the memory of a
- * process without Redis and the simulation.
+ * A cell is a value in the store, which is read, and replaced by compare-and-swap. Everything that the store keeps is in cells:
+ * sessions, the lists of the sessions of a user, used logout tokens, and places (`places.ts`). There are cells in Redis, in the
+ * memory of a process without Redis, and in the simulation of the tests.
  */
 
 /**
- * Why the store cannot be used now:
- * - `redis`: Redis is unreachable or slow, or refuses the command
+ * The reason why the store is unavailable:
+ * - `redis`: Redis is unreachable, too slow, or refuses the command
  * - `unreadable`: this cell has the wrong type, or this process does not have the secret that encrypted it
- * - `conflict`: other processes changed this cell again and again
+ * - `conflict`: other processes changed this cell during every attempt
  * - `full`: the memory for sessions is full
  */
 type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
@@ -20,7 +20,7 @@ const MESSAGES: Readonly<Record<StoreProblem, string>> = {
   full: 'this process has reached its limit of sessions'
 }
 
-/** The store cannot be used now. The same request can be repeated later. */
+/** The store is unavailable. The same request can be repeated later. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError'
   readonly problem: StoreProblem
@@ -30,7 +30,7 @@ export class StoreUnavailableError extends Error {
   constructor(problem: StoreProblem) {
     super(MESSAGES[problem])
     this.problem = problem
-    // Unreadable data needs the operator, so the next attempt may come later.
+    // Only the operator can fix unreadable data, so the next attempt may come later.
     this.retryAfterSeconds = problem === 'unreadable' ? 5 : 1
   }
 }
@@ -41,9 +41,9 @@ export function ignoreUnavailable(error: unknown): undefined {
   return undefined
 }
 
-/** The content of a cell when it was read or written. */
+/** A cell at the time at which it was read or written. */
 export interface Snapshot<Content> {
-  /** Equal versions of a cell have equal content. Undefined if there was no cell. */
+  /** If two versions of a cell are equal, their content is equal, too. */
   readonly version: unknown
   readonly content: Content | undefined
   /** True if there is a cell, but this process cannot decrypt it. */
@@ -51,8 +51,8 @@ export interface Snapshot<Content> {
 }
 
 /**
- * A message to all processes. A message may get lost, so the store also works without messages.
- * - `lost`: Redis has lost data of this session. Every process that knows at least this revision stores it again.
+ * A message to all processes. A message may get lost, so the store must also work without messages.
+ * - `lost`: Redis has lost data of this session. Every process that knows this revision or a newer one stores the session again.
  * - `loggedOut`: the session was logged out
  * - `pause`: the identity provider asked for a pause, so no process sends a token request for `ms` milliseconds
  */
@@ -60,18 +60,18 @@ export type Message =
   | { readonly kind: 'lost' | 'loggedOut'; readonly id: string; readonly rev: number; readonly from: string }
   | { readonly kind: 'pause'; readonly ms: number }
 
-/** `Content` is the content of a cell. `Key` is what is needed to find and decrypt it. */
+/** `Content` is the content of a cell. `Key` is what is needed to find and decrypt the cell. */
 export interface Cells<Content, Key = string> {
   /** The clock of the store, in milliseconds since the epoch. */
   now(): number
   /**
-   * @param isWhole false if the record of a session need not be read
+   * @param isWhole false if the entry is enough, so the record of a session is not read
    * @throws StoreUnavailableError, like all functions of the store
    */
   read(key: Key, isWhole: boolean): Promise<Snapshot<Content>>
   /**
-   * Replaces a cell, and publishes the message in the same step, if the cell is still the expected one and if `now` is the
-   * time of the store. Otherwise returns the cell.
+   * Replaces a cell, and publishes the message in the same step, if the cell is still the expected one and `now` differs little
+   * from the time of the store. Otherwise returns the current cell.
    * @param mayFail true if a full store may refuse the change
    */
   swap(key: Key, expected: Snapshot<Content>, next: Content, options: SwapOptions): Promise<Swapped<Content>>
@@ -96,19 +96,22 @@ export type Rule<Content, Result> = (
 ) => { readonly result: Result; readonly cell?: Content; readonly message?: Message | undefined }
 
 interface ApplyOptions<Content> {
-  /** The cell as this process has seen it last. Without it, the cell is read. */
+  /** The cell as this process last saw it. If this is undefined, the cell is read. */
   readonly last?: Snapshot<Content> | undefined
   readonly isWhole?: boolean
   readonly mayFail?: boolean
-  /** True if a cell that cannot be read is replaced. */
+  /** True if the rule may replace a cell that cannot be decrypted. */
   readonly replacesUnreadable?: boolean
-  /** Called with each cell that this process sees. */
+  /** Called with each cell that was read or written. */
   readonly onSeen?: (snapshot: Snapshot<Content>) => void
 }
 
 const ATTEMPTS = 5
 
-/** Runs a rule on a cell, and stores its change. Runs the rule again if another process has changed the cell. */
+/**
+ * Runs a rule on a cell, and stores the new content that the rule returns. Runs the rule again if another process has changed the
+ * cell meanwhile.
+ */
 export async function apply<Content, Key, Result>(
   cells: Cells<Content, Key>,
   key: Key,
@@ -128,7 +131,8 @@ export async function apply<Content, Key, Result>(
     const now = cells.now()
     const { result, cell, message } = rule(snapshot.content, now)
     if (cell === undefined) {
-      // The last cell may be outdated, so a result without a change is returned only for a cell that was just read.
+      // `options.last` may be outdated. A swap would notice this, but a rule that changes nothing does not swap. So read the cell
+      // before its result is returned.
       if (isRead) return result
       snapshot = undefined
       continue

@@ -1,6 +1,7 @@
 /**
- * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail immediately, so a
- * failing Redis does not slow down requests. After each connection, `listen` tells the store to store again what it remembers.
+ * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail immediately. A failing
+ * Redis therefore does not slow down requests. After each new connection, the listener is called, so that the store restores what
+ * Redis may have lost.
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../support/clock.js'
@@ -10,7 +11,7 @@ import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
 
 /**
- * - `connecting`: the state at the start, and for a short time after a connection is lost. Commands wait.
+ * - `connecting`: the state at the start, and for a short time after a connection was lost. Commands wait for a connection.
  * - `up`: commands are sent
  * - `down`: commands fail immediately, and the connection is probed in the background
  * - `closed`: this process is stopping
@@ -31,7 +32,7 @@ export type Connection = ReturnType<typeof openConnection>
 interface ConnectionOptions {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   readonly channel: string
-  /** Finds out if Redis accepts writes. */
+  /** Finds out whether Redis accepts writes. */
   readonly probe: (commands: RedisCommands) => Promise<unknown>
   readonly isCluster: boolean
   readonly log: Pick<Logger, 'info' | 'warn'>
@@ -60,7 +61,7 @@ export function openConnection(options: ConnectionOptions) {
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
-  // Why Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reads still work.
+  // The reason why Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reads still work.
   let rejection: string | undefined
   let unavailableSince: number | undefined
   let connectedAt: number | undefined
@@ -104,7 +105,10 @@ export function openConnection(options: ConnectionOptions) {
     scheduleProbe()
   }
 
-  /** Redis accepts writes. The store has to restore after a new connection, and also if Redis rejected writes before. */
+  /**
+   * Call it when Redis accepts writes. The store has to restore after a new connection, and also if Redis rejected writes until
+   * now.
+   */
   function goUp(): void {
     if (state === 'closed') return
     const isNew = state !== 'up' || rejection !== undefined
@@ -123,8 +127,8 @@ export function openConnection(options: ConnectionOptions) {
 
   function handleRejection(error: unknown): void {
     if (state === 'closed') return
-    // The client reconnects after each rejection of a read-only Redis, so every command would wait for a connection. Treat such a
-    // Redis as unavailable instead.
+    // The client reconnects each time a read-only Redis rejects a write, so every command would wait for a connection. Treat such
+    // a Redis as unavailable instead.
     if (isNodeUnusable(error)) {
       goDown(reasonOf(error))
       return
@@ -168,7 +172,7 @@ export function openConnection(options: ConnectionOptions) {
   }
 
   function handleFailure(error: unknown): void {
-    // One slow command, or one slot of a cluster that moves, does not mean that Redis is unavailable. A probe decides that.
+    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable. A probe finds out.
     if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
     else if (isReply(error)) handleRejection(error)
     else handleLostConnection()
@@ -186,12 +190,12 @@ export function openConnection(options: ConnectionOptions) {
     onError(error) {
       lastError = error
     },
-    // Messages may have been lost.
+    // Messages may have been lost while there was no subscription, so the store must restore as after a new connection.
     onSubscribed: () => listener.connected(),
     onSubscribeFailed(error) {
       log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, 'this process gets no messages of the others')
     },
-    // A slot has a new master, which may not have the last writes of the old one.
+    // The new master of a slot may not have the last writes of the old one, so the store must restore.
     onNodeChange() {
       if (state === 'up') startRecovery()
     },
@@ -220,13 +224,13 @@ export function openConnection(options: ConnectionOptions) {
         throw new StoreUnavailableError('redis')
       }
     },
-    /** Calls these functions from now on. */
+    /** Replaces the listener. */
     listen(next: ConnectionListener): void {
       listener = next
     },
-    /** Returns the time of the last connection on the monotonic clock, or undefined before the first one. */
+    /** Returns when the last connection opened, on the monotonic clock. Returns undefined before the first connection. */
     connectedAt: () => connectedAt,
-    /** False if Redis cannot be used now, or rejects writes. */
+    /** False if Redis is unavailable or rejects writes. */
     isAvailable: () => state !== 'down' && rejection === undefined,
     async close(): Promise<void> {
       if (state === 'closed') return

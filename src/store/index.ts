@@ -39,13 +39,14 @@ export interface StoreOptions {
   readonly timing?: Partial<ConnectionTiming & { readonly recoveryMs: number }>
 }
 
-/** `unavailable` means that a Redis is configured but cannot be used now. */
+/** `unavailable` means that Redis is configured but does not work at the moment. */
 export type StoreStatus = 'memory' | 'redis' | 'unavailable'
 
 export type Stores = ReturnType<typeof createStores>
 
-// Anybody can create the cell of a login with an invented code, so it is short-lived. It must outlive the `state` of the login,
-// which is valid for 10 minutes.
+// Anybody can create the cell of a login with an invented code, so such a cell is short-lived. But it must outlive the `state` of
+// the login, which is valid for 10 minutes, because it also stores that a login has ended, so that its `state` cannot be used
+// again.
 const LOGIN_LIFETIME_MS = 900_000
 const PLACE_LIFETIME_MS = 300_000
 const USED_TOKEN_LIFETIME_MS = 1_200_000
@@ -167,16 +168,16 @@ export function channelOf(prefix: string): string {
 }
 
 /**
- * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a
- * deployment therefore have the same prefix, and other applications can use the same Redis without a conflict. Ten characters
- * have 60 bits, which are enough to tell deployments apart, and keep the keys short.
+ * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a deployment
+ * therefore have the same prefix, and other applications can use the same Redis without a conflict. Ten characters keep the keys
+ * short, and their 60 bits are enough to distinguish deployments.
  */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
 }
 
-/** Redis does not let this server use the database of `redisUrl`. */
+/** Redis refuses to select the database of `redisUrl`. */
 export class RedisDatabaseError extends Error {
   override readonly name = 'RedisDatabaseError'
 }
@@ -184,8 +185,8 @@ export class RedisDatabaseError extends Error {
 const SELECT_TIMEOUT_MS = 2000
 
 /**
- * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the
- * database can be used, or if Redis cannot be reached now. The server then starts, and tries to connect again and again.
+ * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the database
+ * can be used. Also resolves if Redis is unreachable, because the server can start and connect later.
  */
 export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redisUrl' | 'redisTls'>): Promise<void> {
   if (!redisUrl || redisUrl.database === 0) return
@@ -214,5 +215,5 @@ export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redi
 export function databaseAdvice(reason: string): string {
   return reason === 'NOPERM'
     ? 'Give the user of redisUrl the right +select, or use database 0.'
-    : 'Choose a lower database number, or raise the setting databases of Redis. A cluster has only database 0.'
+    : 'Choose a lower database number, or raise the Redis setting databases. A cluster has only database 0.'
 }

@@ -12,7 +12,7 @@ interface MemoryCellsOptions<Content> {
 // 200 MB, because a session takes about 1 kB without its record.
 const MAX_CELLS = 200_000
 
-/** @param limit the number of cells; at the limit, a change that may fail adds no cell */
+/** @param limit the maximum number of cells. At the limit, a change with `mayFail` that needs a new cell is refused. */
 export function createMemoryCells<Content, Key extends string | { readonly id: string }>(
   { now, lifetimeMs }: MemoryCellsOptions<Content>,
   limit = MAX_CELLS
@@ -42,8 +42,9 @@ export function createMemoryCells<Content, Key extends string | { readonly id: s
 const MAX_RECORDS = 10_000
 
 /**
- * Like `createMemoryCells`, with a limit for the records of sessions, which are larger than the entries. The record that was
- * stored first is dropped first. An outdated cookie of its session then cannot find the newest tokens.
+ * Like `createMemoryCells`, but with another limit for the records of sessions, which are larger than the entries. At the limit,
+ * the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets the newest
+ * tokens.
  */
 export function createMemorySessionCells<Record>(
   { now, lifetimeMs }: MemoryCellsOptions<Cell<Record>>,

@@ -1,6 +1,7 @@
 /**
- * The memory of one process. What it remembers of a session proves that Redis has lost data, is stored again after data loss,
- * and serves requests while Redis is unavailable. If the memory is full, the oldest entries are dropped first.
+ * The memory of one process. It remembers the newest revision and record of the sessions that the process has seen. If Redis has
+ * an older revision, this proves data loss, and the record is stored again. While Redis is unavailable, requests use the
+ * remembered record. If the memory is full, the oldest entries are dropped first.
  */
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
@@ -11,9 +12,9 @@ import type { Cell, Known } from './rules.js'
 
 interface Revision {
   rev: number
-  /** The time on the monotonic clock at which this process has learned of the revision. */
+  /** The time at which this process learned of the revision, on the monotonic clock. */
   at: number
-  /** The cell as this process has seen it last, without its record. */
+  /** The cell as this process last saw it, without its record. */
   seen?: Snapshot<Cell<SessionRecord>>
 }
 
@@ -25,28 +26,32 @@ interface Logout {
 
 /** The work of this process on one session. */
 export interface Work {
-  /** The owner names under which a refresh, a login or a change is in progress, from before `acquire` to after `commit`. */
+  /**
+   * The owner names of the refreshes, logins and changes in progress. A name is added before `acquire` and removed after
+   * `commit`.
+   */
   readonly owners: string[]
-  /** The token request in progress: the revision that was sent, and when on the monotonic clock. */
+  /** The token request in progress: the revision whose refresh token was sent, and the time on the monotonic clock. */
   sent?: { readonly rev: number; readonly at: number } | undefined
-  /** How often other processes have reported that Redis has lost data of this session, since the work began. */
+  /** The number of reports from other processes, since the work began, that Redis has lost data of this session. */
   losses: number
 }
 
-// Enough for 10,000 records: with two access tokens of 1 kB, they need 33 MB (Node 20).
+// Enough for 10,000 records. With two access tokens of 1 kB each, 10,000 records need 33 MB (measured with Node 20).
 const MAX_RECORD_BYTES = 50_000_000
 const MAX_REVISIONS = 50_000
 const MAX_LOGOUTS = 200_000
-// A failover loses the last writes. An old master may accept writes for more than 10 seconds after another one was promoted, so
+// A failover loses the last writes. The old master may accept writes for more than 10 seconds after a new one was promoted, so
 // everything of the last minute is restored.
 const RECENT_MS = 60_000
-// The cell of a login is read and written several times within a minute, and not afterwards.
+// A login reads and writes its cell several times within a minute, and never afterwards. So the cell of a login is remembered
+// only this long.
 const LOGIN_MS = 60_000
 
-// The bytes that a record and its entries in the maps need besides its fields, measured with Node 20.
+// The bytes that a record needs besides its fields, with its entries in the maps (measured with Node 20).
 const RECORD_OVERHEAD_BYTES = 1500
 
-/** Returns about how many bytes of memory a record needs. */
+/** Estimates the memory that a record needs, in bytes. */
 function bytesOf({ fields }: SessionRecord): number {
   const lengths = Object.values(fields).map(value =>
     typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0)
@@ -67,14 +72,15 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     return unsaved.get(id) ?? records.get(id)
   }
 
-  /** Remembers that a session has this revision, and its record if there is one. */
+  /** Remembers that a session has this revision. Also remembers the record of the revision, if the caller has it. */
   function remember(id: string, rev: number, record?: SessionRecord): void {
     // A copy of the cookie must not bring a logged-out session back.
     if (logouts.get(id)) return
     const known = revisions.get(id)
     if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
     if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
-    // A session that is kept in Redis may be large. Its record is needed only to restore it if Redis loses its last writes.
+    // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
+    // writes. So remember the record only for a minute.
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
   }
 
@@ -96,13 +102,13 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   return {
     remember,
     recordOf,
-    /** Returns the highest revision that anything names, and the newest record. */
+    /** Returns the highest revision that this process has learned of, and the newest record that it has. */
     known(id: string): Known<SessionRecord> {
       const record = recordOf(id)
       const recordRev = record?.rev ?? 0
       return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
     },
-    /** Returns the cell as this process has seen it last. */
+    /** Returns the cell as this process last saw it. */
     seen: (id: string) => revisions.get(id)?.seen,
     /** Remembers a cell that was read or written. */
     see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
@@ -124,7 +130,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
     workOf: (id: string) => working.get(id),
-    /** Begins work under an owner name. Returns a function that ends it. */
+    /** Registers work under an owner name. Returns a function to call when the work ends. */
     begin(id: string, owner: string): () => void {
       const work = working.get(id) ?? { owners: [], losses: 0 }
       working.set(id, work)
@@ -141,7 +147,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       const others = [...recent(logouts.entries()), ...recent(revisions.entries())]
       return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])
     },
-    /** The number of sessions of which this process remembers anything. */
+    /** The number of sessions that this process remembers. */
     size: () => revisions.size
   }
 }

@@ -1,8 +1,11 @@
 /**
- * Finds out if the owner of a lease has died. A process binds an abstract Unix socket (Linux, unix(7)), which the kernel frees
- * when the process ends in any way, but not while it drains or is stopped. The place of a process is the host name, the boot
- * id, the network namespace and the port, because these decide who can bind the socket. Each place has a cell with the time at
- * which its newest process got the socket.
+ * Finds out whether the owner of a lease has died. A lease is the right of one process to send the refresh token of a session, so
+ * other processes must wait while its owner may be alive.
+ *
+ * Each process binds an abstract Unix socket (Linux, unix(7)). However the process ends, the kernel frees this socket, but not
+ * while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network namespace and the
+ * port, because these decide which processes compete for one socket. Each place has a cell with the time at which its newest
+ * process bound the socket. If that time is later than the one in a lease, the owner of the lease has died.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -13,7 +16,7 @@ import { type Clock, startStopwatch } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable } from './cells.js'
 import type { Lease, Owner } from './rules.js'
 
-/** `since` is the time at which the process got the socket, in milliseconds on the monotonic clock of the machine. */
+/** `since` is the time at which the process bound the socket, in milliseconds on the monotonic clock of the machine. */
 interface Place {
   readonly name: string
   readonly since: number
@@ -34,7 +37,7 @@ export type Places = ReturnType<typeof createPlaces>
 
 export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
   const server = net.createServer(socket => socket.destroy())
-  /** Undefined while this process does not have the socket. */
+  /** Undefined until this process has bound the socket. */
   let place: Place | undefined
   let isStarted = false
   let isCopy = false
@@ -44,7 +47,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
     return isCopy ? undefined : place
   }
 
-  /** Stores the time at which this process got its socket. Never rejects. */
+  /** Stores the time at which this process bound its socket. Never rejects. */
   async function announce(): Promise<void> {
     const announced = current()
     if (!announced) return
@@ -53,19 +56,20 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       if (stored !== undefined && stored >= since) return { result: stored }
       return { result: since, cell: since }
     })
-    // A larger number means that this machine was reset to a snapshot, so its clock proves nothing.
+    // Only a process that bound the socket later can have stored a larger number, but this process has the socket. So the machine
+    // was reset to a snapshot, and its clock proves nothing.
     if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
   }
 
   return {
-    /** Returns the name of this process in a lease. Without the socket, it names no place. */
+    /** Returns how a lease names this process. Without the socket, the lease names no place. */
     me(): Owner {
       const own = current()
       return own ? { owner, place: own.name, since: own.since } : { owner }
     },
     /**
-     * Tries to get the socket of this port, once a second until it succeeds. Call it when the server has its port. On a system
-     * without abstract sockets, the process has no place, and its leases end by time.
+     * Tries to bind the socket of this port, once a second until it succeeds. Call it when the server listens on its port. On a
+     * system without abstract sockets, the process has no place, so its leases end only when they expire.
      */
     start(port: number): void {
       const name = nameOfPlace(port)
@@ -81,7 +85,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
         if (!hasWarned && elapsedMs() >= WARN_AFTER_MS) {
           hasWarned = true
           const message =
-            'another process has the same port in this network namespace, so the leases of this one end by time'
+            'another process has the same port in this network namespace, so the leases of this process end only when they expire'
           log.warn({ event: 'place_taken', port }, message)
         }
         stopRetry = clock.after(RETRY_MS, bind)
@@ -92,11 +96,11 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       })
       bind()
     },
-    /** Call it also after each connection. */
+    /** Call this also after each new connection to Redis, which may have lost the time of this process. */
     announce,
     /**
-     * True if a later process has the place of the owner of this lease.
-     * @throws StoreUnavailableError, unless the cell of the place cannot be read, which proves nothing
+     * True if a later process has bound the socket at the place of this lease, so the owner of the lease has died.
+     * @throws StoreUnavailableError. Returns false if the cell of the place cannot be decrypted, because that proves nothing.
      */
     async isDead({ place, since }: Lease): Promise<boolean> {
       if (place === undefined || since === undefined) return false
@@ -112,7 +116,10 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
   }
 }
 
-/** Returns the hash of the name. Returns undefined if the system does not have all components of the name. */
+/**
+ * Returns the name of the place: a hash of the host name, the boot id, the network namespace and the port. Returns undefined on a
+ * system without one of these.
+ */
 function nameOfPlace(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   try {

@@ -1,7 +1,8 @@
 /**
- * Cells in Redis. A cell is one hash: the field `e` has the entry, and `r` the record of a session. Both are encrypted, with
- * the name of the key as associated data. Whoever can write to Redis can therefore delete a cell or bring back an older one, but
- * cannot invent one. Each encryption gives a different string, so equal strings come from the same write.
+ * Cells in Redis. A cell is a Redis hash: the field `e` contains the entry, which is the state of a session, and `r` the record,
+ * which is the session at its newest revision. Both are encrypted, with the name of the key as associated data. Whoever can write
+ * to Redis can therefore delete a cell or bring back an older one, but cannot invent one. Each encryption gives a different
+ * string, so equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -27,11 +28,12 @@ export interface Format<Content, Key> {
 }
 
 /**
- * The compare-and-swap. A full Redis refuses a script only if the first write of the script needs memory. A change that must
- * not fail therefore begins with an HDEL, which needs none.
- * ARGV: 1 the expected entry, 2 the new entry, 3 the change of the record (keep, remove or set), 4 the record, 5 the lifetime
- * in milliseconds, 6 the time that the rule used, 7 the channel, 8 the message, 9 whether a full Redis may refuse the change.
- * The clocks of the process and of Redis may differ by 2 seconds, because a command may take a second.
+ * The compare-and-swap. A full Redis refuses a script only if the first write of the script needs memory. A change that must not
+ * fail therefore begins with an HDEL, which needs no memory. ARGV: 1 the expected entry, 2 the new entry, 3 the change of the
+ * record (keep, remove or set), 4 the record, 5 the lifetime in milliseconds, 6 the time that the rule used, 7 the channel, 8 the
+ * message, 9 whether a full Redis may refuse the change. The script refuses a change if argument 6 differs from the time of Redis
+ * by more than 2 seconds. A smaller difference is normal: a command may take up to a second, both when the process last learned
+ * the time of Redis and now.
  */
 const SWAP = `
 local t = redis.call('TIME')
@@ -62,15 +64,19 @@ type SwapArguments = readonly [
 ]
 
 /**
- * Follows the clock of the store, which all processes share. Each reply contains the time of the store. The store read its
- * clock between the sending of the command and the arrival of the reply. This limits the difference of the clocks from both
- * sides, so a reply that a stopped process reads late does not falsify the difference.
+ * Follows the clock of the store, which all processes share. Each reply contains the time of the store, which the store read
+ * after the command was sent and before the reply arrived. The difference of the clocks therefore has a lower and an upper limit,
+ * and it is changed only if it is outside of them. So a suspended process that reads a reply late does not get a wrong
+ * difference.
  */
 export function createStoreClock(clock: Pick<Clock, 'now'>) {
   let offsetMs = 0
 
   return {
-    /** The time of the store, in milliseconds since the epoch. While the store is unavailable, the last difference applies. */
+    /**
+     * The time of the store, in milliseconds since the epoch. While the store is unavailable, the last known difference of the
+     * clocks is used.
+     */
     now: (): number => clock.now() + offsetMs,
     /** Call it when a command is sent. Call the returned function with the time in the reply. */
     measure(): (time: number) => void {
@@ -101,7 +107,7 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
   return {
     run,
     now: time.now,
-    /** Finds out if Redis accepts writes, and what time it has. */
+    /** Finds out whether Redis accepts writes, and reads its clock. */
     async probe(commands: RedisCommands, name: string): Promise<void> {
       const write = (expected: string) =>
         run(commands, name, [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1])
@@ -150,7 +156,7 @@ export function createRedisCells<Content, Key>(
     now: script.now,
     read(key, isWhole) {
       // Parallel reads share a command. A read joins only a command that has not been sent yet. Otherwise it could miss a change
-      // that was confirmed after the sending.
+      // that was confirmed after the command was sent.
       const shared = `${isWhole} ${JSON.stringify(key)}`
       const reading =
         reads.get(shared) ??
@@ -185,7 +191,7 @@ export function createRedisCells<Content, Key>(
   }
 }
 
-/** The format of a cell with one value. */
+/** The format of a cell that is one value, without a record. */
 export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: number): Format<Content, string> {
   return {
     nameOf: key => `${kind}:${key}`,
@@ -199,7 +205,7 @@ export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: n
   }
 }
 
-/** The id of a session, and its key if the session is kept in Redis. */
+/** The id of a session. If the session is kept in Redis, also the key that decrypts its record. */
 export interface SessionKey {
   readonly id: string
   readonly key?: string | undefined
@@ -236,8 +242,8 @@ export function sessionFormat(
   }
 }
 
-// The clocks of two processes may differ by this time. An attacker who has recorded a message can repeat it for this time, so
-// the receiver must also subtract the age of the message from every duration in it.
+// The clocks of two processes may differ by this time. A message is therefore accepted for this long, and an attacker who has
+// recorded it can repeat it. So the receiver must subtract the age of the message from every duration in it.
 const MAX_AGE_MS = 300_000
 // The length of the longest encrypted message. Longer strings are rejected before they are decoded.
 const MAX_LENGTH = 512
@@ -246,7 +252,7 @@ const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Messa
 /**
  * Encrypts the messages between processes that share a Redis. Whoever can publish in this Redis can send messages, but the
  * processes accept only messages that were encrypted with one of the session secrets.
- * @param channel the channel of the messages; a message of another channel, for example of another deployment, is not accepted
+ * @param channel the channel of the messages; a message of another channel, for example of another deployment, is rejected
  * @param now milliseconds since the epoch
  * @example createMessageSeal(sealer, channel, Date.now).seal({ kind: 'pause', ms: 1000 })
  */
@@ -256,15 +262,15 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
     seal: (message: Message): string =>
       sealer.seal(Buffer.from(JSON.stringify({ ...message, at: Math.round(now()) })), channel),
     /**
-     * Returns the message. Returns undefined if `text` is forged, malformed, from another channel, of another kind, or sealed
-     * more than five minutes ago or ahead.
+     * Returns the message. Returns undefined if `text` is forged, malformed, from another channel, of an unknown kind, or dated
+     * more than five minutes in the past or the future.
      */
     open(text: string): Message | undefined {
       const plaintext = text.length > MAX_LENGTH ? undefined : sealer.open(text, channel)
       if (!plaintext) return undefined
       const { at, ...message } = parse(plaintext)
       const ageMs = now() - at
-      // A process of another version may send messages of another kind.
+      // A process of another version may send messages of a kind that this process does not know.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
       // The pause began when the message was sent, so subtract its age. If the sender's clock is ahead, the age is negative and
       // counts as 0.

@@ -1,5 +1,5 @@
 /**
- * Opens the connections to Redis, for commands and for messages. The package ioredis is imported only when a connection
+ * Opens the connections to Redis. Messages have a connection of their own. The package ioredis is imported only when a connection
  * opens. This file reconnects, but it does not queue, repeat or log commands. `connection.ts` handles the errors.
  */
 
@@ -22,13 +22,16 @@ export interface RedisEvents {
   readonly channels: readonly string[]
   readonly onReady: () => void
   readonly onLost: () => void
-  /** Called for each error of the connection. A command that fails for this reason also rejects. */
+  /** Called for each error of the connection. A command that fails because of this error also rejects. */
   readonly onError: (error: Error) => void
-  /** Called when messages arrive again after the connection for messages was lost. */
+  /**
+   * Called when the channels are subscribed, so that messages arrive: at the start, and after the connection for messages was
+   * lost.
+   */
   readonly onSubscribed?: () => void
-  /** Called when Redis does not accept the channels. */
+  /** Called when Redis refuses the subscription of the channels. */
   readonly onSubscribeFailed?: (error: Error) => void
-  /** Called when a slot of a cluster has got another master. */
+  /** Called when the masters of a cluster have changed. */
   readonly onNodeChange?: () => void
   readonly onMessage: (channel: string, message: string) => void
 }
@@ -38,11 +41,11 @@ const CONNECT_MS = 2000
 // connection without notice.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
-// The connection for messages sends no commands, and the time limit of the socket applies only to a connection with an open
-// command. With a ping every 10 seconds, a broken connection is noticed after 13 seconds at most.
+// The connection for messages sends no commands, and the socket timeout applies only while a command waits for its reply. So this
+// connection sends a ping every 10 seconds. A broken connection is then noticed after 13 seconds at most.
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
-// This process notices within this time that a slot of a cluster has another master.
+// A change of the masters of a cluster is noticed within this time.
 const NOTICE_MASTER_MS = 1000
 
 /** @param tlsFiles the setting `redisTls` */
@@ -56,8 +59,8 @@ export async function openRedisClient(
   const sentinels = new Set<Redis>()
   const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target, sentinels)
   commands.on('error', (error: Error) => {
-    // If Redis refuses the database, ioredis would continue in database 0. This call prevents that: ioredis sends no command,
-    // and connects again.
+    // If Redis refuses the database, ioredis would continue in database 0. To prevent this, make ioredis connect again before it
+    // sends a command.
     if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
     events.onError(error)
   })
@@ -77,7 +80,7 @@ export async function openRedisClient(
   }
 }
 
-/** The address, with the options of TLS instead of a boolean. */
+/** The parsed `redisUrl`, with the TLS options instead of a boolean. */
 type Target = Omit<RedisUrl, 'tls'> & { readonly tls: RedisTls | undefined }
 
 type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
@@ -93,7 +96,8 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
       ? {
           sentinels: [...hosts],
           name: masterName as string,
-          // The sentinels tell which master is the new one, so that all processes leave the old one at the same time.
+          // With this option, the sentinels tell ioredis about a new master, so that all processes leave the old one at the same
+          // time.
           failoverDetector: true,
           Connector: trackingConnector(ioredis, sentinels),
           sentinelReconnectStrategy: retryStrategy,
@@ -107,8 +111,9 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
 }
 
 /**
- * Returns a connector whose connections to sentinels are added to `sentinels`. ioredis does not close those of its failover
- * detector in all cases, and without a listener, it would write every lost one to the standard error.
+ * Returns a connector that adds its connections to `sentinels`, so that `close` can close them: ioredis does not always close the
+ * connections of its failover detector. Each connection also gets a listener for errors. Without one, ioredis would write every
+ * lost connection to the standard error.
  */
 function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>): RedisOptions['Connector'] {
   const original = SentinelConnector.prototype as unknown as { connectToSentinel(...args: unknown[]): Redis }
@@ -129,13 +134,13 @@ function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
   const options: ClusterOptions = {
     redisOptions: commonOptions(address),
     enableOfflineQueue: false,
-    // A pipeline of several slots fails as a whole if one of them is moving.
+    // A pipeline with commands for several slots fails as a whole if the cluster is moving one of the slots.
     enableAutoPipelining: false,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshInterval: NOTICE_MASTER_MS,
     slotsRefreshTimeout: CONNECT_MS,
-    // A certificate is issued for a host name. This function keeps ioredis from replacing the name by an IP address
-    // before TLS checks the certificate.
+    // A certificate is issued for a host name, but ioredis would replace the name by an IP address before TLS checks the
+    // certificate. This function keeps the name.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
   return new Cluster([...address.hosts], options).on('+node', surviveLateErrors)
@@ -152,15 +157,14 @@ function commonOptions({ username, password, database, tls }: Target) {
     socketTimeout: SOCKET_TIMEOUT_MS,
     // Every request sends a command. Pipelining sends the commands of concurrent requests together.
     enableAutoPipelining: true,
-    // When a connection is lost, its commands fail immediately. The client does not know which commands can be repeated
+    // When a connection is lost, its commands fail immediately, because the client does not know which of them can be repeated
     // safely.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with the script of the store instead.
+    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with the compare-and-swap script instead.
     enableReadyCheck: false,
-    // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
-    // master.
+    // After a failover the old master is read-only. A reconnection through the sentinel or the host name leads to the new master.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY')
   } satisfies RedisOptions
 }
@@ -170,7 +174,7 @@ function commonOptions({ username, password, database, tls }: Target) {
  * ioredis then no longer listens, so without this listener the error would end the process.
  */
 function surviveLateErrors(client: Redis): Redis {
-  // ioredis creates the socket in the turn of the event loop in which it emits this event.
+  // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
   return client.on('connecting', () => setImmediate(() => client.stream?.on('error', ignore)))
 }
 
@@ -179,12 +183,12 @@ function retryStrategy(times: number): number {
 }
 
 /**
- * Opens a second connection for messages, because a connection in RESP2 cannot send other commands while it is
- * subscribed. Returns a function that closes the second connection.
+ * Opens a second connection for messages, because in RESP2, a subscribed connection cannot send other commands. Returns a
+ * function that closes the second connection.
  */
 function subscribe(commands: Redis, events: RedisEvents): () => void {
   const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
-  // Messages belong to no database.
+  // Channels belong to no database, so the connection need not select one.
   const subscriber = surviveLateErrors(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
   subscriber.on('error', () => {})
   subscriber.on('message', onMessage)
@@ -197,7 +201,7 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
   }
 }
 
-/** Calls `onNodeChange` if the masters of a cluster have changed since the last reading of its slots. */
+/** Calls `onNodeChange` if the masters of a cluster have changed since its slots were last read. */
 function watchMasters(cluster: Cluster, events: RedisEvents): void {
   let known: string | undefined
   cluster.on('refresh', () => {
@@ -224,8 +228,8 @@ interface RedisTls {
 }
 
 /**
- * Returns the options of TLS for ioredis, which copies them for each connection. The properties read the files, so a renewed
- * certificate is used without a restart. If a file cannot be read, its last content is used.
+ * Returns the TLS options for ioredis. ioredis copies them for each connection, and each copy reads the files again, so a renewed
+ * certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
 export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisTls']>): RedisTls {
   const contents = new Map<string, string>()
@@ -240,7 +244,7 @@ export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisT
     return contents.get(path)
   }
 
-  // If a file is missing now, this is an error of the start and not of the first connection.
+  // Read all files now, so that a missing file fails the start and not the first connection.
   for (const path of [caFile, certFile, keyFile]) read(path)
   return {
     get ca() {
@@ -255,7 +259,7 @@ export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisT
   }
 }
 
-/** Returns true if the reply shows that this node cannot be used now, for example during a failover. */
+/** Returns true if the reply shows that this node is unusable for a while, for example during a failover. */
 export function isNodeUnusable(error: unknown): boolean {
   return isReply(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
 }
@@ -289,10 +293,10 @@ export function isReply(error: unknown): boolean {
   return (error as Error).name === 'ReplyError'
 }
 
-// If a command inside a script fails, Redis before version 7 puts words before the code, as in "ERR Error running script
-// … -OOM …".
+// If a command inside a script fails, a Redis older than version 7 puts other words before the error code, as in "ERR Error
+// running script … -OOM …".
 function replyCode(message: string): string {
-  // Redis 7 uses the code ERR if the user may not use a command or a key of a script.
+  // If the user may not use a command or a key of a script, Redis 7 replies with ERR instead of NOPERM.
   if (message.includes('The user executing the script')) return 'NOPERM'
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'

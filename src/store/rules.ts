@@ -1,24 +1,32 @@
 /**
- * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns
- * a result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains them.
+ * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns a
+ * result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains the rules.
  *
- * All times are milliseconds on the clock of the store. A cell lives longer than any cookie of its session, so a missing
- * cell always means that the store has lost data.
+ * A *revision* is the number of a state of a session, and the *record* is the session at its newest revision.
+ *
+ * All times are milliseconds on the clock of the store. A cell lives longer than any cookie of its session, so a missing cell
+ * always means that the store has lost data.
  */
 
 /** The longest times, in milliseconds. */
 export const TIMES = {
   leaseMs: 65_000,
   maxPauseMs: 60_000,
-  /** The recovery time of a session if the caller does not have its record. An old Redis master may need 12 seconds. */
+  /**
+   * If data was lost and the caller does not have the record, other processes have this long to restore it. It takes long if
+   * Redis fails over: an old master may accept writes for 12 seconds.
+   */
   lostRecordMs: 30_000,
-  /** If a stored time lies further ahead than allowed, by more than this leeway, it was written with a wrong clock. */
+  /**
+   * A stored time may exceed its allowed maximum by this much, because clocks differ. A time beyond that was written with a wrong
+   * clock, so a pause is ignored and a lease is shortened.
+   */
   leewayMs: 5000
 }
 
 /**
- * The process that has a lease. `place` and `since` allow a proof that the process has died: a later process has the same place
- * (places.ts).
+ * The process that was granted a lease. If a process that started later is found at the same `place`, this process has died
+ * (places.ts). `since` tells which of the two started later.
  */
 export interface Owner {
   readonly owner: string
@@ -26,32 +34,41 @@ export interface Owner {
   readonly since?: number
 }
 
-/** The right of one process to send the refresh token of a session. It ends by itself. */
+/** The right of one process to send the refresh token of a session. It expires by itself, at `until`. */
 export interface Lease extends Owner {
   readonly until: number
 }
 
 export interface Entry {
-  /** The newest revision: 0 before the login, plus 1 for each stored token response or change by a program. */
+  /** The newest revision: 0 before the login, plus 1 for each stored token response, and for each change by a request handler. */
   readonly rev: number
-  /** True if the cell has the record, which is the session at this revision. */
+  /** True if the cell has the record of this revision. */
   readonly hasRecord: boolean
-  /** Why the session is over. A logout is final. Any other reason concerns this revision only. */
+  /**
+   * The reason why the session is over. A logout ends the session at every revision. Any other reason ends it only at this
+   * revision: if a newer revision is stored later, the session is live again.
+   */
   readonly over?: string
   readonly lease?: Lease
-  /** No lease is granted before this time, because a token request failed or because data was lost. */
+  /** No lease is granted before `until`, because a token request failed or because data was lost. */
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
-  /** When the provider first refused this refresh token in an ambiguous way. */
+  /**
+   * The time at which the provider first refused this refresh token in an ambiguous way: the token may be invalid, or the fault
+   * temporary.
+   */
   readonly suspect?: number
 }
 
-/** What the store has of one session. `record` is undefined if there is none, or if it was not read. */
+/** The stored state of one session. `record` is undefined if the cell has none, or if it was not read. */
 export interface Cell<Record> {
   readonly entry: Entry
   readonly record?: Record | undefined
 }
 
-/** The highest revision that anything names, and the newest record that the caller has. */
+/**
+ * What the caller knows of a session: `rev` is the highest revision that it has learned of, and `record` the newest record that
+ * it has.
+ */
 export interface Known<Record> {
   readonly rev: number
   readonly record?: Record | undefined
@@ -61,14 +78,17 @@ export interface Known<Record> {
 
 /** The reason of a logout in `Entry.over`. */
 export const LOGGED_OUT = 'loggedOut'
-/** The reason that `acquire` returns if no process has stored the record within the recovery time. It is never stored. */
+/** The reason that `acquire` returns if data was lost and no process has restored the record in time. It is never stored. */
 export const LOST = 'lost'
 
 /** `record` is undefined if the cell has a record that was not read. */
 export type Newer<Record> = { readonly kind: 'newer'; readonly rev: number; readonly record: Record | undefined }
 export type Over = { readonly kind: 'over'; readonly why: string }
 
-/** Where a session stands. `lost`: the caller knows a newer revision than the store, or nobody has the record. */
+/**
+ * The state of a session in the store, compared with what the caller knows. `lost`: the caller knows a newer revision than the
+ * store, or neither the store nor the caller has the record.
+ */
 export type Found<Record> = { readonly kind: 'current' } | Newer<Record> | Over | { readonly kind: 'lost' }
 
 export type Acquired<Record> =
@@ -78,10 +98,10 @@ export type Acquired<Record> =
   | { readonly kind: 'busy'; readonly lease: Lease }
   | { readonly kind: 'paused'; readonly ms: number }
 
-/** `busy`: the caller no longer has the lease, so its failure or end does not count. */
+/** `busy`: the caller no longer has the lease. If it reports a failure or the end of the session, this is not stored. */
 export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'busy' } | Newer<Record> | Over
 
-/** The outcome of a token request, or of a change by a program. */
+/** The outcome of a token request, or of a change by a request handler. */
 export type Outcome<Record> =
   | { readonly kind: 'tokens'; readonly record: Record; readonly pauseMs: number }
   | { readonly kind: 'change'; readonly record: Record }
@@ -95,7 +115,7 @@ export interface Step<Record, Result> {
   readonly message?: 'lost' | 'loggedOut'
 }
 
-/** Finds out where a session stands. */
+/** Compares the cell with what the caller knows. */
 export function find<Record>(
   cell: Cell<Record> | undefined,
   { rev, recordRev }: Omit<Known<Record>, 'record'>
@@ -111,13 +131,16 @@ export function find<Record>(
 
 interface AcquireRequest<Record> extends Known<Record> {
   readonly me: Owner
-  /** The owner of a lease that has died. */
+  /** The name of an owner that has died, so its lease may be replaced. */
   readonly dead?: string | undefined
-  /** True for a change by a program. A pause after a failed request does not stop it, and stays after it. */
+  /**
+   * True for a change by a request handler. It sends no token request, so a pause after a failed request neither delays it nor
+   * ends with it.
+   */
   readonly isChange?: boolean | undefined
 }
 
-/** Asks for the lease. Repairs a cell that has lost data. */
+/** Requests the lease. If the cell has lost data, repairs it instead. */
 export function acquire<Record>(
   cell: Cell<Record> | undefined,
   now: number,
@@ -133,7 +156,8 @@ export function acquire<Record>(
   const { notBefore, ...unpaused } = entry
   const pauseMs = notBefore && notBefore.until <= now + TIMES.maxPauseMs + TIMES.leewayMs ? notBefore.until - now : 0
   if (pauseMs > 0 && notBefore?.why === 'loss') return { result: { kind: 'lost' } }
-  // No process has stored the record. The cell stays as it is, because a process or browser that has the record may still bring it.
+  // No process has restored the record in time. The cell does not change, because a process or browser that has the record may
+  // still restore it.
   if (found.kind === 'lost') return { result: { kind: 'over', why: LOST } }
   const { lease } = entry
   if (lease && lease.until > now && lease.owner !== me.owner && lease.owner !== dead) {
@@ -149,13 +173,13 @@ export function acquire<Record>(
 }
 
 interface CommitRequest<Record> {
-  /** The revision whose refresh token was sent, or that a program has changed. */
+  /** The revision whose refresh token was sent, or to which a request handler has made a change. */
   readonly rev: number
   readonly owner: string
   readonly outcome: Outcome<Record>
 }
 
-/** Stores an outcome, and releases the lease of its owner. Tokens are stored even if the lease has ended. */
+/** Stores an outcome, and releases the lease if `owner` has it. Tokens are stored even if the lease has ended. */
 export function commit<Record>(
   cell: Cell<Record> | undefined,
   now: number,
@@ -192,13 +216,19 @@ export function commit<Record>(
 
 interface RestoreRequest<Record> extends Known<Record> {
   readonly me: Owner
-  /** The request of this process that is in progress: the revision that it sent, and how long ago. */
+  /**
+   * The token request of this process that is in progress: the revision whose refresh token was sent, and the milliseconds since
+   * then.
+   */
   readonly sent?: { readonly rev: number; readonly ms: number } | undefined
-  /** The owner names of this process that use no lease now. */
+  /** The owner names under which this process uses no lease now. */
   readonly unused: readonly string[]
 }
 
-/** Stores what a process knows: the newest session and the lease of a request in progress. Releases unused leases. */
+/**
+ * Stores again what a process knows: the newest record, and the lease of a token request in progress. Releases unused leases of
+ * the process.
+ */
 export function restore<Record>(
   cell: Cell<Record> | undefined,
   now: number,
@@ -212,9 +242,9 @@ export function restore<Record>(
   const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
   let next = repaired
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
-    // If another process seems to have the lease, that lease was granted before the data loss or has not been used, so it may be
-    // replaced. If this process has a lease that ends earlier, that lease belongs to an earlier request and has come back with an
-    // old replica of Redis.
+    // The cell may name another owner. That lease was granted before the data loss, or its owner has not sent the refresh token
+    // yet, so the lease may be replaced. The cell may also have a lease of this process that ends earlier. That lease belongs to
+    // an earlier request, and has come back with an outdated replica of Redis, so it is prolonged.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {
@@ -224,7 +254,7 @@ export function restore<Record>(
   return { cell: next, result: undefined, ...(repaired !== cell && { message: 'lost' as const }) }
 }
 
-/** Ends the session for good. Returns its newest record, so that its refresh token can be revoked. */
+/** Ends the session for good. Returns the stored record, so that its refresh token can be revoked. */
 export function logOut<Record>(
   cell: Cell<Record> | undefined,
   knownRev: number
@@ -235,7 +265,7 @@ export function logOut<Record>(
   return { cell: { entry: { rev, hasRecord: false, over: LOGGED_OUT } }, message: 'loggedOut', result }
 }
 
-/** Raises a cell to the revision that it must have had. Returns the same cell if it has lost nothing. */
+/** Raises a cell that has lost data to the revision that the caller knows. Returns the same cell if it has lost nothing. */
 function repair<Record>(
   cell: Cell<Record> | undefined,
   now: number,

@@ -1,6 +1,10 @@
 /**
- * The session store as one process sees it. It runs the rules on the cells of the sessions, and remembers what Redis may lose.
- * ARCHITECTURE.md explains the design.
+ * The session store as one process sees it. It runs the rules (`rules.ts`) on the cells of the sessions, and remembers what Redis
+ * may lose.
+ *
+ * A *lease* is the right of one process to send the refresh token of a session. A *revision* is the number of a state of the
+ * session: each stored token response adds 1. The *record* is the session at its newest revision. ARCHITECTURE.md explains the
+ * design.
  */
 import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
 import { type Clock, startStopwatch } from '../support/clock.js'
@@ -15,13 +19,17 @@ export interface GrantedLease {
   readonly owner: string
   /** The revision for which the lease was granted. */
   readonly rev: number
-  /** Returns the milliseconds since the lease was asked for, by the clock that shows more. */
+  /**
+   * Returns the milliseconds since the lease was requested. If the system clock and the monotonic clock disagree, the larger
+   * value counts.
+   */
   readonly elapsedMs: () => number
   /**
-   * False if the lease was asked for more than a second ago, or if data loss was reported since. The lease must then be acquired
-   * again before a token is sent.
+   * False if the lease was requested more than a second ago, or if another process has reported data loss since. In both cases,
+   * the lease must be acquired again before a token is sent.
    */
   readonly isFresh: () => boolean
+  /** The milliseconds since the provider first refused this refresh token in an ambiguous way, if it has done so. */
   readonly suspectMs: number | undefined
 }
 
@@ -34,11 +42,17 @@ export type Commit = Committed<SessionRecord>
 interface SessionStoreDependencies {
   readonly cells: Cells<Cell<SessionRecord>, SessionKey>
   readonly clock: Clock
-  /** Returns the name of this process in a lease. */
+  /** Returns how a lease names this process. */
   readonly me: () => Owner
-  /** The recovery time after data loss and after each connection, in milliseconds. 0 without Redis. */
+  /**
+   * The recovery time: no lease is granted for this long after data loss and after each new connection. In milliseconds, 0
+   * without Redis.
+   */
   readonly recoveryMs: number
-  /** Returns the time of the last connection on the monotonic clock, or undefined without Redis and before the first one. */
+  /**
+   * Returns when the last connection opened, on the monotonic clock. Returns undefined before the first connection and without
+   * Redis.
+   */
   readonly connectedAt: () => number | undefined
   /** Sends a message to all processes. Never rejects. */
   readonly publish: (message: Message) => Promise<void>
@@ -48,16 +62,17 @@ interface SessionStoreDependencies {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-// After data loss, no process is granted a lease for 2 seconds, so a lease that is younger than this is certain.
+// After data loss, no process is granted a lease for 2 seconds. A lease that was requested less than a second ago is therefore
+// still exclusive, even if Redis has lost it since.
 const FRESH_MS = 1000
-// After a pause, second requests of dual mode go before the first requests of other sessions. Otherwise the first requests
-// would use up the quota, and no session would get both tokens.
+// After a pause, sessions that wait for the second token request of dual mode resume earlier than the others, by this time.
+// Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
 // All processes restore at the same time, and each command must end within a second. A process therefore begins with one session,
-// and restores more in parallel as long as Redis does not become slower. A Redis that is far away is not slow: each step takes two
-// round trips.
+// and restores more in parallel as long as Redis does not become slower. Each step is compared with the fastest one, because a
+// step takes two round trips: with a distant Redis it takes long, although Redis is not overloaded.
 const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100
 const LONG_RESTORE_MS = 400
@@ -67,10 +82,11 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = dependencies
   const memory = createProcessMemory(clock, lifetimeMs)
   const { owner } = me()
-  // A change by a program must not share the lease of a refresh in the same process.
+  // A change by a request handler uses another owner name. With the same name, it would get the lease of a refresh in the same
+  // process.
   const changeOwner = `${owner}/change`
   const restoring = new Map<string, Promise<void>>()
-  /** The leases that were granted and not used yet, each as the session id and the owner name. */
+  /** The leases that were granted but not used yet. Each is named by the session id and the owner name. */
   const unusedLeases = new Set<string>()
   let pausedUntil = Number.NEGATIVE_INFINITY
   /** The sessions that `restoreAll` has not restored yet, the most urgent ones first. */
@@ -96,7 +112,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     return apply(cells, { id, key }, applied, { ...options, last, onSeen })
   }
 
-  /** Remembers what a rule has found, and reads the record of a newer revision. */
+  /** Remembers the result of a rule. If the result is a newer revision without its record, reads the record. */
   async function learn<Result extends { readonly kind: string }>(
     session: SessionKey,
     result: Result | Found<SessionRecord>
@@ -123,7 +139,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     return snapshot.content
   }
 
-  /** Stores what this process knows of a session, and releases unused leases. */
+  /** Stores again what this process knows of a session, and releases the leases that it does not use. */
   async function restore(id: string): Promise<void> {
     const logout = memory.logoutOf(id)
     if (logout) {
@@ -133,7 +149,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     }
     const known = memory.known(id)
     await run({ id, key: known.record?.key }, (cell, now) => {
-      // Read this when the rule runs, because the token request may end while the cell is read.
+      // Look up the work only when the rule runs, because a token request may end while the cell is read.
       const { sent, owners = [] } = memory.workOf(id) ?? {}
       const unused = [owner, changeOwner].filter(name => !owners.includes(name))
       const request = { ...known, me: me(), unused }
@@ -143,7 +159,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     memory.markSaved({ id, rev: known.recordRev })
   }
 
-  /** Restores a session, one restore at a time, and repeats it until it succeeds. Never rejects. */
+  /** Restores a session, and repeats this until it succeeds. Parallel calls for one session share one restore. Never rejects. */
   function restoreUntilStored(id: string, delayMs: number): Promise<void> {
     const running = restoring.get(id) ?? repeat().finally(() => restoring.delete(id))
     restoring.set(id, running)
@@ -176,7 +192,10 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     })
   }
 
-  /** Restores a session later, because the reply to a change was lost: stores the result, or releases the lease. */
+  /**
+   * Call it when the reply to a command was lost, so it is unknown whether the cell has changed. Restores the session later: this
+   * stores the result, or releases the lease.
+   */
   function repeatLater(id: string): void {
     void restoreUntilStored(id, MIN_REPEAT_MS)
   }
@@ -193,21 +212,30 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   return {
     /** The time on the clock of the store, in milliseconds since the epoch. */
     now: cells.now,
-    /** Remembers what a cookie proves. */
+    /** Remembers the revision of a cookie, and its record if it contains one. */
     note(session: CookieSession): void {
       memory.remember(session.id, session.rev, hasTokens(session) ? session : undefined)
     },
-    /** Returns the newest session. Returns undefined if anything names a newer revision than that of the record in memory. */
+    /**
+     * Returns the session at its newest known revision. Returns undefined if this process knows of a newer revision than that of
+     * the record in its memory.
+     */
     newest(id: string): SessionRecord | undefined {
       const { rev, record, recordRev } = memory.known(id)
       return recordRev === rev ? record : undefined
     },
-    /** False if only this process has the newest session. A reference must not name the revision of such a session. */
+    /**
+     * False if only this process has the newest record, because it is not stored yet. A reference (the cookie of a session in
+     * Redis) must not name the revision of such a record.
+     */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
-    /** True if this process knows that the session was logged out. Every logout is sent to all connected processes. */
+    /**
+     * True if this process knows that the session was logged out. Most processes know it, because every logout is sent to all
+     * connected processes.
+     */
     isLoggedOut: (id: string): boolean => memory.logoutOf(id) !== undefined,
     /**
-     * Finds out where a session stands, with one read.
+     * Compares what this process knows of a session with the store, usually with one read.
      * @throws StoreUnavailableError, like `acquire` and `commit`
      */
     async find(session: SessionKey): Promise<Found<SessionRecord>> {
@@ -217,8 +245,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       return learn(session, rules.find(cell, memory.known(id)))
     },
     /**
-     * Returns the cell of a session, without remembering it. The record of a session that is kept in Redis is missing, because
-     * only its cookie has the key.
+     * Returns the cell of a session, without remembering it. If the session is kept in Redis, the cell comes without its record,
+     * because only the cookie has the key that decrypts the record.
      * @throws StoreUnavailableError
      */
     async read(id: string): Promise<Cell<SessionRecord> | undefined> {
@@ -227,8 +255,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       return content
     },
     /**
-     * Begins a refresh, a login or a change of a session in this process. Returns a function that ends it, and that releases
-     * the lease if it was granted but not used.
+     * Registers a refresh, a login or a change that begins in this process. Returns a function to call at the end. It releases a
+     * lease that was granted but not used.
      */
     begin(id: string, isChange = false): () => void {
       const name = isChange ? changeOwner : owner
@@ -239,8 +267,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Asks for the lease of a session. Call it between `begin` and its end.
-     * @param dead the owner of a lease that has died
+     * Requests the lease of a session. Call it after `begin`, and before the function that `begin` returned.
+     * @param dead the name of an owner that has died, so its lease may be replaced
      */
     async acquire(
       session: SessionKey,
@@ -248,7 +276,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     ): Promise<Acquisition> {
       const { id } = session
       if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-      // A login has nothing that another process could have used.
+      // The session of a login has no earlier refresh token that another process could have used, so a login does not wait for
+      // the recovery time.
       const known = memory.known(id)
       const isLogin = known.rev === 0
       const connection = connectedAt()
@@ -265,7 +294,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         if (acquired.kind !== 'granted') return acquired
         unusedLeases.add(`${id} ${asking.owner}`)
         if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-        // The command waited for a new connection, whose Redis may have lost data.
+        // The command waited until Redis was connected again, and Redis may have lost data meanwhile. Do not use this lease.
         if (connectedAt() !== connection && !isLogin) return { kind: 'lost' }
         const isFresh = () => elapsedMs() < FRESH_MS && work?.losses === losses
         const { suspectMs } = acquired
@@ -275,18 +304,21 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         throw error
       }
     },
-    /** Notes that the refresh token of this revision is being sent. Call it in the same turn of the event loop. */
+    /**
+     * Notes that the refresh token of this revision is being sent. Call it immediately before the request is sent, in the turn of
+     * the event loop in which the lease was acquired.
+     */
     sending(id: string, rev: number): void {
       const work = memory.workOf(id)
       if (work) work.sent = { rev, at: clock.monotonic() }
     },
-    /** Notes that the response has come, or that none will come. */
+    /** Notes that the token request has ended, with or without a response. */
     received(id: string): void {
       const work = memory.workOf(id)
       if (work) work.sent = undefined
     },
     /**
-     * Stores the outcome of a token request or of a change, which ends the use of the lease. Tokens that cannot be stored now are
+     * Stores the outcome of a token request or of a change, and releases the lease. Tokens that cannot be stored now are
      * remembered and stored later.
      */
     async commit(
@@ -311,8 +343,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Logs a session out in all processes. Returns the newest record of that id that is known, so that its refresh token can be
-     * revoked, and whether the logout is stored. If it is not, this process stores it later. Never rejects.
+     * Logs a session out in all processes. `record` is the newest known record of the session, whose refresh token can then be
+     * revoked. `isStored` is false if the logout could not be stored; this process then stores it later. Never rejects.
      */
     async logOut(
       session: SessionKey
@@ -340,14 +372,15 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     },
     /**
      * Returns the milliseconds until a token request may be sent.
-     * @param isUrgent true for a code exchange and for the second request of dual mode. They come first after a pause.
+     * @param isUrgent true for a code exchange and for the second request of dual mode, which may be sent earlier after a pause
      */
     pausedMs(isUrgent: boolean): number {
       const leftMs = pausedUntil - clock.now() + (isUrgent ? 0 : SECOND_REQUESTS_FIRST_MS)
-      // A remaining time above the longest pause means that the clock was set back. The pause is then ignored.
+      // If more time is left than the longest pause, the clock was set back. The end of the pause is then wrong, so ignore the
+      // pause.
       return leftMs > rules.TIMES.maxPauseMs + SECOND_REQUESTS_FIRST_MS ? 0 : Math.max(0, leftMs)
     },
-    /** Handles a message of a process. */
+    /** Handles a message that any process has published, including this one. */
     receive(message: Message): void {
       if (message.kind === 'pause') {
         pauseHere(message.ms)
@@ -364,8 +397,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Stores again what Redis may have lost. Repeats what fails until it succeeds. After a later connection, the call for that
-     * connection continues the work of this one. Never rejects.
+     * Stores again what Redis may have lost. Repeats what fails until it succeeds. If Redis reconnects before everything is
+     * restored, the next call takes over the sessions that are left, and this call returns. Never rejects.
      */
     async restoreAll(): Promise<void> {
       const current = ++restoresOfAll
@@ -387,7 +420,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
           waitMs = MIN_REPEAT_MS
           continue
         }
-        // Redis is unavailable, or overloaded although the connection stays open.
+        // Every session failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next attempt.
         await waitUntilClosed(waitMs)
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
@@ -398,7 +431,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     async saved(): Promise<void> {
       while (restoring.size > 0) await Promise.all(restoring.values())
     },
-    /** Ends the attempts to store something again. */
+    /** Stops retrying what could not be stored. */
     close(): void {
       isClosed = true
       for (const end of waits) end()

@@ -1,9 +1,10 @@
 /**
- * The sessions of each user, and of each login session at the provider. The store finds a session only by its id, so each user
- * and each login session has a list of ids, which is a cell. The lists are kept only with the setting `platform.backChannelLogout`.
+ * Finds the sessions of a user, or of one login session at the provider. The store finds a session only by its id. So each user
+ * and each login session has a list of session ids, which is stored in a cell (`cells.ts`). The lists are kept only with the
+ * setting `platform.backChannelLogout`.
  *
- * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no
- * `sid`, the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the user.
+ * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no `sid`,
+ * the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the user.
  */
 import type { Hasher } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
@@ -11,7 +12,7 @@ import { type Clock, wait } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable, type Rule, StoreUnavailableError } from './cells.js'
 import type { SessionStore } from './store.js'
 
-/** Names sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
+/** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
 export interface SessionsOf {
   readonly iss: string
   readonly sid?: string | undefined
@@ -23,27 +24,29 @@ type SignedIn = NonNullable<Identity['signedIn']>
 interface Member {
   readonly id: string
   readonly signedIn: SignedIn
-  /** When the session joined the list last, in milliseconds on the clock of the store. */
+  /** The time at which the session last joined the list, in milliseconds on the clock of the store. */
   readonly joinedAt: number
 }
 
 export interface UserList {
-  /** The sessions, in the order of their last joins. */
+  /** The sessions, ordered by `joinedAt`. */
   readonly members: readonly Member[]
-  /** The `iat` of the latest logout token, in seconds since the epoch. A user who signed in before is signed out. */
+  /**
+   * The `iat` of the latest logout token, in seconds since the epoch. Sessions of users who signed in before this time are over.
+   */
   readonly loggedOutAt?: number
 }
 
 export interface LoggedOut {
   readonly ids: readonly string[]
-  /** The newest records of these sessions, as far as the store or this process has them. */
+  /** The newest records of these sessions. A record that neither the store nor this process has is missing. */
   readonly records: readonly SessionRecord[]
 }
 
 /** A session in the list of its user. All times are in milliseconds since the epoch. */
 export interface ListedSession {
   readonly loggedInAt: number
-  /** No cookie of the session was written after this time. */
+  /** No cookie of the session was written after this time, so it limits the expiry of the session. */
   readonly writtenBy: number
 }
 
@@ -54,7 +57,7 @@ export interface UserWithSessions {
 
 interface UserSessionsDependencies {
   readonly lists: Cells<UserList>
-  /** The `sub` of each user with a certain name, in the order in which they were added last. */
+  /** For each name, the `sub` of the users who have it. The user who was added last comes last. */
   readonly names: Cells<readonly string[]>
   readonly usedTokens: Cells<true>
   readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'read'>
@@ -79,13 +82,13 @@ function nothing(): void {}
 export function createUserSessions(dependencies: UserSessionsDependencies) {
   const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = dependencies
   const joining = new Set<string>()
-  /** The last change of each list in this process, without its errors. */
+  /** For each list, resolves when the last change of this process has ended. Never rejects. */
   const turns = new Map<string, Promise<void>>()
   let isClosed = false
 
   /**
-   * Changes a list. Many sessions of one user may join at the same time, so the changes of this process run one after the other,
-   * and a conflict with another process is repeated.
+   * Changes a list. Many sessions of one user may join at the same time, so this process makes its changes one after the other,
+   * and repeats a change that conflicts with another process.
    */
   function change<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
     const previous = turns.get(list) ?? Promise.resolve()
@@ -109,7 +112,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   }
 
   /**
-   * Adds a session to a list, or renews its place there. Returns false if the user was signed out after this login.
+   * Adds a session to a list, or moves it to the end. Returns false if the user has been signed out at the provider since this
+   * login.
    */
   async function joinList(list: string, session: SessionRecord): Promise<boolean> {
     const { id } = session
@@ -123,12 +127,12 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       const dropped = all.slice(0, Math.max(0, all.length - MAX_MEMBERS))
       return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
     })
-    // A session that is in no list would survive a logout of all sessions.
+    // A dropped session would survive a logout of all sessions of the user, so log it out now.
     for (const member of dropped) await store.logOut({ id: member.id })
     return hasJoined
   }
 
-  /** Removes the sessions that are over from a full list, so that no live session has to be dropped. */
+  /** If a list is full, removes the sessions that are over, so that no live session has to be dropped. */
   async function makeRoom(list: string): Promise<void> {
     const { content } = await lists.read(list, true)
     if (!content || content.members.length < MAX_MEMBERS) return
@@ -157,7 +161,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     return joined.every(hasJoined => hasJoined)
   }
 
-  /** Joins the lists again and again until it succeeds. Never rejects. */
+  /** Adds a session to its lists, and repeats this until it succeeds. Never rejects. */
   async function joinUntilStored(session: SessionRecord): Promise<void> {
     if (joining.has(session.id)) return
     joining.add(session.id)
@@ -167,8 +171,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
           if (!(await join(session))) await store.logOut(session)
           return
         } catch (error) {
-          // No code awaits this promise, so a rejection would end the process. If the list cannot be read, the operator has to act
-          // first, and the session joins at a later refresh.
+          // No code awaits this promise, so a rejection would end the process. If the list cannot be decrypted, only the operator
+          // can fix this, so give up: the session joins at a later refresh.
           if (!(error instanceof StoreUnavailableError) || error.problem === 'unreadable') return
         }
         await wait(clock, delayMs)
@@ -178,7 +182,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     }
   }
 
-  /** Returns the contents of the cells with this name, under each secret. */
+  /** Returns the contents of the cells with this name. Names are hashed with the session secret, so look under every secret. */
   async function readAll<Content>(cells: Cells<Content>, name: string): Promise<readonly Content[]> {
     const snapshots = await Promise.all(hasher.all(name).map(hash => cells.read(hash, true)))
     if (snapshots.some(({ isUnreadable }) => isUnreadable)) throw new StoreUnavailableError('unreadable')
@@ -190,17 +194,18 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
-    // A request after the expiry of the tokens refreshes the session, which changes the record. If the record cannot be read, a
-    // refresh later than a quarter of the lifetime would have joined the list again.
+    // A request after the expiry of the tokens refreshes the session, and so writes a new record. The last cookie was therefore
+    // written before the tokens of the record expired. The record may be unreadable here. Then `joinedAt` gives a limit, because
+    // a refresh more than a quarter of the lifetime after it would have joined the list again.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
 
   return {
     /**
-     * Adds the session of a new login to its lists. Returns false if the user was signed out at the provider after this login:
-     * a logout at the same time either finds the session in a list, or this function finds the time of the logout. If the store
-     * cannot be used now, the session joins later.
+     * Adds the session of a new login to its lists. Returns false if the user has been signed out at the provider since this
+     * login. A logout that runs in parallel cannot miss the session: either the logout finds it in the list, or this function
+     * finds the time of the logout. If the store is unavailable, the session joins later.
      */
     async join(session: SessionRecord): Promise<boolean> {
       try {
@@ -216,7 +221,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       const session = store.newest(id)
       if (session?.identity) void joinUntilStored(session)
     },
-    /** True if a session should join its lists again, because its last join is older than a quarter of its lifetime. */
+    /** True if a session should join its lists again, because it last joined more than a quarter of its lifetime ago. */
     shouldJoin: ({ identity, listedAt }: SessionRecord, now: number): boolean =>
       identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
     /** Removes a session that was logged out from its lists, in the background. */
@@ -225,8 +230,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       for (const list of names) remove(list, new Set([id])).catch(() => {})
     },
     /**
-     * Lets `listed` find a user by the names in these claims. Works in the background, and a name that cannot be stored now is
-     * added at the next login or profile request of the user.
+     * Stores the names in these claims in the background, so that `listed` finds the user by them. A name that cannot be stored
+     * now is added at the next login or profile request of the user.
      */
     addNames(identity: Identity | undefined, claims: Readonly<Record<string, unknown>>): void {
       if (!identity) return
@@ -241,7 +246,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     },
     /**
      * Returns the users with this `sub` or name who have a live session. A name is an e-mail address, a user name or a display
-     * name, in upper or lower case.
+     * name. Upper and lower case do not matter.
      * @throws StoreUnavailableError
      */
     async listed(iss: string, subOrName: string): Promise<readonly UserWithSessions[]> {
@@ -257,10 +262,10 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       return users.filter(({ sessions }) => sessions.length > 0)
     },
     /**
-     * Logs out all named sessions.
-     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. Only sessions of users who signed in before end,
-     *   and logins in progress.
-     * @throws StoreUnavailableError if a session cannot be found, or if a logout is not stored. The same call can be repeated.
+     * Logs out all sessions that `of` describes.
+     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, only sessions of users who signed in at
+     *   this time or earlier are ended, and a login of such a user that is still in progress cannot complete.
+     * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
      */
     async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
       const names = namesOf(of).flatMap(hasher.all)
@@ -297,7 +302,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
      */
     isUsed: async (tokenId: string): Promise<boolean> =>
       apply(usedTokens, hasher.newest(tokenId), content => ({ result: content !== undefined })),
-    /** Remembers a logout token, after its sessions have ended. Never rejects. */
+    /** Stores that a logout token was used. Call it after the sessions have ended. Ignores an unavailable store. */
     async markUsed(tokenId: string): Promise<void> {
       const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
       await used.catch(ignoreUnavailable)
@@ -313,8 +318,9 @@ function signedInOf({ identity, loggedInAt }: SessionRecord): SignedIn {
 }
 
 /**
- * True if a login that is in no list yet began after a logout at the provider. Both times have whole seconds. If they are
- * equal, the login began later only if the user also entered the password in that second.
+ * True if a login that is in no list yet began after a logout at the provider. Both times are whole seconds, so equal times do
+ * not show which event came first. In this case, the login counts as later only if the user also entered the password in that
+ * second (`auth_time`).
  */
 function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
   return iat > loggedOutAt || (iat === loggedOutAt && authTime === loggedOutAt)
@@ -325,10 +331,10 @@ function ownNames({ iss, sub, sid }: Identity): readonly string[] {
   return [nameOf('sub', iss, sub), sid === undefined ? nameOf('sub without sid', iss, sub) : nameOf('sid', iss, sid)]
 }
 
-/** Returns the names of the lists that together contain the named sessions. */
+/** Returns the names of the lists that together contain the described sessions. */
 function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
   if (sid === undefined) return sub === undefined ? [] : [nameOf('sub', iss, sub)]
-  // A session whose ID token had no `sid` may belong to the named login session, so it ends, too.
+  // A session whose ID token had no `sid` may belong to this login session, so it must be ended, too.
   return [nameOf('sid', iss, sid), ...(sub === undefined ? [] : [nameOf('sub without sid', iss, sub)])]
 }
 
@@ -336,7 +342,7 @@ function nameOf(kind: 'sub' | 'sid' | 'sub without sid' | 'name', iss: string, v
   return JSON.stringify([kind, iss, value])
 }
 
-/** Returns the names by which an operator may know the user. They need not be unique. */
+/** Returns the names by which an operator may know the user. Several users can have the same name. */
 function namesIn(claims: Readonly<Record<string, unknown>>): readonly string[] {
   const { email, preferred_username, userName, name, given_name, firstName, family_name, lastName } = claims
   const fullName = `${firstName ?? given_name ?? ''} ${lastName ?? family_name ?? ''}`
