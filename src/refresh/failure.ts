@@ -1,4 +1,4 @@
-/** Decides what the error of a token request means: is the refresh token invalid, and when may the request be repeated? */
+/** Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated. */
 import { OAuthError, ProviderError } from '../provider/errors.js'
 import type { SessionStore } from '../store/store.js'
 
@@ -19,10 +19,10 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
   if (!(error instanceof OAuthError)) return 'none'
   if (error.error === 'invalid_grant') return 'final'
   if (error.status !== 400) return 'none'
-  // A refresh token never regains a scope that it has lost.
+  // A refresh token never regains a scope that it has lost, so the same request cannot succeed later.
   if (error.error === 'invalid_scope') return 'final'
   if (error.error !== 'invalid_request') return 'none'
-  // Dex responds with `invalid_request` to an invalid refresh token.
+  // Dex responds with `invalid_request` to an invalid refresh token, but other providers do so for a temporary fault.
   return suspectMs !== undefined && suspectMs >= AMBIGUOUS_MS ? 'final' : 'ambiguous'
 }
 
@@ -31,14 +31,15 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
  * section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
-  // An error without a status comes from the full queue of this process. The provider was not called, so it is not busy.
+  // An error without a status comes from the full queue of this process. The request was not sent, so the provider has not said
+  // that it is busy.
   if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }
 
 /**
- * Creates the error for a code exchange that was not sent because of a pause. The server handles it like a 429 of the
- * provider.
+ * Creates the error for a token request of a login that was not sent because of a pause. The server handles this error like a 429
+ * of the provider.
  */
 export function pausedError(pausedMs: number): ProviderError {
   const retryAfterSeconds = Math.ceil(pausedMs / 1000)
@@ -47,12 +48,13 @@ export function pausedError(pausedMs: number): ProviderError {
 
 /** The delay after a temporary failure if the response of the provider has no `Retry-After`. */
 export const DEFAULT_RETRY_SECONDS = 5
-// The delay for calls that the full queue of this process rejected. It is shorter, because the queue empties quickly.
+// The delay for calls that the full queue of this process rejected. It is shorter than the default, because the queue empties
+// quickly.
 const QUEUE_RETRY_SECONDS = 2
 
 /**
- * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at
- * least one second, because pages would otherwise repeat the call without a pause.
+ * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at least 1,
+ * because pages would otherwise repeat the call without a pause.
  */
 export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {
   return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)

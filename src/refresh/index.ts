@@ -1,6 +1,9 @@
 /**
  * Finds the current session of a request, and refreshes it if necessary. Requests of one session share one refresh (single
- * flight). A request stops waiting after a time limit, which only this file knows, and the refresh continues.
+ * flight). A request stops waiting after a time limit, but the refresh continues. No other file knows this limit.
+ *
+ * The *revision* of a session is a number that grows with each stored token response, and the *record* is the session at its
+ * newest revision. The *lease* is the right of one process to send the refresh token.
  */
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord, withOwnFields } from '../session/record.js'
@@ -34,7 +37,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   const { refresh, usable } = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
-  /** Refreshes a session, and reports the outcome, even if no request waits for it any longer. */
+  /** Refreshes a session, and reports the outcome, even if no request waits any longer. */
   async function run(session: CookieSession, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
     try {
@@ -66,14 +69,15 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
 
   return {
     /**
-     * Returns the current session of a request, and refreshes it if its tokens have expired. The browser needs a new cookie if
-     * the result has another revision than `session`. Never rejects because of the store or the identity provider.
+     * Returns the current session of a request, and refreshes it if its tokens have expired. If the result has another revision
+     * than `session`, the browser needs a new cookie. Never rejects because of the store or the identity provider.
      */
     async current(session: CookieSession, requestLog: LazyLog): Promise<Refreshed> {
       const { id } = session
       const elapsedMs = startStopwatch(clock)
       store.note(session)
-      // Read the store even if the session is due. Otherwise a pause or the recovery time would hide that the session is over.
+      // Read the store first, even if the session is due. A refresh that a pause or the recovery time stops would not notice that
+      // the session is over.
       try {
         const found = await store.find(session)
         if (found.kind === 'over') return found
@@ -81,7 +85,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const why = problemOf(error, requestLog())
         const record = store.newest(id)
-        // A cell that cannot be read may hide a logout.
+        // A cell that cannot be decrypted may be a logout, so do not use the tokens.
         const mayUse = why !== 'unreadable' && record && !schedule.hasExpired(record.fields)
         if (mayUse) return { kind: 'live', record: same(session, record) }
         report.ended(requestLog(), id, { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0 })
@@ -99,7 +103,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       if (refreshed.kind === 'over') return refreshed
       return store.isLoggedOut(id) ? { kind: 'over', why: LOGGED_OUT } : refreshed
     },
-    /** Returns the newest session with the id of `record` that is known. Never refreshes. */
+    /** Returns the newest known record of the session of `record`. Never refreshes. */
     async newest(record: SessionRecord): Promise<SessionRecord> {
       store.note(record)
       await store.find(record).catch(ignoreUnavailable)
@@ -107,8 +111,8 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       return newest ? (same(record, newest) as SessionRecord) : record
     },
     /**
-     * Replaces the fields that a handler has added to a session that is kept in Redis. Returns the new revision of the
-     * session, or undefined if the session is over.
+     * Stores the fields that a request handler has changed in a session that is kept in Redis. Returns the new record, or
+     * undefined if the session is over.
      * @param stored the session as the handler has left it; its tokens are ignored
      * @throws StoreUnavailableError if the change cannot be stored now; SessionTooLargeError
      */
@@ -141,12 +145,14 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   }
 }
 
-/** Returns the session of the cookie if it has the same revision, because a program may have added fields to it. */
+/**
+ * Returns the session of the cookie if it has the newest revision, because a request handler may have added fields to the cookie.
+ */
 function same(session: CookieSession, newest: SessionRecord): SessionRecord {
   return hasTokens(session) && session.rev === newest.rev ? session : newest
 }
 
-/** @param success the outcome if the session has valid tokens now */
+/** @param success the outcome to report if the refresh has not failed */
 function resultOf({ result, calls, problem }: RefreshRun, success: RefreshOutcome, durationMs: number): RefreshResult {
   if (result.kind === 'over') return { outcome: 'rejected', durationMs, calls }
   if (problem !== undefined || result.kind !== 'live') {

@@ -1,6 +1,6 @@
 /**
- * Acquires the lease of a session, sends a token request under it, and stores the outcome. A refresh, a login and a change by a
- * program share this code.
+ * Acquires the lease of a session, sends a token request under it, and stores the outcome. The lease is the right of one process
+ * to send the refresh token of the session. A refresh, a login, and a change by a request handler share this code.
  */
 import type { IdentityProvider } from '../provider/client.js'
 import type { SessionRecord } from '../session/record.js'
@@ -13,10 +13,14 @@ import { type Clock, startStopwatch, wait } from '../support/clock.js'
 
 /** The longest time that a request waits for a lease, in milliseconds. */
 const PATIENCE_MS = 5000
-/** A token request ends this long after its lease was asked for, in milliseconds. The lease is longer. */
+/**
+ * A token request ends this long after its lease was requested, in milliseconds. The lease lasts longer, so a request always ends
+ * under its lease.
+ */
 export const REQUEST_MS = 60_000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
+/** While the lease is busy, the process checks at most this often whether its owner has died, in milliseconds. */
 const ASK_FOR_DEATH_MS = 1000
 
 export interface LeaseDependencies {
@@ -28,32 +32,34 @@ export interface LeaseDependencies {
 
 interface LeaseRequest {
   readonly session: SessionKey
-  /** The revision that the caller has, 0 for a login. If this process has learned of a newer one, the result is `newer`. */
+  /**
+   * The revision of the session that the caller has, 0 for a login. If this process knows a newer record, the result is `newer`.
+   */
   readonly rev?: number | undefined
-  /** The queue for the token request. Undefined if the caller sends none. */
+  /** The queue for the token request. Undefined if the caller sends no token request. */
   readonly queue?: 'refresh' | 'code exchange' | undefined
-  /** Names the user of the session. Users take turns in the queue. By default, each session counts as a user. */
+  /** Identifies the user of the session, because users take turns in the queue. By default, each session counts as a user. */
   readonly user?: string | undefined
   /** True if the request has priority over first requests: a code exchange, or the second request of dual mode. */
   readonly isUrgent?: boolean | undefined
-  /** True for a change by a program. */
+  /** True for a change by a request handler. */
   readonly isChange?: boolean | undefined
   /** Returns false if the caller should not wait any longer. */
   readonly mayWait: () => boolean
 }
 
-/** A lease that may be used now. Every use ends with `commit`. */
+/** A lease that may be used now. Always call `commit` at the end, which releases the lease. */
 export interface UsableLease extends Pick<GrantedLease, 'suspectMs'> {
-  /** The newest session, to which the lease belongs. Undefined for a login. */
+  /** The session at its newest revision, for which the lease was granted. Undefined for a login. */
   readonly record: SessionRecord | undefined
-  /** The milliseconds that a token request under this lease may still take. */
+  /** Returns how many milliseconds a token request under this lease may still take. */
   readonly leftMs: () => number
   /**
-   * Sends the token request, and gives back the slot in the queue after its response. Call it in the same turn of the event
-   * loop in which the lease was acquired, because an older lease is not certain.
+   * Sends the token request, and leaves the queue after its response. Call it in the turn of the event loop in which the lease
+   * was acquired, because Redis may have lost an older lease since.
    */
   send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
-  /** Stores the outcome. Returns undefined if that is not possible now. Tokens are then remembered, and stored later. */
+  /** Stores the outcome. Returns undefined if the store is unavailable. Tokens are then remembered, and stored later. */
   commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
 }
 
@@ -69,7 +75,8 @@ type LeaseResult =
   | { readonly kind: 'busy' }
 
 /**
- * Waits for a slot in the queue and then asks for the lease. Repeats both while another process has the lease.
+ * Waits for a slot in the queue and then requests the lease. While another process has the lease, leaves the queue and repeats
+ * both.
  * @throws StoreUnavailableError; ProviderError if the queue is full
  */
 export async function acquireLease(dependencies: LeaseDependencies, request: LeaseRequest): Promise<LeaseResult> {
@@ -85,7 +92,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
     const leave = queue ? await idp.enterTokenQueue(queue, { isUrgent, requester }) : () => {}
     let keepsSlot = false
     try {
-      // A pause that began while this request was in the queue stops it.
+      // The provider may have asked for a pause while this request was in the queue, so check the pause only now.
       const pausedMs = queue ? store.pausedMs(isUrgent) : 0
       if (pausedMs > 0) return { kind: 'paused', ms: pausedMs, isApplication: true }
       const newest = store.newest(id)
@@ -95,7 +102,8 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
       switch (acquired.kind) {
         case 'granted': {
           const record = store.newest(id)
-          // A request may have named a newer revision meanwhile.
+          // While the lease was being requested, the cookie of another request may have shown a newer revision. Then this lease
+          // is for an older one, so request it again.
           keepsSlot = acquired.lease.isFresh() && (record?.rev ?? 0) === acquired.lease.rev
           if (keepsSlot) return { kind: 'granted', lease: usableLease(store, session, record, acquired.lease, leave) }
           if (mayWait()) continue

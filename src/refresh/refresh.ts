@@ -1,6 +1,7 @@
 /**
- * Refreshes the tokens of a session. Providers may accept a refresh token only once, so a process must have the lease of the
- * session to send it. ARCHITECTURE.md explains the design.
+ * Refreshes the tokens of a session. Providers may accept a refresh token only once. So a process may send it only under the
+ * lease of the session, which at most one process has. The *record* is the session at its newest revision. ARCHITECTURE.md
+ * explains the design.
  */
 import { type Access, type CheckedClaims, type Denial, denialFields, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
@@ -27,11 +28,11 @@ export interface RefreshDependencies extends LeaseDependencies {
 }
 
 /**
- * What a refresh returns to its caller.
+ * The result of a refresh for its caller.
  * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
- * - `over`: the session has ended for this reason
+ * - `over`: the session has ended, and `why` is the reason
  * - `unavailable`: there are no valid tokens now. The browser should get `record`, because the refresh may have made some
- *   progress. It is undefined if the session is in Redis and was not read.
+ *   progress. `record` is undefined if the session is kept in Redis and was not read.
  */
 export type Refreshed =
   | { readonly kind: 'live'; readonly record: SessionRecord }
@@ -45,7 +46,7 @@ export type Refreshed =
 
 interface Ended {
   readonly result: Refreshed
-  /** Why the session was not refreshed, even if its old tokens are still valid. */
+  /** The reason why the session was not refreshed. It is also set if the current tokens are still valid. */
   readonly problem?: RefreshProblem | undefined
 }
 
@@ -54,7 +55,7 @@ export interface RefreshRun extends Ended {
   readonly calls: number
 }
 
-// A refresh of dual mode needs two requests, and four if a request was too slow for the lifetime of the internal token.
+// A refresh in dual mode needs two requests. If the internal token expires before the second one, both are repeated.
 const MAX_CALLS = 4
 
 /** @example const { result } = await createRefresh(dependencies).refresh(record, log) */
@@ -78,7 +79,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * Refreshes a session. At most one call at a time may run for each session in a process. The function does not stop when the
+   * Refreshes a session. For each session, only one call may run at a time in a process. The function continues when the
    * browser's request has ended.
    */
   async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
@@ -88,7 +89,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     try {
       return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
-      // The queue of the provider is full. All other errors of the provider are outcomes of token requests.
+      // Only a full queue of the provider leads here: `sendRequest` turns every error of a token request into an outcome.
       if (error instanceof ProviderError) {
         logFailure(error, false, log)
         return { ...unavailable(id, 'provider', retrySecondsOf(error)), ...sent }
@@ -100,7 +101,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     }
   }
 
-  /** Acquires the lease and sends a token request, until the session is not due. Dual mode needs two requests. */
+  /** Repeats the lease and the token request until the session is no longer due. Dual mode needs two requests. */
   async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session
     let mayWait = patienceFor(store.newest(id))
@@ -108,7 +109,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const known = store.newest(id)
       if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
       const isUrgent = known !== undefined && mode.isSecondRequest(known)
-      // Without a record, there is no token to send. Asking for the lease then only starts the recovery time.
+      // Without a record there is no refresh token to send. Ask for the lease anyway: `acquire` then starts the recovery time, in
+      // which another process can restore the record.
       const queue = known ? 'refresh' : undefined
       const request = { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) } as const
       const acquired = await acquireLease(dependencies, request)
@@ -135,7 +137,10 @@ export function createRefresh(dependencies: RefreshDependencies) {
     return session && !schedule.hasExpired(session.fields) ? () => false : patience(clock)
   }
 
-  /** Sends one token request under the lease, and stores its outcome. Returns undefined if there are new tokens. */
+  /**
+   * Sends one token request under the lease, and stores its outcome. Returns undefined if the refresh can continue with newer
+   * tokens.
+   */
   async function sendRequest(lease: UsableLease, log: Log): Promise<Ended | undefined> {
     const session = lease.record as SessionRecord
     let step: Step
@@ -157,14 +162,15 @@ export function createRefresh(dependencies: RefreshDependencies) {
     const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
     if (committed?.kind !== 'over') return unavailable(next.id, 'pending')
-    // A logout always wins over a refresh.
+    // A logout does not know the tokens of this response. So that they do not outlive the session, revoke the new refresh token here.
     if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
     return over(committed.why)
   }
 
   /**
-   * The access list needs the user info, which may take long. The new refresh token is stored first, without new tokens that
-   * other requests could use. If the account is allowed, the tokens follow.
+   * The access list needs the user info, which may take long. The new refresh token is stored first, without the new access
+   * tokens, so no other request can use them before the check. If the account is allowed, the access tokens are stored after the
+   * check.
    */
   async function storeAndCheckAccess(
     session: SessionRecord,
@@ -196,7 +202,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * Decides if an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
+   * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
    * because a failure of the provider must not sign users out.
    */
   async function denialOf(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
@@ -204,7 +210,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const { access_token } = mode.tokens(next.fields, store.now()).internal
       return await access?.decide(claims, access_token)
     } catch (error) {
-      const message = 'it could not be checked whether an account is still allowed, so its session continues'
+      const message = 'could not check whether an account is still allowed, so its session continues'
       log.warn({ event: 'access_not_checked', err: error }, message)
       return undefined
     }
@@ -236,11 +242,12 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const ended = await lease.commit({ kind: 'over', why })
       if (ended?.kind === 'stored') return over(why)
       if (ended?.kind === 'over') return over(ended.why)
-      // If the rejection could not be stored, another process may have used the refresh token with success.
+      // If the rejection was not stored, the session is not over, because another process may have refreshed it successfully. If
+      // it has, this process continues with the newer tokens.
       return ended?.kind === 'newer' ? undefined : unavailable(id, 'pending')
     }
     const pauseSeconds = pauseSecondsAfter(error)
-    // An unusable response can still contain a new refresh token, and the old one may be invalid now.
+    // An unusable response can still contain a new refresh token. The old one may be invalid now, so store the new one.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
@@ -250,7 +257,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     const failed = await lease.commit({ kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
     if (failed?.kind !== 'over') return unavailable(id, 'provider', pauseSeconds)
-    // The logout may not have known the refresh token of the first response.
+    // The logout may not have known the refresh token of the first response, so revoke it here.
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)
   }
@@ -263,7 +270,10 @@ function userOf(session: SessionRecord | undefined): string | undefined {
   return identity && JSON.stringify([identity.iss, identity.sub])
 }
 
-/** Returns the session after a token response. Its cookie may not have the fields that a handler has added. */
+/**
+ * Returns the session after a token response. The new tokens come without the fields that a request handler has added, so a
+ * session that is kept in Redis takes over these fields.
+ */
 function nextRevision(session: SessionRecord, { state }: Step, now: number, joinsLists = false): SessionRecord {
   const { id, rev, loggedInAt, key } = session
   const listedAt = joinsLists ? now : session.listedAt
@@ -284,7 +294,7 @@ function nextRevision(session: SessionRecord, { state }: Step, now: number, join
   throw new UnusableTokenSetError(detail, next.fields.refresh_token)
 }
 
-/** Translates an error of the store, and logs that stored data cannot be read. */
+/** Translates an error of the store into a `RefreshProblem`. If the stored data cannot be read, it also logs an error. */
 export function problemOf({ problem }: StoreUnavailableError, log: Log): RefreshProblem {
   if (problem !== 'unreadable') return 'store'
   const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
@@ -298,7 +308,7 @@ function logFailure(error: unknown, isAmbiguous: boolean, log: Log): void {
     log.error({ event: 'refresh_failed', err: error }, message)
     return
   }
-  // If the same request cannot succeed later, the operator has to fix something.
+  // If the same request cannot succeed later, the operator has to fix something, so log an error and not a warning.
   const isTemporary = error instanceof ProviderError && !error.isRejection
   const level = isAmbiguous || isTemporary ? 'warn' : 'error'
   log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')

@@ -7,10 +7,10 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 /**
  * The outcome of a request that needed a refresh:
- * - `refreshed`: the request has refreshed the session
+ * - `refreshed`: the request has refreshed all tokens of the session
  * - `coalesced`: the request waited for the refresh of another request
- * - `kept`: the store already had a refreshed session
- * - `partial`: only some tokens are new, and a later request continues
+ * - `kept`: no token request was needed, because the store already had newer tokens
+ * - `partial`: only some tokens are new, so a later request continues the refresh
  * - `rejected`: the session has ended
  * - `failed`: the tokens of the session have not changed
  */
@@ -18,8 +18,9 @@ export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'r
 
 /**
  * The reason of a failure:
- * - `pending`: another request or replica is refreshing the session, or no lease is granted during the recovery time
- * - `store`: Redis cannot be used now
+ * - `pending`: another request or replica is still refreshing the session, or Redis has lost data and no process may refresh the
+ *   session until the recovery time is over
+ * - `store`: Redis is unavailable
  * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
  * - `paused`: the identity provider asked for a pause
  * - `provider`: the identity provider did not refresh the session
@@ -72,7 +73,8 @@ const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
   provider: 'the identity provider did not refresh the session'
 }
 
-// With the id itself, a reader of the log could find the session in Redis. Eight characters tell the sessions of a log apart.
+// With the id itself, a reader of the log could find the session in Redis, so log a hash. Eight characters are enough to
+// distinguish the sessions in a log.
 function hashOf(sessionId: string): string {
   return createHash('sha256').update(sessionId).digest('base64url').slice(0, 8)
 }

@@ -17,19 +17,18 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
   function earlyRefreshMs(record: SessionRecord): number {
     const { expires_at } = record.fields
     const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0
-    // An early refresh never comes before half of the lifetime. Otherwise nearly every request would refresh
+    // An early refresh is never due before half of the lifetime has passed. Otherwise nearly every request would refresh
     // short-lived tokens.
     return Math.min(marginSeconds * 1000 + spreadMs, Math.max(0, (expires_at - record.issuedAt) / 2))
   }
 
   return {
-    /** True if `expires_at` is in the past. */
     hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
     /** True if the tokens have expired or should be refreshed early, or if the session is half-refreshed. */
     isDue(record: SessionRecord): boolean {
       if (record.kind === 'half-refreshed') return true
       const remainingMs = record.fields.expires_at - now()
-      // If the issue time is in the future, the clock was set back since. Then `expires_at` is not reliable either.
+      // If the issue time is in the future, the clock has been set back since. Then `expires_at` is wrong, too, so refresh now.
       if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
       return remainingMs < (marginSeconds + spreadSeconds) * 1000 && remainingMs < earlyRefreshMs(record)
     }
