@@ -14,7 +14,7 @@ export interface BackChannelLogoutDependencies extends LogoutTokenOptions {
 
 /**
  * Ends the sessions that the logout token names. Returns false if the token cannot be used.
- * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
+ * @throws UnknownKeyError if the key of the token is unknown, and it is too early to request the keys of the provider again
  * @throws ProviderError if the keys of the provider cannot be read
  * @throws StoreUnavailableError if a logout is not stored now. The same token can then be sent again.
  */
@@ -40,7 +40,8 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     const tokenId = JSON.stringify([iss, jti])
     if (await userSessions.isUsed(tokenId)) return reject('jti', log)
     const sessions = await endSessions({ iss, sid, sub }, iat, log)
-    // Mark the token as used only now, because the provider must be able to send it again if not all logouts are stored.
+    // Mark the token as used only now. If a logout was not stored, `endSessions` has thrown, and the provider must be able to
+    // send the token again.
     await userSessions.markUsed(tokenId)
     const by = sid === undefined ? 'sub' : 'sid'
     log.info({ event: 'back_channel_logout', sessions, by }, 'the identity provider has ended sessions')

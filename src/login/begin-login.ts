@@ -23,18 +23,21 @@ export interface LoginRequest {
   readonly browserId: string
   /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
-  /** The host on which the login begins, if error pages of the callback may show it. */
+  /**
+   * The host on which the login began, if it is another name of this machine, such as `localhost`. An error page of the callback
+   * then shows it.
+   */
   readonly startedAt: string | undefined
-  /** Time of this browser's last successful login in milliseconds since the epoch, if there was one. */
+  /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */
   readonly succeededAt: number | undefined
   readonly hasSessionCookie: boolean
-  /** The prompt of this login only. Undefined for the setting `platform.prompt`. */
+  /** The prompt of this login only. If undefined, the setting `platform.prompt` applies. */
   readonly prompt?: LoginPrompt | undefined
 }
 
 /**
- * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask who is
- * signing in, and `select_account` makes it offer several accounts. APS knows only `login`.
+ * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask for the credentials
+ * again, and `select_account` makes it offer a choice of accounts. APS knows only `login`.
  */
 export const LOGIN_PROMPTS = ['login', 'select_account'] as const
 export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
@@ -48,15 +51,15 @@ type BegunLogin = { readonly kind: 'started'; readonly location: string } | { re
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
-// A loop repeats within seconds. A login that starts later has another cause. For example, the user may have deleted
-// the cookies.
+// A loop repeats within seconds. A login that starts later than this has another cause: the user may have deleted the cookies,
+// for example.
 const LOOP_WINDOW_MS = 60_000
 
 export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLogin {
   const { mode, idp, transactions, pkce, maxAgeSeconds, now } = dependencies
   const scope = mode.loginScope
   const wantsIdToken = scope.split(' ').includes('openid')
-  // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie is no sign of a loop.
+  // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie does not indicate a loop.
   const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
 
   function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {

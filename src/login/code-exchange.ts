@@ -1,7 +1,7 @@
 /**
- * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same
- * callback share one exchange. A login is the step of a session from revision 0 to 1, and the session id is the id of the
- * login.
+ * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same callback
+ * share one exchange. A login creates revision 1 of a session: a revision is a number that grows with each stored token response.
+ * The session id is derived from the login, so a repeated callback finds the same session.
  */
 import type { Config } from '../config/settings.js'
 import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
@@ -32,9 +32,9 @@ interface CodeExchangeDependencies extends LeaseDependencies {
 }
 
 /**
- * - `fresh`: this call exchanged the code, or joined another call that exchanged it
+ * - `fresh`: this call exchanged the code, or waited for another call that did
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
- * - `used`: an earlier call exchanged the code, and the session is over
+ * - `used`: an earlier call exchanged the code, but the session is over
  * - `rejected`: the identity provider rejected the code
  * - `denied`: the account may not sign in here; its refresh token is revoked
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
@@ -51,8 +51,8 @@ export type CodeExchange =
 export type CodeExchanges = ReturnType<typeof createCodeExchanges>
 
 /**
- * The provider exchanged the code, but it was too busy for a later request of the same login. The code cannot be used
- * again, so the user must start a new login.
+ * The provider exchanged the code, but was too busy for a later request of the same login. The code cannot be used again, so the
+ * user must start a new login.
  */
 export class LoginInterruptedError extends Error {
   override readonly cause: ProviderError
@@ -66,10 +66,10 @@ export class LoginInterruptedError extends Error {
 
 // These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
-// A user who signs in would not wait longer.
+// If the provider asks for a longer wait, the login fails, because a user would not wait so long.
 const MAX_BUSY_WAIT_SECONDS = 10
-// These values are stored in Redis as the reason for which a login has ended. Replicas of other versions read them, so do not
-// change them.
+// These values are stored in Redis as the reason why a login has ended. Replicas of other versions read them, so do not change
+// them.
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
@@ -82,9 +82,12 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     return sessionStore === 'redis' ? { key: sessionKey } : {}
   }
 
-  /** Waits for the lease of the login and then exchanges the code, unless the login has ended before. */
+  /**
+   * Waits for the lease of the login (the right of one process to exchange its code) and then exchanges the code, unless the
+   * login has already ended.
+   */
   async function exchangeOnce(session: SessionKey, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    // Look for the result of an earlier exchange first, because a pause of the provider must not hide it.
+    // Look for the result of an earlier exchange first. It must be found even if the provider has asked for a pause.
     const found = await store.find(session)
     if (found.kind === 'over') return endedLogin(found.why)
     const known = store.newest(session.id)
@@ -121,7 +124,8 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       exchanged = await lease.send(timeoutMs => mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs }))
     } catch (error) {
       pauseIfBusy(store, error)
-      // After a rejected code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
+      // If the code was rejected, end the login, so that its state cannot be used again. Otherwise an attacker could try many
+      // codes with one state.
       const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
       const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
       await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
@@ -144,7 +148,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt }
       if (isKeptInRedis(record)) requireStorable(record)
     } catch (error) {
-      // A login that fails for good must not leave a valid refresh token behind.
+      // This login has failed for good, so it must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
       await lease.commit({ kind: 'over', why: FAILED })
       throw interruptionOf(error)
@@ -165,8 +169,8 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   }
 
   /**
-   * Sends the second token request of a login in dual mode. If the provider is busy and asks to wait for at most 10 seconds
-   * (`Retry-After`, RFC 9110 section 10.2.3), sends it once more.
+   * Sends the second token request of a login in dual mode. If the provider is busy and asks for a wait of at most 10 seconds
+   * (`Retry-After`, RFC 9110 section 10.2.3), waits and sends the request once more.
    */
   async function requestPublicToken(lease: UsableLease, state: TokenState): Promise<TokenState> {
     try {
@@ -196,7 +200,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   return {
     /**
      * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
-     * @throws StoreUnavailableError if the store cannot be used now
+     * @throws StoreUnavailableError
      */
     async exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange> {
       const id = transaction.id.slice(0, ID_LENGTH)
@@ -212,27 +216,30 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   }
 }
 
-/** Returns the result of a login that has ended before. */
+/** Returns the result of a login that ended during an earlier request. */
 function endedLogin(why: string): CodeExchange {
   if (why === REJECTED) return { kind: 'rejected' }
   const denial = denialOf(why)
   return denial ? { kind: 'denied', denial } : { kind: 'used' }
 }
 
-/** Returns the error of a login whose code has been used. */
+/**
+ * Translates the error of a request that failed after the code was exchanged. The code cannot be used again, so the user must
+ * start a new login.
+ */
 function interruptionOf(error: unknown): unknown {
   const busy = busyErrorOf(error)
   if (busy) return new LoginInterruptedError(busy)
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
-  // The provider accepted the code but not the narrower scopes.
+  // The provider accepted the code but rejected the public scopes, so the configuration is wrong and not the code.
   const { error: code, status } = error
   return new ProviderError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
 }
 
 /**
- * Returns an error with the time after which the same request may succeed, if the provider is busy, or if its user info
- * endpoint responded with 503 without `Retry-After`. Returns undefined for any other error. After a 503 without `Retry-After`, the
- * token endpoint may have used the code or refresh token.
+ * If the provider is busy, returns an error with the time after which the same request may succeed. Returns undefined for any
+ * other error. A 503 of the user info endpoint always counts as busy. A 503 of the token endpoint without `Retry-After` does not:
+ * the endpoint may already have used the code or the refresh token, so the request must not be repeated.
  */
 function busyErrorOf(error: unknown): ProviderError | undefined {
   if (!(error instanceof ProviderError)) return undefined

@@ -35,7 +35,7 @@ export type AuthorizationResponse = { readonly state: string; readonly iss: stri
 
 export interface CallbackRequest {
   readonly response: AuthorizationResponse
-  /** The random value from the login cookie, which identifies this browser. Undefined without that cookie. */
+  /** The random value from the login cookie, which identifies this browser. Undefined if the browser sent no such cookie. */
   readonly browserId: string | undefined
   /** The session that the browser has, if any. */
   readonly session: CookieSession | undefined
@@ -46,15 +46,14 @@ export interface CallbackRequest {
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `foreign`: this deployment did not create the state, or another browser started the login
  * - `unbound`: the browser did not send the login cookie
- * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
+ * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session all the same
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
  * - `codeRejected`: the identity provider rejected the code
- * - `used`: an earlier callback has completed this login, and the browser has no valid session now
+ * - `used`: an earlier callback has completed this login, but the browser has no valid session now
  * - `denied`: the account may not sign in here
  * - `signedOut`: the identity provider has signed the user out since this login began
- * - `pending`: the identity provider has not responded yet; the code exchange continues, and a later callback gets its
- *   result
+ * - `pending`: the identity provider has not responded yet; the code exchange continues, and a later callback gets its result
  * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
  * - `failed`: the identity provider, the store or this server failed
  */
@@ -79,15 +78,16 @@ type CallbackResult =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /**
- * `returnTo` is the path to open after this login, or after the next attempt if this one failed. A `foreign` result has
- * no path, because its state is not trusted.
+ * `returnTo` is the path to open after this login, or after the next attempt if this one failed. A `foreign` result has no path,
+ * because the `state` that contains the path is not trusted.
  */
 export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
 
 /** Never rejects. Unexpected errors become the result `failed`. */
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
-// A repeated callback sends the same code, and some providers accept a code for one minute only.
+// A repeated callback sends the same code, and some providers accept a code for one minute only. So the callback is not repeated
+// after a longer wait.
 const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
@@ -100,7 +100,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return issuer === undefined || iss === issuer
   }
 
-  /** Returns the newest session of the browser, unless it is over. */
+  /** Returns the newest known record of the browser's session, unless the session is over. */
   async function liveSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
     if (!session) return undefined
     store.note(session)
@@ -121,8 +121,8 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     if (exchange.kind === 'pending') return { kind: 'pending', retryAfterSeconds: 1 }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
-    // The refresh token of a repeated exchange may have been used since, so the browser gets the repeated session only if the
-    // session that it has now is older.
+    // A repeated callback returns the session of an earlier callback. Unless the session that the browser has is older, the
+    // browser keeps it: it is the same session, perhaps refreshed since, or that of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(session, exchange)
   }
@@ -138,8 +138,8 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
       revokeInBackground(idp, record.fields.refresh_token)
       throw error
     }
-    // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in
-    // progress could set the cookie again. If this fails, it is repeated in the background.
+    // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in progress
+    // could set the cookie again. If the logout cannot be stored, the store repeats it in the background.
     if (replaced && replaced.id !== record.id) await store.logOut(replaced)
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
   }

@@ -1,6 +1,6 @@
 /**
- * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the
- * browser out at the identity provider. With lists of sessions, also logs out all sessions of a user.
+ * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the browser out
+ * at the identity provider. With `platform.backChannelLogout`, this file can also log out all sessions of a user.
  */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
@@ -25,16 +25,16 @@ interface LogOutDependencies {
 }
 
 /**
- * Logs the session out in the store. With `logout: revoke`, also revokes its refresh token in the background. Works even
- * if the identity provider is down. Returns the URL that signs the browser out at the identity provider, or
- * undefined if the browser should go to the start page.
+ * Logs the session out in the store. With `logout: revoke`, also revokes its refresh token in the background. The logout works
+ * even if the identity provider is down. Returns the URL that signs the browser out at the identity provider, or undefined if the
+ * browser should go to the start page.
  * @param session the session of the browser, if it has one
  */
 export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<string | undefined>
 
 /**
- * Ends sessions at all replicas, also those that are being refreshed, and returns their number. Unless `logout` is `local`,
- * also revokes their refresh tokens in the background, as far as the store or this process has them.
+ * Ends sessions on all replicas, including sessions that are being refreshed, and returns the number of sessions. Unless the
+ * setting `logout` is `local`, also revokes in the background those of their refresh tokens that the store or this process has.
  * @param issuedAt the `iat` of a logout token; see `UserSessions.logOutAll`
  * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
  */
@@ -43,7 +43,8 @@ export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Lo
 interface LogOuts {
   readonly logOut: LogOut
   /**
-   * Like `logOut`, but ends all sessions of the user. If the session of the cookie is over, no other session ends.
+   * Like `logOut`, but ends all sessions of the user. If the browser's session is already over, the other sessions of the user
+   * are not ended.
    * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
    */
   readonly logOutEverywhere: LogOut
@@ -52,15 +53,15 @@ interface LogOuts {
 
 // A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
-// The number of revocations of one user that are sent in parallel. The queue of the endpoint has more slots, so other logouts
-// do not wait.
+// The number of revocations of one user that are sent in parallel. The queue of the revocation endpoint has more slots than this,
+// so other logouts do not wait.
 const REVOKED_AT_ONCE = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   const { logout, idp, profiles, store, userSessions, background } = dependencies
 
-  // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in
-  // the store and revokes the refresh token that it receives.
+  // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in the
+  // store, and then revokes the new refresh token itself.
   async function revoke(session: SessionRecord | undefined, log: Log): Promise<void> {
     if (!session) {
       const message = 'refresh token not revoked: Redis has lost the session or is unavailable'
@@ -121,12 +122,12 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     return ids.length
   }
 
-  /** Returns the newest session of the browser, unless it is over. */
+  /** Returns the newest known record of the browser's session, unless the session is over. */
   async function liveSession(session: CookieSession): Promise<SessionRecord | undefined> {
     store.note(session)
     const found = await store.find(session)
     const newest = found.kind === 'over' ? undefined : store.newest(session.id)
-    // Redis has lost the session, but another process may still restore it.
+    // Redis has lost the session, but another process may still restore it. So the same request may succeed later.
     if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
     return newest
   }
@@ -134,7 +135,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // The stolen cookie of a session that is over must not terminate the other sessions of the user.
+      // If the session of this cookie is over, the cookie may have been stolen. It must not end the other sessions of the user.
       const live = session && (await liveSession(session))
       if (live?.identity) {
         const { iss, sub } = live.identity

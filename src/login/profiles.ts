@@ -1,6 +1,6 @@
 /**
- * Gets the display name of the user who signed in, and caches it. Every page load asks for the name, and providers
- * limit the number of user info requests of an application.
+ * Gets the display name of the user who signed in. Every page load asks for the name, but providers limit the number of user info
+ * requests of an application, so the name is cached.
  */
 
 import type { Mode } from '../modes/mode.js'

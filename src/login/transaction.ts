@@ -1,7 +1,7 @@
 /**
- * The data of a login that the server needs again at the callback. The `state` parameter contains this data in
- * encrypted form, so the server needs no store. A login cookie with a random value, the browser id, identifies the
- * browser. All tabs of a browser share this cookie. Each login has its own `state`.
+ * The data of a login that the server needs again at the callback. The `state` parameter contains this data in encrypted form, so
+ * the server need not store it. A login cookie with a random value, the browser id, identifies the browser. All tabs of a browser
+ * share this cookie. Each login has its own `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -9,15 +9,19 @@ import type { Sealer } from '../session/keyring.js'
 export const LOGIN_MAX_AGE_SECONDS = 600
 
 export interface LoginTransaction {
-  /** An id that is unique for this login. It reveals no secret, so it can be used as a key in the store. */
+  /** An id that is unique for this login. It reveals no secret, so it can be used as the name of a cell in the store. */
   readonly id: string
   readonly returnTo: string
   /** The PKCE code verifier (RFC 7636 section 4.1). */
   readonly codeVerifier: string
-  /** The nonce for the ID token (OpenID Connect Core section 3.1.2.1). Also set if `openid` was not requested. */
+  /**
+   * The nonce for the ID token (OpenID Connect Core section 3.1.2.1). It is also set if `openid` was not requested, but then not
+   * used.
+   */
   readonly nonce: string
   /**
-   * The random key of the session, if it will be kept in Redis. A repeated callback of the same browser gets the same key.
+   * The random key that encrypts the session in Redis (`session.store: redis`). It is derived from the login, so a repeated
+   * callback gets the same key.
    */
   readonly sessionKey: string
   /** The expiry of the `state`, in milliseconds since the epoch. */
@@ -34,7 +38,7 @@ interface StartedLogin {
  * The result of reading the `state` at the callback.
  * - `foreign`: this deployment did not create the `state`, or another browser started the login
  * - `expired`: this deployment created the `state`, but more than 10 minutes ago
- * - `unbound`: the `state` has not expired, but the browser did not send the login cookie of this login
+ * - `unbound`: the `state` is valid, but the browser did not send the login cookie of this login
  */
 type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
@@ -85,10 +89,11 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
-      // If the login began under another name of this machine, the browser has other cookies for that name. A login cookie
-      // of the callback's host is then no sign of another browser.
+      // If the login began under another name of this machine, its cookie was set for that name. The callback may then get an
+      // older login cookie although it is the same browser, so do not reject it as foreign.
       if (!isOurs && browserId !== undefined && startedAt === undefined) return { kind: 'foreign' }
-      // The login cookie expires together with the `state`. A missing cookie is therefore normal here.
+      // The login cookie expires together with the `state`. A missing cookie is therefore normal now, and does not make the login
+      // unbound.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
       return { kind: 'valid', transaction: { ...derive(seed, browserId), returnTo, expiresAt: exp } }
@@ -96,8 +101,8 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
   }
 }
 
-// These values are derived from the seed in the `state`, which only this server can decrypt, and from the login cookie.
-// They are not stored anywhere.
+// Derives these values from the login cookie and from the seed in the `state`, which only this server can decrypt. So the server
+// need not store them.
 function derive(seed: string, browserId: string): Omit<LoginTransaction, 'returnTo' | 'expiresAt'> {
   const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
   return {
