@@ -1,6 +1,6 @@
 /**
  * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh that brings an ID token. An
- * account may sign in if one of the entries fits the checked ID token, or the user info of the same user.
+ * account may sign in if one of the entries matches the checked ID token, or the user info of the same user.
  */
 import {
   type AccessEntry,
@@ -16,14 +16,17 @@ import { isJsonObject } from '../support/json.js'
 /**
  * - `no_email`: the claims contain no usable e-mail address
  * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
- * - `not_listed`: no entry fits the account
+ * - `not_listed`: no entry matches the account
  * - `no_claim`: all entries are about claims, and the account has none of these claims
  */
 const DENIALS = ['no_email', 'not_verified', 'not_listed', 'no_claim'] as const
 
 export interface Denial {
   readonly reason: (typeof DENIALS)[number]
-  /** The claims of the setting that the account does not have. The names come from the setting, not from the account. */
+  /**
+   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they reveal
+   * nothing about the account.
+   */
   readonly missing: readonly string[]
 }
 
@@ -56,7 +59,7 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     if (problems.includes(undefined)) return undefined
     const isMissing = ({ claim }: ClaimEntry) => sources.every(source => valueAt(source, claim) === undefined)
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
-    // The user info comes last. It says more about the address than the ID token.
+    // Prefer the problem of the last source, which is the user info, because it says more about the address than the ID token.
     const reason = problems.at(-1) ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
     return { reason, missing }
   }
@@ -72,8 +75,8 @@ function isScalar(value: unknown): boolean {
 }
 
 /**
- * Returns the value at a path such as `realm_access.roles`. A name may itself contain dots, as in
- * `https://example.com/roles`. Returns undefined if there is none.
+ * Returns the value at a path such as `realm_access.roles`. The name of a claim may itself contain dots, as in
+ * `https://example.com/roles`. Returns undefined if there is no such value.
  */
 function valueAt(source: unknown, path: string): unknown {
   if (!isJsonObject(source)) return undefined
@@ -97,7 +100,7 @@ export interface Access {
   /** True if the ID token alone shows that the account may sign in. */
   allows(claims: CheckedClaims): boolean
   /**
-   * Decides with the ID token, and with the user info if the ID token alone does not allow the account.
+   * Decides with the ID token. If the ID token alone does not allow the account, also reads the user info.
    * @param claims undefined if the login requested no ID token
    * @param accessToken the access token for the user info
    * @throws OAuthError or ProviderError if the claims of the account cannot be read
@@ -129,7 +132,10 @@ export function createAccess(
 
 const DENIED = 'denied'
 
-/** Returns the reason that the store keeps for a session that ended with this denial. No claim of a setting has a space. */
+/**
+ * Returns the reason that the store keeps for a session that ended with this denial. The words are separated by spaces, because
+ * no claim of the setting contains a space.
+ */
 export function endReasonOf({ reason, missing }: Denial): string {
   return [DENIED, reason, ...missing].join(' ')
 }

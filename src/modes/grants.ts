@@ -10,9 +10,9 @@ export interface ModeDependencies {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
-  /** True if sessions contain the ID token, because a logout sends it to the provider. */
+  /** True if sessions must contain the ID token, because a logout sends it to the provider. */
   readonly keepsIdToken: boolean
-  /** True if sessions contain the `sid` of the ID token, because back-channel logout needs it. */
+  /** True if sessions must contain the `sid` of the ID token, because back-channel logout needs it. */
   readonly keepsSid?: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -36,8 +36,8 @@ interface RefreshedTokenSet extends TokenSet {
   readonly claims: CheckedClaims | undefined
 }
 
-// The scopes of OpenID Connect. They are not compared, because some providers omit them from the `scope` of a response
-// and others add them.
+// The scopes of OpenID Connect. They are not compared with the requested scopes, because some providers omit them from the
+// `scope` of a response and others add them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /**
@@ -83,7 +83,8 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
 
 /**
  * Requests an access token with the refresh token of a session, and checks the ID token of the response.
- * @returns the response, with the refresh token to use next; `claims` are those of the ID token, if it was checked
+ * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if none
+ *   was checked.
  * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
  */
 export async function refreshGrant(
@@ -99,9 +100,9 @@ export async function refreshGrant(
 }
 
 /**
- * Checks that the ID token in the response to a refresh is about the user who signed in. Does nothing if the response
- * has no ID token or if the session has no identity. If the ID token is about another user, revokes the refresh token
- * of the response, or the used one if the response contains no new one.
+ * Checks that the ID token in the response to a refresh is about the user who signed in. Does nothing if the response has no ID
+ * token or if the session has no identity. If the ID token is about another user, revokes the refresh token of the response. If
+ * the response has none, revokes the refresh token that was sent.
  */
 function checkRefreshedIdentity(
   { idp, clientId }: ModeDependencies,
@@ -120,8 +121,8 @@ function checkRefreshedIdentity(
 }
 
 /**
- * Returns the granted scopes that were not requested. Ignores the scopes of OpenID Connect, because Keycloak always
- * adds some.
+ * Returns the granted scopes that were not requested. Ignores the scopes of OpenID Connect, because Keycloak always grants some
+ * of them in addition.
  */
 export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, requested: readonly string[]): string[] {
   return scope.filter(name => !requested.includes(name) && !OPENID_SCOPES.has(name))
@@ -171,7 +172,7 @@ export function expiresAt(tokenSet: TokenSet, now: number): number {
   return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
-/** Creates the token object for handlers. */
+/** Creates the token object that handlers and pages get. */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }
@@ -179,7 +180,10 @@ export function tokenObject(accessToken: string | undefined, expiresAt: number |
 // The display name is part of the session cookie, so its length is limited.
 const MAX_NAME_LENGTH = 1000
 
-/** Returns the first value that is a string and not blank. Returns an empty string if there is none. */
+/**
+ * Returns the first value that is a string and not blank, trimmed and shortened to the maximum length. Returns an empty string if
+ * there is none.
+ */
 export function firstName(...values: readonly unknown[]): string {
   for (const value of values) {
     if (typeof value === 'string' && value.trim() !== '') return value.trim().slice(0, MAX_NAME_LENGTH)

@@ -30,8 +30,9 @@ export interface CodeGrant {
 }
 
 /**
- * The tokens of a session before, during or after a login or a refresh. A half-refreshed session needs another token
- * request. Until `internalExpiresAt`, the first request need not be repeated.
+ * The tokens of a session before, during or after a login or a refresh. A half-refreshed session (dual mode) has a new internal
+ * token, and needs a second token request for the public token. Until `internalExpiresAt`, the first request need not be
+ * repeated.
  */
 export type TokenState =
   | Pick<CompleteSession, 'kind' | 'fields' | 'identity'>
@@ -41,14 +42,14 @@ export type TokenState =
 export interface Step {
   readonly state: TokenState
   /**
-   * The claims of the checked ID token, if the response had one. The ID token of the second request of dual mode is not
-   * returned, because it may have fewer claims.
+   * The claims of the checked ID token, if the response had one. In dual mode, the claims from the second request are not
+   * returned, because they may be fewer.
    */
   readonly claims?: CheckedClaims | undefined
 }
 
 export interface ExchangedCode extends Step {
-  /** The checked claims of the ID token. Undefined if `openid` was not requested. They are not part of the session. */
+  /** The checked claims of the ID token. Undefined if `openid` was not requested. The session does not contain these claims. */
   readonly claims: IdTokenClaims | undefined
 }
 
@@ -59,14 +60,16 @@ export interface Mode {
   /** True if `GET /api/auth/token` gives the browser an access token. */
   readonly offersPublicToken: boolean
   /**
-   * Exchanges the authorization code for tokens. If the response cannot be used, revokes its refresh token.
+   * Exchanges the authorization code for tokens. If the response is unusable but contains a refresh token, revokes this refresh
+   * token.
    * @throws OAuthError or ProviderError
    */
   exchangeCode(grant: CodeGrant): Promise<ExchangedCode>
   /** True if the next token request is the second one of dual mode. */
   isSecondRequest(state: TokenState): boolean
   /**
-   * Sends the next token request of a refresh, or of a login after its code exchange. It uses the refresh token of `state`.
+   * Sends the next token request of a refresh, or of a login after its code exchange. The request contains the refresh token of
+   * `state`.
    * @param timeoutMs the time limit in milliseconds
    * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
    */

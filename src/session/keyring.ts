@@ -1,8 +1,8 @@
 /**
- * Authenticated encryption for session cookies, for the `state` parameter of a login, and for data that replicas share
- * in Redis. The code says "seal" for encrypting and "open" for decrypting. From each secret, one key is derived for
- * each purpose (RFC 5869 section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for
- * another. There can be several secrets, so that an operator can replace a secret without logging anyone out.
+ * Authenticated encryption for session cookies, for the `state` parameter of a login, and for data that replicas share in Redis.
+ * The code says "seal" for encrypting and "open" for decrypting. From each secret, one key is derived for each purpose (RFC 5869
+ * section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for another. There can be several
+ * secrets, so that an operator can replace a secret without ending any session.
  */
 import {
   createCipheriv,
@@ -28,7 +28,7 @@ export interface Sealer {
   open(sealed: string, context: string, secondKey?: string): Buffer | undefined
 }
 
-/** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out if a hash belongs to a known string. */
+/** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out whether a hash belongs to a known string. */
 export interface Hasher {
   /** Returns the hash of `text` with the newest secret, as 43 characters of base64url. */
   newest(text: string): string
@@ -105,7 +105,7 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
   return {
     seal(plaintext, context, secondKey) {
       const { id, key } = keys().newest
-      // With a random IV of 96 bits, one key may encrypt up to 2^32 messages (NIST SP 800-38D section 8.3).
+      // A random IV of 96 bits is safe for up to 2^32 messages with one key (NIST SP 800-38D section 8.3).
       const iv = randomBytes(IV_LENGTH)
       const head = Buffer.concat([Buffer.of(VERSION), id, iv])
       const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
@@ -116,8 +116,8 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys().byId.get(bytes.readUInt32BE(1))
-      // Node's base64url decoder ignores invalid characters and unused bits, so several strings decode to the same bytes.
-      // This comparison accepts only the string that `seal` returned.
+      // Node's base64url decoder ignores invalid characters and unused bits, so several strings decode to the same bytes. To
+      // accept only the string that `seal` returned, encode the bytes again and compare.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', combined(key, secondKey), bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH
@@ -126,7 +126,8 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
       decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
       try {
         const plaintext = decipher.update(bytes.subarray(IV_END, -TAG_LENGTH))
-        // `final` checks the authentication tag. In GCM it returns no plaintext (NIST SP 800-38D section 7.2).
+        // `final` throws if the authentication tag is wrong. Its result is not needed, because in GCM it contains no plaintext
+        // (NIST SP 800-38D section 7.2).
         decipher.final()
         return plaintext
       } catch {
@@ -145,7 +146,7 @@ function hashKeys(purpose: string, secrets: readonly string[]): readonly KeyObje
   return secrets.map(secret => deriveKey(`hash, ${purpose}`, secret).key)
 }
 
-/** Derives a key that depends on both keys (RFC 5869 section 3.1: the salt may be a random value). */
+/** Derives a key from both keys. The second key is the salt, which may be a random value (RFC 5869 section 3.1). */
 function combined(key: KeyObject, secondKey: string | undefined): KeyObject {
   if (secondKey === undefined) return key
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, secondKey, `second key v${VERSION}`, 32)))

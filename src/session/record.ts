@@ -1,5 +1,5 @@
 /**
- * The fields of a session. Handlers can read them in `ctx.session`, so their names must not change. Every session has a
+ * The fields of a session. Request handlers read them in `ctx.session`, so their names must not change. Every session has a
  * refresh token and an expiry. In single mode it has one access token, and in dual mode it has two.
  */
 export interface SessionFields {
@@ -18,11 +18,11 @@ export interface SessionFields {
 export interface Identity {
   readonly iss: string
   readonly sub: string
-  /** The id of the login session at the provider. Only set with back-channel logout, and if the ID token has a `sid`. */
+  /** The id of the login session at the provider. Only set with back-channel logout, if the ID token has a `sid`. */
   readonly sid?: string
   /**
-   * The `iat` of the ID token, and its `auth_time`, at which the user signed in at the provider. In seconds since the epoch.
-   * Only set with back-channel logout.
+   * The `iat` of the ID token, and its `auth_time`, which is when the user entered the password at the provider. Both are in
+   * seconds since the epoch. Only set with back-channel logout.
    */
   readonly signedIn?: { readonly iat: number; readonly authTime?: number }
   /** The display name. Only set if the provider has no user info endpoint. */
@@ -31,7 +31,7 @@ export interface Identity {
   readonly idToken?: string
 }
 
-/** A session. In addition to the fields that handlers see, it has fields that only this server uses. */
+/** A session at one revision. In addition to the fields that request handlers see, it has fields that only this server uses. */
 export type SessionRecord = CompleteSession | HalfRefreshedSession
 
 export interface CompleteSession extends SessionContent {
@@ -50,13 +50,13 @@ export interface HalfRefreshedSession extends SessionContent {
 
 interface SessionContent {
   /**
-   * The id of the login. A refresh does not change it. The store has one entry for each id, so a logout ends all copies of
-   * the cookie.
+   * The id of the session, which comes from its login. A refresh does not change it. The store has one cell for each id, so a
+   * logout applies to all copies of the cookie.
    */
   readonly id: string
   /**
-   * The revision of the session: 1 after the login, and 1 more after every stored token response. The order of two records
-   * of a session is the order of their revisions.
+   * The revision of the session: 1 after the login, and 1 more after every stored token response, and after every change by a
+   * request handler if the session is kept in Redis. Of two records of a session, the one with the higher revision is newer.
    */
   readonly rev: number
   /** The time of the login, in milliseconds since the epoch. A refresh does not change it. */
@@ -64,21 +64,27 @@ interface SessionContent {
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
-  /** A refresh does not change it. Undefined if the login did not request the scope `openid`. */
+  /** The identity does not change in a refresh. It is undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
-  /** When the session joined the lists of its user last, in milliseconds since the epoch. Only set with back-channel logout. */
+  /**
+   * The time at which the session last joined the lists of its user (`user-sessions.ts`), in milliseconds since the epoch. Only
+   * set with back-channel logout.
+   */
   readonly listedAt?: number
   /**
-   * The random key of a session that is kept in Redis (`session.store: redis`). Only the cookie has it, and the record in
-   * Redis can be decrypted only with this key and the session secret. A refresh does not change it.
+   * The random key of a session that is kept in Redis (`session.store: redis`). It is stored only in the cookie, and the record
+   * in Redis can be decrypted only with both this key and the session secret. A refresh does not change the key.
    */
   readonly key?: string
 }
 
-/** The content of the cookie of a session that is kept in Redis. It refers to the session and has no tokens. */
+/** The content of the cookie of a session that is kept in Redis. It names the session and contains no tokens. */
 export interface SessionReference {
   readonly id: string
-  /** The revision of the session when the cookie was written. If the session is newer, the browser gets a new cookie. */
+  /**
+   * The revision of the session when the cookie was written. If the session has a newer revision now, the browser gets a new
+   * cookie.
+   */
   readonly rev: number
   readonly key: string
 }
@@ -96,7 +102,10 @@ export function isKeptInRedis<Session extends CookieSession>(session: Session): 
   return session.key !== undefined
 }
 
-/** The maximum size of a session that is kept in Redis, in bytes of JSON. Each request reads the whole session. */
+/**
+ * The maximum size of a session that is kept in Redis, in bytes of JSON. The size is limited because each request reads the whole
+ * session.
+ */
 export const MAX_STORED_BYTES = 256 * 1024
 
 /** Returns the size of a session in bytes of JSON. */

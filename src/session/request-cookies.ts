@@ -1,7 +1,7 @@
 /**
- * Splits one value into several cookies. Browsers ignore a cookie if its name and value have more than 4,096 bytes
- * together (RFC 6265bis section 5.6). The first chunk begins with the number of chunks, so a missing chunk is detected.
- * A cookie that is left over from a longer value is ignored.
+ * Splits a long value into several cookies, because browsers ignore a cookie whose name and value together have more than 4,096
+ * bytes (RFC 6265bis section 5.6). The first chunk begins with the number of chunks. So a missing chunk is detected, and a cookie
+ * that is left over from a longer value is ignored.
  */
 const CHUNK_LENGTH = 3800
 const MAX_CHUNKS = 4
@@ -24,7 +24,8 @@ export function splitIntoChunks(value: string): string[] {
 }
 
 /**
- * Joins the chunks in a `Cookie` header. Returns undefined if a chunk is missing or the first one has no valid number.
+ * Joins the chunks in a `Cookie` header. Returns undefined if a chunk is missing, or if the first chunk does not begin with a
+ * valid number.
  */
 export function joinChunks(cookieHeader: string, names: readonly string[]): string | undefined {
   const first = readCookie(cookieHeader, names[0] as string)
@@ -37,9 +38,8 @@ export function joinChunks(cookieHeader: string, names: readonly string[]): stri
 }
 
 /**
- * Returns the value of the first cookie called `name` in a `Cookie` header (RFC 6265 section 4.2), or undefined. The
- * function searches for the name and does not parse the whole header, because this is faster and every request needs
- * it.
+ * Returns the value of the first cookie called `name` in a `Cookie` header (RFC 6265 section 4.2), or undefined. Every request
+ * needs this function. It searches for the name instead of parsing the whole header, because this is faster.
  */
 export function readCookie(header: string, name: string): string | undefined {
   let from = 0

@@ -1,8 +1,7 @@
 /**
- * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key
- * of the session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a
- * missing cookie, so no cookie that a client sends causes an exception. The code says "seal" for encrypting with
- * authentication, and "open" for the reverse.
+ * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
+ * session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
+ * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for the reverse.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -30,7 +29,7 @@ interface SessionCookieOptions {
   readonly name: string
   /** A session expires this long after its cookie was last written. */
   readonly maxAgeSeconds: number
-  /** A session expires at the latest this long after its login. Undefined means that there is no such limit. */
+  /** A session expires this long after its login at the latest. If undefined, there is no such limit. */
   readonly absoluteMaxAgeSeconds: number | undefined
   readonly now: () => number
   readonly metrics?: Pick<Metrics, 'sessionRead'>
@@ -39,8 +38,8 @@ interface SessionCookieOptions {
 export type SessionCookie = ReturnType<typeof createSessionCookie>
 
 /**
- * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains the length of the
- * session and of each token. It contains no secret and may be logged.
+ * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains only the lengths of
+ * the session and of each token, so it may be logged.
  */
 export class SessionTooLargeError extends Error {
   readonly sizes: Readonly<Record<string, number>>
@@ -59,7 +58,7 @@ export class SessionTooLargeError extends Error {
 }
 
 /**
- * Checks the size of a session that is to be kept in Redis.
+ * Checks that a session is small enough to be kept in Redis.
  * @throws SessionTooLargeError
  */
 export function requireStorable(record: SessionRecord): void {
@@ -67,7 +66,8 @@ export function requireStorable(record: SessionRecord): void {
   if (bytes > MAX_STORED_BYTES) throw new SessionTooLargeError(record, bytes)
 }
 
-// The JSON that is encrypted. The fields of this server have a leading underscore.
+// The JSON that is encrypted. The names of the fields that only this server uses begin with an underscore, because request
+// handlers can add other fields.
 interface SealedJson extends SessionFields {
   readonly _id: string
   readonly _rev: number
@@ -83,14 +83,15 @@ interface SealedJson extends SessionFields {
 // The JSON of a reference. It is an array, so that the `Cookie` header stays short.
 type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
 
-// The limit applies to the session before compression. It is larger than the 15 kB that fit into the cookies, but so
-// small that decompressing a crafted value cannot exhaust the memory.
+// The limit applies to the session before compression. A compressed session may be larger than the 15 kB that fit into the
+// cookies, but decompressing a crafted value must not exhaust the memory.
 const MAX_CONTENT_BYTES = 64 * 1024
-// The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace.
+// The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace or a
+// bracket.
 const ZLIB_HEADER = 0x78
 
-// Decrypted cookies are cached, because a browser sends the same cookie often and decryption takes as long as the rest
-// of a request.
+// Decrypted cookies are cached, because a browser sends the same cookie with many requests, and decryption takes as long as the
+// rest of a request.
 const MAX_CACHED = 1000
 
 interface Opened {
@@ -100,8 +101,8 @@ interface Opened {
   readonly expire: number
 }
 
-// The cache key consists of the last characters of the encrypted value. They belong to the authentication tag, which
-// differs for each value. Hashing the whole value would be much slower. The key must not be longer than 12 characters,
+// The cache key consists of the last characters of the encrypted value. They are part of the authentication tag, which is
+// different for each value. A hash of the whole value would be much slower. The key must not be longer than 12 characters,
 // because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
 const TAG_CHARACTERS = 12
 
@@ -117,7 +118,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
     return loggedInAt + absoluteMaxAgeSeconds * 1000
   }
 
-  /** Returns the lifetime that `seal` would give to the session now, or 0 if its absolute lifetime is over. */
+  /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
   function lifetimeMs(record: SessionRecord): number {
     return Math.max(0, Math.min(maxAgeSeconds * 1000, absoluteEnd(record) - now()))
   }
@@ -130,7 +131,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
       return { sealed, session: { id, rev, key }, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
     }
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
-    // A cookie of an earlier version has no revision, so it is no session.
+    // A cookie of an earlier version has no revision, so it cannot be used.
     if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
     const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, ...fields } = json
     const session: SessionRecord = {
@@ -143,7 +144,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
       ...(_identity !== undefined && { identity: _identity }),
       ...(_listed !== undefined && { listedAt: _listed })
     }
-    // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written.
+    // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written, so apply the limit again.
     return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
   }
 
@@ -169,7 +170,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
     open(cookieHeader: string): CookieSession | undefined {
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openCached(sealed)
-      // A cached session may have expired since it was cached.
+      // A session may have expired since it was cached, so check this for every request.
       if (opened && opened.expire >= now()) {
         metrics.sessionRead('opened')
         return opened.session
@@ -203,7 +204,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
-      // A session that compresses well can fit into the cookies and still exceed the limit for decompression.
+      // A session that compresses well can fit into the cookies and still exceed the limit for decompression. `open` would then
+      // reject it.
       if (sealed.length > MAX_VALUE_LENGTH || plaintext.length > MAX_CONTENT_BYTES) {
         throw new SessionTooLargeError(record, plaintext.length, sealed.length)
       }
@@ -213,7 +215,10 @@ export function createSessionCookie(options: SessionCookieOptions) {
     sentNames(cookieHeader: string): string[] {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
-    /** Clears the cache of decrypted cookies. Call this when the secrets change, because the cache ignores removed secrets. */
+    /**
+     * Clears the cache of decrypted cookies. Call this when the secrets change. Otherwise cached cookies of a removed secret
+     * would still be accepted.
+     */
     forgetOpened(): void {
       cached.clear()
       seenOnce.clear()
@@ -226,7 +231,7 @@ function add<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
 }
 
-/** Copies a string. Without the copy, V8 may store it as a view, which keeps the whole `Cookie` header in memory. */
+/** Copies a string. Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
