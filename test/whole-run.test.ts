@@ -11,12 +11,10 @@ import { publicOrigin } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
 import { type Confidential, findLeaks, recordAnswers } from './helpers/ledger.js'
-import { modes } from './helpers/modes.js'
+import { type ModeName, modes } from './helpers/modes.js'
 import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
 import { denyAtDemo, signInAtDemo } from './helpers/sign-in.js'
-
-type Mode = (typeof modes)[number]
 
 const names = {
   given: 'Wilhelmina',
@@ -27,7 +25,7 @@ const names = {
 const accepts = ['application/json', 'text/html']
 
 interface Run extends TestServer {
-  readonly mode: Mode
+  readonly mode: ModeName
   readonly answers: BrowserResponse[]
   /** Every response to this browser and to its clones is recorded. */
   readonly person: Browser
@@ -35,7 +33,7 @@ interface Run extends TestServer {
   readonly routes: readonly string[]
 }
 
-async function startRun(t: ExecutionContext, mode: Mode, options: TestServerOptions = {}): Promise<Run> {
+async function startRun(t: ExecutionContext, mode: ModeName, options: TestServerOptions = {}): Promise<Run> {
   const started = await startTestServer(t, { mode, ...options })
   const answers: BrowserResponse[] = []
   const routes = mode === 'dual' ? ['/api/auth/profile', '/api/auth/token'] : ['/api/auth/profile']
@@ -246,25 +244,26 @@ function outputOf({ recorder, logs, answers }: Pick<Run, 'recorder' | 'logs' | '
   return { bytes: recorder.sent(), logLines: logs.lines, answers }
 }
 
-const hostileRuns: readonly { readonly mode: Mode; readonly options: TestServerOptions; readonly what: string }[] = [
-  { mode: 'single', what: 'with default settings', options: {} },
-  { mode: 'dual', what: 'with default settings', options: {} },
-  {
-    mode: 'dual',
-    what: 'with ID tokens, a refresh margin, credentials in the body and a previous session secret',
-    options: {
-      overrides: {
-        platform: {
-          internalScopes: ['openid', 'data:read', 'viewables:read'],
-          clientAuthentication: 'client_secret_post'
-        },
-        session: { previousSecrets: ['a-session-secret-of-last-year-kT5mZq8Rw2'] },
-        refresh: { marginSeconds: 120 },
-        trustProxy: true
+const hostileRuns: readonly { readonly mode: ModeName; readonly options: TestServerOptions; readonly what: string }[] =
+  [
+    { mode: 'single', what: 'with default settings', options: {} },
+    { mode: 'dual', what: 'with default settings', options: {} },
+    {
+      mode: 'dual',
+      what: 'with ID tokens, a refresh margin, credentials in the body and a previous session secret',
+      options: {
+        overrides: {
+          platform: {
+            internalScopes: ['openid', 'data:read', 'viewables:read'],
+            clientAuthentication: 'client_secret_post'
+          },
+          session: { previousSecrets: ['a-session-secret-of-last-year-kT5mZq8Rw2'] },
+          refresh: { marginSeconds: 120 },
+          trustProxy: true
+        }
       }
     }
-  }
-]
+  ]
 
 for (const { mode, what, options } of hostileRuns) {
   test(`${mode} mode ${what}, at a hostile provider: no response and no log line contains a confidential string`, async t => {
@@ -333,7 +332,22 @@ for (const mode of modes) {
     t.teardown(() => demo.close())
     // All confidential strings pass between the server and the provider, so a relay between them records them.
     const wire = await recordBytes(t, demo.port)
-    const { run, person } = await startAtDemo(t, mode, { clock, demo, wire: wire.url })
+    const run = await startRun(t, mode, {
+      clock,
+      overrides: {
+        platform: {
+          issuer: demo.issuer,
+          clientId: demo.clientId,
+          clientSecret: demo.clientSecret,
+          authorizationEndpoint: undefined,
+          endSessionEndpoint: undefined,
+          tokenEndpoint: wire.url + demoPaths.token,
+          userinfoEndpoint: wire.url + demoPaths.userInfo,
+          revocationEndpoint: wire.url + demoPaths.revocation
+        }
+      }
+    })
+    const { person } = run
     const signIn = (browser: Browser) => signInAtDemo(browser, '/api/auth/login', `${names.given} ${names.family}`)
 
     await openCallback(person, await signIn(person))
@@ -381,32 +395,6 @@ for (const mode of modes) {
     t.is(secrets.publicTokens.length >= 5, mode === 'dual')
     t.deepEqual(findLeaks(outputOf(run), secrets), [])
   })
-}
-
-interface AtDemo {
-  readonly clock: ReturnType<typeof createClock>
-  readonly demo: Awaited<ReturnType<typeof startDemo>>
-  /** The URL of the relay in front of the demo. */
-  readonly wire: string
-}
-
-async function startAtDemo(t: ExecutionContext, mode: Mode, { clock, demo, wire }: AtDemo) {
-  const run = await startRun(t, mode, {
-    clock,
-    overrides: {
-      platform: {
-        issuer: demo.issuer,
-        clientId: demo.clientId,
-        clientSecret: demo.clientSecret,
-        authorizationEndpoint: undefined,
-        endSessionEndpoint: undefined,
-        tokenEndpoint: wire + demoPaths.token,
-        userinfoEndpoint: wire + demoPaths.userInfo,
-        revocationEndpoint: wire + demoPaths.revocation
-      }
-    }
-  })
-  return { run, person: run.person }
 }
 
 function scopeOf(jwt: string): string {

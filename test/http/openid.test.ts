@@ -6,12 +6,9 @@ import type { Config } from '#src/config/settings.js'
 import { discovered, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
-import { modes } from '../helpers/modes.js'
+import { type ModeName, modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-
 import { sessionCookies } from './support.js'
-
-type Mode = (typeof modes)[number]
 
 const scopes = { scopes: ['openid', 'data:read'], internalScopes: ['openid', 'data:read'], publicScopes: ['data:read'] }
 
@@ -24,7 +21,7 @@ interface Setup {
 
 async function start(
   t: ExecutionContext,
-  mode: Mode,
+  mode: ModeName,
   { quirks = {}, logout = 'revoke', platform, ...rest }: Setup = {}
 ) {
   const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback', ...rest })
@@ -245,7 +242,7 @@ for (const mode of modes) {
   })
 }
 
-const worksIn: Readonly<Record<keyof typeof quirksOf, readonly Mode[]>> = {
+const worksIn: Readonly<Record<keyof typeof quirksOf, readonly ModeName[]>> = {
   dex: ['single', 'dual'],
   keycloak: ['single', 'dual'],
   hydra: ['single'],

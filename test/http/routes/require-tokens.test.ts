@@ -89,21 +89,6 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: after a failed refresh, twenty requests get 503 with Retry-After without another provider call`, async t => {
-    const { browser, clock, idp } = await startSignedIn(t, { mode })
-    clock.advanceSeconds(3600)
-    idp.failWhen('token', () => faults.tooManyRequests(7))
-    const before = idp.tokenRequests.length
-    const statuses = new Set<number>()
-    for (let page = 0; page < 20; page++) statuses.add((await browser.fetch('/api/auth/profile')).statusCode)
-    t.deepEqual(statuses, new Set([503]))
-    t.is(idp.tokenRequests.length, before + 1)
-    t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '8')
-    clock.advanceSeconds(8)
-    await browser.fetch('/api/auth/profile')
-    t.is(idp.tokenRequests.length, before + 2, 'the provider is called again when the time in Retry-After is over')
-  })
-
   test(`${mode}: with a margin a session is refreshed early, and if that fails the valid token is used`, async t => {
     const overrides = { refresh: { marginSeconds: 120 } }
     const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })

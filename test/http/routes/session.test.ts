@@ -79,34 +79,25 @@ test('if a chunk of the session is altered, cut, missing, moved or from another 
   const values = cookies.map(([, value]) => value)
   t.is((await ask(server, headerOf(cookies))).statusCode, 200, 'the unchanged cookies are accepted')
 
-  const withValue = (at: number, value: string): Cookies =>
-    cookies.map((cookie, index) => (index === at ? ([cookie[0], value] as const) : cookie))
-  const tampered: [what: string, cookies: Cookies][] = []
-  for (const [at, value] of values.entries()) {
-    for (const position of [0, 1, 2, 40, Math.floor(value.length / 2), value.length - 2, value.length - 1]) {
-      tampered.push([`chunk ${at} flipped at ${position}`, withValue(at, flip(value, position))])
-    }
-    tampered.push([`chunk ${at} cut at its end`, withValue(at, value.slice(0, -1))])
-    tampered.push([`chunk ${at} cut at its start`, withValue(at, value.slice(1))])
-    tampered.push([`chunk ${at} with one more character`, withValue(at, `${value}A`)])
-    tampered.push([`chunk ${at} with padding`, withValue(at, `${value}=`)])
-    tampered.push([`chunk ${at} emptied`, withValue(at, '')])
-    tampered.push([`chunk ${at} lost`, cookies.filter((_, index) => index !== at)])
-    tampered.push([`chunk ${at} of another answer`, withValue(at, old[at]?.[1] ?? '')])
+  const [first = '', second = '', third = ''] = values
+  // The values of all cookies after a change. The other changes are made in test/session.
+  const changes: Readonly<Record<string, readonly (string | undefined)[]>> = {
+    'an altered first chunk': [flip(first, 40), second, third],
+    'an altered second chunk': [first, flip(second, 40), third],
+    'an altered count of chunks': [`2${first.slice(1)}`, second, third],
+    'a chunk that was cut at its end': [first, second.slice(0, -1), third],
+    'a chunk that was cut at its start': [first, second.slice(1), third],
+    'a chunk with one more character': [first, second, `${third}A`],
+    'an empty chunk': [first, '', third],
+    'a missing first chunk': [undefined, second, third],
+    'a missing last chunk': [first, second, undefined],
+    'chunks that were swapped': [first, third, second],
+    'a chunk of another response': [first, old[1]?.[1], third]
   }
-  for (const [a, b] of [
-    [0, 1],
-    [0, 2],
-    [1, 2]
-  ] as const) {
-    const swapped = values.map((value, at) => (at === a ? values[b] : at === b ? values[a] : value) ?? '')
-    tampered.push([`chunks ${a} and ${b} swapped`, cookies.map(([each], at) => [each, swapped[at] ?? ''] as const)])
+  for (const [what, chunks] of Object.entries(changes)) {
+    const changed = cookies.flatMap(([each], at) => (chunks[at] === undefined ? [] : [[each, chunks[at]] as const]))
+    await assertAnonymous(t, server, headerOf(changed), what)
   }
-  const [first = ''] = values
-  for (const count of ['0', '1', '2', '4', '5', '9', ':', '/', '-', '%33', '03']) {
-    tampered.push([`a count of ${count}`, withValue(0, count + first.slice(1))])
-  }
-  for (const [what, changed] of tampered) await assertAnonymous(t, server, headerOf(changed), what)
   t.is(logs.find(({ level }) => Number(level) >= 40)?.event, undefined)
 })
 
