@@ -3,9 +3,10 @@
 import http from 'node:http'
 import { inflateSync } from 'node:zlib'
 import type { ExecutionContext } from 'ava'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { createApp, requireTokens } from '#src/app.js'
 import type { Config } from '#src/config/settings.js'
+import type { Extension } from '#src/http/routes/extension.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/request-cookies.js'
 import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
@@ -142,6 +143,11 @@ export function withParameters(address: string, changes: Readonly<Record<string,
 
 /** The callback URL of a deployment behind a proxy that terminates TLS and removes a path prefix. */
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
+
+/** Options for an application to which a program adds one handler. */
+export function handledBy(handler: Middleware): { readonly extend: Extension } {
+  return { extend: app => void app.use(handler) }
+}
 
 /** The path of the route that `startWithRoute` adds. */
 export const ownRoute = '/own'

@@ -7,6 +7,7 @@ import type { LogEntry } from '../../helpers/logs.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { signIn, startLogin, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { handledBy } from '../support.js'
 
 async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   const started = await startTestServer(t, options)
@@ -99,13 +100,9 @@ test('a client that disconnects before the response is complete is logged as abo
 
 test('if a response fails on the server after it has begun, the log has one error line', async t => {
   const { server, logs, line } = await start(t, {
-    parts: {
-      extend(app) {
-        app.use(ctx => {
-          ctx.body = Readable.from(failingHalfway())
-        })
-      }
-    }
+    parts: handledBy(ctx => {
+      ctx.body = Readable.from(failingHalfway())
+    })
   })
   const { bytes, closedByServer } = await sendRaw(server.port, 'GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n')
   t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*one half/)

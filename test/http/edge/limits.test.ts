@@ -11,7 +11,7 @@ import { eventually } from '../../helpers/eventually.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { statusesOf, warningIn } from '../support.js'
+import { handledBy, statusesOf, warningIn } from '../support.js'
 
 /** A request line with a Host header. `more` contains further complete header lines. */
 function head(start: string, more = ''): string {
@@ -90,11 +90,8 @@ test('a GET or HEAD request with a body gets 413, and its body is not read as a 
         head(`${method} ${path}`, 'Content-Length: 5\r\nExpect: 100-continue\r\n')
       ]) {
         const { answers, closedByServer } = await send(request + healthz, { head: isHead })
-        t.deepEqual(
-          answers.map(({ statusCode }) => statusCode).filter(status => status !== 100),
-          [413],
-          `${method} ${path}`
-        )
+        const statuses = statusesOf(answers).filter(status => status !== 100)
+        t.deepEqual(statuses, [413], `${method} ${path}`)
         t.true(closedByServer)
         t.notRegex(answers[0]?.head ?? '', /^set-cookie:/im)
       }
@@ -153,7 +150,7 @@ for (const [name, line] of Object.entries(ambiguous)) {
     const { send, browser, noFault } = await start(t)
     for (const method of ['GET', 'POST']) {
       const { answers, closedByServer } = await send(`${head(`${method} /`, line)}0\r\n\r\n${healthz}`)
-      const statuses = answers.map(({ statusCode }) => statusCode)
+      const statuses = statusesOf(answers)
       t.true(statuses.length === 1, `${method}: ${statuses}`)
       t.true([400, 413].includes(statuses[0] ?? 0), `${method}: ${statuses}`)
       t.true(closedByServer)
@@ -351,13 +348,9 @@ test('a client that has read all bytes and waits for the next part of the respon
   }
   const { server } = await start(t, {
     limits: impatient,
-    parts: {
-      extend(app) {
-        app.use(ctx => {
-          ctx.body = Readable.from(pieces(), { objectMode: false })
-        })
-      }
-    }
+    parts: handledBy(ctx => {
+      ctx.body = Readable.from(pieces(), { objectMode: false })
+    })
   })
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
   // The server has enough time to see that the client does not read.
@@ -379,14 +372,10 @@ test('a socket timeout that a program has set is not changed', async t => {
   let socket: Socket | undefined
   const { server } = await start(t, {
     limits: impatient,
-    parts: {
-      extend(app) {
-        app.use(ctx => {
-          socket = ctx.req.socket.setTimeout(60_000)
-          ctx.body = Buffer.alloc(20_000_000, 'A')
-        })
-      }
-    }
+    parts: handledBy(ctx => {
+      socket = ctx.req.socket.setTimeout(60_000)
+      ctx.body = Buffer.alloc(20_000_000, 'A')
+    })
   })
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
   await eventually(() => (socket?.writableLength ?? 0) > 0)
@@ -448,15 +437,11 @@ test('the handler of a pipelined request starts when the earlier responses have 
   const started: string[] = []
   let answerFirst = () => {}
   const { server } = await start(t, {
-    parts: {
-      extend(app) {
-        app.use(async ctx => {
-          started.push(ctx.path)
-          if (ctx.path === '/own/1') await new Promise<void>(resolve => (answerFirst = resolve))
-          ctx.body = ctx.path
-        })
-      }
-    }
+    parts: handledBy(async ctx => {
+      started.push(ctx.path)
+      if (ctx.path === '/own/1') await new Promise<void>(resolve => (answerFirst = resolve))
+      ctx.body = ctx.path
+    })
   })
   const pipeline = () => {
     const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -484,10 +469,7 @@ test('the handler of a pipelined request starts when the earlier responses have 
 test('a connection with more than sixteen waiting requests is closed', async t => {
   const { send, logs, noFault } = await start(t)
   const few = await send(healthz.repeat(16) + lastHealthz)
-  t.deepEqual(
-    few.answers.map(({ statusCode }) => statusCode),
-    Array.from({ length: 17 }, () => 200)
-  )
+  t.deepEqual(statusesOf(few.answers), Array(17).fill(200))
   const many = await send(healthz.repeat(1000))
   t.true(many.closedByServer)
   t.true(many.answers.length < 17)

@@ -218,16 +218,6 @@ test('an error page reloads itself only if a person opened it by GET', async t =
   }
 })
 
-test('an error page for an error in the callback URL does not reload itself, because the error would be the same', async t => {
-  const { browser } = await startTestServer(t)
-  const back = await startLogin(browser)
-  const page = await browser.get(withParameters(back, { code: undefined, error: 'temporarily_unavailable' }), {
-    headers: asPerson
-  })
-  t.is(page.statusCode, 503)
-  t.is(page.headers.refresh, undefined)
-})
-
 test('the error page repeats nothing from the URL', async t => {
   const { browser } = await startTestServer(t)
   const marks = ['mark-in-path', 'mark-in-query', 'mark-in-code', 'mark-in-state', 'mark-in-header']

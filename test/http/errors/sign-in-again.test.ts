@@ -3,7 +3,7 @@ import test from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { authorize, httpsCallbackUrl, startSignedIn } from '../support.js'
+import { authorize, handledBy, httpsCallbackUrl, startSignedIn } from '../support.js'
 
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
@@ -86,11 +86,7 @@ test('the error page for a login of another browser does not contain the return 
 test('if a page of a program fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {
   const { browser } = await startTestServer(t, {
     overrides: { platform: { callbackUrl: httpsCallbackUrl } },
-    parts: {
-      extend: app => {
-        app.use(async ctx => ctx.throw(ctx.path.startsWith('/api/') ? 401 : 500))
-      }
-    }
+    parts: handledBy(async ctx => ctx.throw(ctx.path.startsWith('/api/') ? 401 : 500))
   })
   const base = '/tools/viewer'
   const failed = await browser.navigate(`${base}${returnTo}`)

@@ -298,6 +298,7 @@ test("if the provider rejected the login, the response has one of our own texts 
     const page = await openCallback(browser, url)
     assertRefused(t, page, status, server, error)
     t.regex(page.headers['content-type'] ?? '', /^text\/html/)
+    t.is(page.headers.refresh, undefined, 'the same URL would have the same error')
     for (const text of [json.text(), page.text()]) {
       t.notRegex(text, /<script|alert|quoted|evil\.example|something_new|constructor/)
     }

@@ -5,6 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { handledBy } from '../support.js'
 
 const shell = '<!doctype html><title>The application</title>'
 const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -87,14 +88,10 @@ test('the fallback does not apply to API paths, hidden files and malformed paths
 
 test('files and routes of a program take precedence over the fallback', async t => {
   const { browser } = await startApplication(t, {
-    parts: {
-      extend: app => {
-        app.use(async (ctx, next) => {
-          if (ctx.path === '/own') ctx.body = 'own route'
-          else await next()
-        })
-      }
-    }
+    parts: handledBy(async (ctx, next) => {
+      if (ctx.path === '/own') ctx.body = 'own route'
+      else await next()
+    })
   })
   t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
   t.is((await browser.get('/own', { headers: page })).text(), 'own route')
