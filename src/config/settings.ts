@@ -503,15 +503,10 @@ type TopKey = Exclude<SettingKey, `${string}.${string}`>
 type SettingRow<Key extends SettingKey> = (typeof settings)[Key]
 type OrUndefined<Key extends SettingKey, Value> =
   SettingRow<Key> extends { default: unknown } ? Value : Value | undefined
-type ValueOf<Key extends string> = Key extends SettingKey
-  ? SettingRow<Key> extends { type: ValueType<infer Value, infer _Written> }
-    ? OrUndefined<Key, Value>
-    : never
-  : never
-/** The value of a setting as a file or program contains it. */
-type WrittenOf<Key extends string> = Key extends SettingKey
-  ? SettingRow<Key> extends { type: ValueType<infer _Value, infer Written> }
-    ? OrUndefined<Key, Written>
+/** The types of a setting: `value` is what the server uses, and `written` is what a file or program contains. */
+type TypesOf<Key extends string> = Key extends SettingKey
+  ? SettingRow<Key> extends { type: ValueType<infer Value, infer Written> }
+    ? { value: OrUndefined<Key, Value>; written: OrUndefined<Key, Written> }
     : never
   : never
 
@@ -520,16 +515,16 @@ type WrittenOf<Key extends string> = Key extends SettingKey
  * optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the name of a
  * group.
  */
-export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
-  readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }
+export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
+  readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
 }
 
 /** The settings by key, without groups. Invalid settings, and required settings that were not set, are missing. */
-export type Values = { readonly [Key in SettingKey]?: ValueOf<Key> }
+export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
 /** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
-export type Overrides = { readonly [Key in TopKey]?: WrittenOf<Key> | null } & {
-  readonly [Name in Group]?: { readonly [Key in Member<Name>]?: WrittenOf<`${Name}.${Key}`> | null }
+export type Overrides = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | null } & {
+  readonly [Name in Group]?: { readonly [Key in Member<Name>]?: TypesOf<`${Name}.${Key}`>['written'] | null }
 }
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
