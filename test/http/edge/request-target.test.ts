@@ -2,7 +2,7 @@
 import test from 'ava'
 import { sendRaw } from '../../helpers/raw.js'
 import { startTestServer } from '../../helpers/server.js'
-import { startSignedIn, warningIn } from '../support.js'
+import { sessionHeader, startSignedIn, warningIn } from '../support.js'
 
 const forms: readonly (readonly [target: string, status: number])[] = [
   ['/healthz', 200],
@@ -75,15 +75,11 @@ for (const requests of [true, false]) {
 
 test('a request target that is a whole URL reaches the same routes, and its host has no effect', async t => {
   const { browser, server, idp, config } = await startSignedIn(t)
-  const cookie = browser.cookies
-    .all()
-    .map(({ name, value }) => `${name}=${value}`)
-    .join('; ')
   const ask = async (target: string, headers = '') => {
     const { answers } = await sendRaw(server.port, request(target).replace('Connection', `${headers}Connection`))
     return { head: answers[0]?.head ?? '', body: String(answers[0]?.body) }
   }
-  const profile = await ask('http://elsewhere.example/api/auth/profile', `Cookie: ${cookie}\r\n`)
+  const profile = await ask('http://elsewhere.example/api/auth/profile', `Cookie: ${sessionHeader(browser)}\r\n`)
   t.deepEqual(JSON.parse(profile.body), { name: 'Ada Lovelace' })
   const { head } = await ask('http://elsewhere.example/api/auth/login?return_to=/page')
   const location = new URL(/^location: (.+)$/im.exec(head)?.[1] ?? '')

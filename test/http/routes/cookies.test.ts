@@ -4,7 +4,7 @@ import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../../helpers/server.js'
-import { guarded, httpsCallbackUrl, sessionCookies, statusesOf } from '../support.js'
+import { authorize, guarded, httpsCallbackUrl, sessionCookies, statusesOf } from '../support.js'
 
 /** Two deployments that need different cookies: one on this machine, and one behind a proxy that terminates TLS. */
 const deployments = {
@@ -32,17 +32,13 @@ async function startVisit(t: ExecutionContext, callbackUrl: string, options: Tes
     ...options,
     overrides: { ...overrides, platform: { ...overrides?.platform, callbackUrl } }
   })
-  const { browser, origin } = server
+  const { browser } = server
   const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
   const open = (path: string) => browser.navigate(base + path)
   return {
     ...server,
     open,
-    login: async () => {
-      const { location = '' } = (await open('/api/auth/login')).headers
-      const authorized = await browser.navigate(location, { from: origin })
-      return openCallback(browser, authorized.headers.location ?? '')
-    }
+    login: async () => openCallback(browser, await authorize(browser, `${base}/api/auth/login`))
   }
 }
 

@@ -139,9 +139,9 @@ test('fifty logins of a browser, one after the other or at the same time, use on
   )
 })
 
-/** Returns the URL to which the callback redirects after a login with the given query. */
-async function landing(browser: Browser, query: string): Promise<string | undefined> {
-  const back = await authorize(browser, `/api/auth/login?${query}`)
+/** Returns the URL to which the callback redirects after a login with the given query, below a path prefix. */
+async function landing(browser: Browser, query: string, prefix = ''): Promise<string | undefined> {
+  const back = await authorize(browser, `${prefix}/api/auth/login?${query}`)
   return (await openCallback(browser, back)).headers.location
 }
 
@@ -172,15 +172,12 @@ test('a return_to that is a path of this site is used unchanged, and any other i
 
 test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
-  const through = async (query: string) => {
-    const login = await browser.navigate(`/tools/viewer/api/auth/login?${query}`)
-    t.is(parameter(login.headers.location, 'redirect_uri'), httpsCallbackUrl)
-    const authorized = await browser.navigate(login.headers.location ?? '', { from: 'https://app.example' })
-    return (await openCallback(browser, authorized.headers.location ?? '')).headers.location
-  }
-  t.is(await through(''), '/tools/viewer/')
-  t.is(await through('return_to=//evil.example'), '/tools/viewer/')
-  t.is(await through('return_to=/tools/viewer/page'), '/tools/viewer/page')
+  const prefix = '/tools/viewer'
+  const login = await browser.navigate(`${prefix}/api/auth/login`)
+  t.is(parameter(login.headers.location, 'redirect_uri'), httpsCallbackUrl)
+  t.is(await landing(browser, '', prefix), '/tools/viewer/')
+  t.is(await landing(browser, 'return_to=//evil.example', prefix), '/tools/viewer/')
+  t.is(await landing(browser, 'return_to=/tools/viewer/page', prefix), '/tools/viewer/page')
 })
 
 for (const trustProxy of [false, true]) {

@@ -3,17 +3,12 @@
 // In dual mode a refresh makes two token requests. The second one gets the public token, which has fewer scopes and is sent to
 // browsers.
 import test from 'ava'
-import type { BrowserResponse } from '../../helpers/browser.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
-import { sessionHeader, startSignedIn } from '../support.js'
+import { sessionCookiesSet, sessionHeader, startSignedIn } from '../support.js'
 
 const callsPerRefresh = { single: 1, dual: 2 }
-
-function sessionCookies({ setCookies }: BrowserResponse) {
-  return setCookies.filter(({ name }) => name.startsWith('platform_session') && !name.endsWith('_login'))
-}
 
 for (const mode of modes) {
   const calls = callsPerRefresh[mode]
@@ -30,7 +25,7 @@ for (const mode of modes) {
     clock.advanceSeconds(10)
     const late = await old.clone().fetch('/api/auth/profile')
     t.is(late.statusCode, 200)
-    t.true(sessionCookies(late).length > 0, 'the refreshed session is sent again')
+    t.true(sessionCookiesSet(late).length > 0, 'the refreshed session is sent again')
     t.is(idp.tokenRequests.length, before + calls)
     t.deepEqual(idp.reuses, [])
   })
@@ -43,7 +38,7 @@ for (const mode of modes) {
       const response = await browser.fetch('/api/auth/profile')
       t.is(response.statusCode, 401)
       t.is(response.body.length, 0)
-      t.true(sessionCookies(response).every(({ value }) => value === ''))
+      t.true(sessionCookiesSet(response).every(({ value }) => value === ''))
       t.is(browser.cookies.value('platform_session'), undefined)
       t.truthy(logs.find(({ event, outcome }) => event === 'refresh' && outcome === 'rejected'))
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
@@ -106,7 +101,7 @@ for (const mode of modes) {
 
     idp.heal()
     clock.advanceSeconds(2)
-    t.true(sessionCookies(await browser.fetch('/api/auth/profile')).length > 0)
+    t.true(sessionCookiesSet(await browser.fetch('/api/auth/profile')).length > 0)
     t.is(idp.tokenRequests.length, before + 1 + calls)
   })
 
@@ -123,7 +118,7 @@ for (const mode of modes) {
       const answer = await profile
       t.is(answer.statusCode, outcome === 'answers' ? 401 : 502)
       if (outcome === 'answers') t.deepEqual([answer.text(), answer.headers['content-type']], ['', undefined])
-      t.deepEqual(sessionCookies(answer), [])
+      t.deepEqual(sessionCookiesSet(answer), [])
       t.deepEqual(browser.cookies.all(), [])
     })
   }
@@ -170,7 +165,7 @@ test('dual: if the second token request of a refresh fails, the next refresh con
     idp.fail('token', faults.none, faults.status(500))
     const partial = await browser.fetch('/api/auth/token')
     t.is(partial.statusCode, 503)
-    t.true(sessionCookies(partial).length > 0, 'the new refresh token reaches the browser')
+    t.true(sessionCookiesSet(partial).length > 0, 'the new refresh token reaches the browser')
     clock.advanceSeconds(2)
     const next = await (hasOldCookie ? old : browser).fetch('/api/auth/token')
     t.is(next.statusCode, 200)

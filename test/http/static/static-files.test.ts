@@ -10,13 +10,15 @@ import { sendRaw } from '../../helpers/raw.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { statusesOf, warningIn } from '../support.js'
+import { sessionHeader, statusesOf, warningIn } from '../support.js'
 
 type Files = Readonly<Record<string, string | Buffer>>
 
 // All files that must not be served contain this string.
 const marker = 'not for anyone outside'
 const html = '<!doctype html><title>Page</title>'
+
+const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
 
 /** Starts a server whose root is the folder `www` in a new folder. `files` are written into the new folder. */
 async function startWith(
@@ -264,25 +266,19 @@ test('responses without a body and aborted responses close their files', async t
   const { port, lines, errorOutput } = await startServerProcess(t, config, { freeFiles: 60 })
   const requests = [
     'HEAD /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n',
-    'GET /large.bin HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n',
+    get('/large.bin', 'If-None-Match: *\r\n'),
     'HEAD /page.html HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n'
   ]
   for (let round = 0; round < 20; round += 1) {
-    const { answers } = await sendRaw(
-      port,
-      Array.from({ length: 12 }, (_, index) => requests[index % 3] ?? ''),
-      {
-        answers: 12,
-        head: true
-      }
-    )
+    const pieces = Array.from({ length: 12 }, (_, index) => requests[index % 3] ?? '')
+    const { answers } = await sendRaw(port, pieces, { answers: 12, head: true })
     t.is(answers.length, 12)
   }
   for (let round = 0; round < 150; round += 1) {
-    const broken = await sendRaw(port, 'GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n', { bytes: 1 })
+    const broken = await sendRaw(port, get('/large.bin'), { bytes: 1 })
     t.regex(broken.bytes.toString('latin1'), /^HTTP\/1\.1 200/)
   }
-  const whole = await sendRaw(port, 'GET /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n', { answers: 1 })
+  const whole = await sendRaw(port, get('/page.html'), { answers: 1 })
   t.is(whole.answers[0]?.body.toString(), html)
   t.deepEqual(lines, [])
   t.is(errorOutput(), '')
@@ -339,13 +335,13 @@ const unopened: readonly (readonly [what: string, code: string, status: number, 
 for (const [what, code, status, error] of unopened) {
   test.serial(`a file that ${what} is ${status}, and the connection can be used again`, async t => {
     const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
+    const gzip = 'Accept-Encoding: gzip\r\n'
     // File permissions are of no use here, because root may read all files.
     whenOpened(t, opened => {
       if (opened === join(folder, 'www/file.js.gz'))
         throw Object.assign(new Error(`${code}: open '${opened}'`), { code })
     })
-    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n`
-    const { answers } = await sendRaw(server.port, [get('/file.js'), get('/index.html')], { answers: 2 })
+    const { answers } = await sendRaw(server.port, [get('/file.js', gzip), get('/index.html', gzip)], { answers: 2 })
     t.deepEqual(statusesOf(answers), [status, 200])
     const [{ head, body } = { head: '', body: '' }] = answers
     t.is(JSON.parse(body.toString()).error, error)
@@ -370,8 +366,6 @@ test('empty, small and large files are sent completely', async t => {
     t.true(body.equals(files[index]?.[1] ?? Buffer.alloc(0)), `${size} bytes`)
   }
 })
-
-const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
 for (const size of [5, 70_000, 1_000_000]) {
   test.serial(`a file of ${size} bytes that grows while it is sent does not break the next response`, async t => {
@@ -581,8 +575,8 @@ test('a static file neither reads nor sets a session cookie', async t => {
   await signIn(browser)
   const before = { requests: idp.requests.length, logs: logs.entries.length }
   clock.advanceSeconds(3600)
-  const valid = browser.cookies.all().map(({ name, value }) => `${name}=${value}`)
-  const cookies = [valid.join('; '), 'platform_session=1garbage', `${valid.join('; ').slice(0, -4)}AAAA`]
+  const valid = sessionHeader(browser)
+  const cookies = [valid, 'platform_session=1garbage', `${valid.slice(0, -4)}AAAA`]
   for (const cookie of cookies) {
     for (const path of [
       '/',
