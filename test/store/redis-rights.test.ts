@@ -1,12 +1,10 @@
 // The ACL line in docs/redis-and-replicas.md allows everything that servers need, and nothing else.
 import { Redis } from 'ioredis'
 import { optionalCommands, serverCommands } from '#src/cli/check/redis-inspection.js'
-import { createClock } from '../helpers/clock.js'
-import { defaultCallbackUrl } from '../helpers/config.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startRedisCluster } from '../helpers/redis-topologies.js'
-import { signIn, startTestServer } from '../helpers/server.js'
+import { signIn } from '../helpers/server.js'
+import { startDeployment } from './deployment.js'
 import { connected, listed, startReplicas, useEverything } from './replicas.js'
 import { clusterRights, documentedRights, documentedUser } from './rights.js'
 
@@ -20,13 +18,10 @@ for (const place of ['cookie', 'redis'] as const) {
   testWithRedis(
     `with the documented ACL line and sessions in ${place}, servers log people in and out and refresh sessions`,
     async t => {
-      const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
-      const redisUrl = urlFor(redis.url)
-      const clock = createClock()
-      const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-      const start = () =>
-        startTestServer(t, { mode: 'dual', idp, clock, overrides: { redisUrl, session: { store: place } } })
-      const [one, two] = [await start(), await start()]
+      const redisArguments = ['--user', ...documentedUser.slice(1)]
+      const { redis, clock, idp, start } = await startDeployment(t, { mode: 'dual', redisArguments })
+      const settings = { redisUrl: urlFor(redis.url), session: { store: place } }
+      const [one, two] = [await start(settings), await start(settings)]
       const { browser } = one
       await signIn(browser)
       const old = browser.clone()
@@ -75,13 +70,14 @@ testWithRedis('with the documented ACL line, other keys, other channels and othe
     await t.throwsAsync(act, { message: /NOPERM|The user executing the script/ }, what)
 })
 
-testWithRedis('in a cluster, the documented rights are sufficient', async t => {
+testWithRedis('in a cluster, all scripts work with the documented rights, and all nodes store sessions', async t => {
   const cluster = await startRedisCluster(t)
   for (const { admin } of cluster.nodes)
     await admin.call('ACL', 'SETUSER', ...documentedUser.slice(1), ...clusterRights)
   const [one, two] = await startReplicas(t, urlFor(cluster.url), { overrides: listed })
   await connected(one, two)
   await useEverything(one, two)
+  for (const { admin } of cluster.nodes) t.true((await admin.dbsize()) > 0)
   t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
 })
 

@@ -5,30 +5,9 @@ import type { Redis } from 'ioredis'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../helpers/redis-topologies.js'
-import {
-  connected,
-  find,
-  isBack,
-  isUnavailable,
-  listed,
-  logIn,
-  refresh,
-  SESSION_PREFIX,
-  startReplica,
-  startReplicas,
-  useEverything
-} from './replicas.js'
+import { connected, find, isBack, logIn, refresh, SESSION_PREFIX, startReplica, startReplicas } from './replicas.js'
 
 const impatient = { isImpatient: true }
-
-testWithRedis('in a cluster all scripts work, and all nodes store sessions', async t => {
-  const { url, nodes } = await startRedisCluster(t)
-  const [one, two] = await startReplicas(t, url, { overrides: listed })
-  await connected(one, two)
-  await useEverything(one, two)
-  for (const { admin } of nodes) t.true((await admin.dbsize()) > 0)
-  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
-})
 
 testWithRedis('if a cluster has lost a node, requests fail until the node is back', async t => {
   const { url, nodes } = await startRedisCluster(t)
@@ -85,14 +64,6 @@ testWithRedis('the user, the password and the database number are taken from red
   t.deepEqual(await redis.admin.keys('*'), [])
   await redis.admin.select(7)
   t.is(await redis.admin.exists(`${SESSION_PREFIX}id`), 1)
-})
-
-testWithRedis('over TLS a certificate that is not trusted is rejected, and the log contains the reason', async t => {
-  const { url } = await startRedisWithTls(t)
-  const replica = await startReplica(t, url, impatient)
-  await eventually(() => isUnavailable(replica))
-  await t.throwsAsync(replica.store.acquire({ id: 'id' }), { message: /Redis cannot be used now/ })
-  t.is(replica.logs.entries[0]?.reason, 'DEPTH_ZERO_SELF_SIGNED_CERT')
 })
 
 testWithRedis('over TLS a replica connects if the certificate is trusted through NODE_EXTRA_CA_CERTS', async t => {

@@ -1,8 +1,10 @@
 // While Redis cannot be used, no refresh token or code may be used, because that needs a lease. Requests with valid tokens
 // continue, and no session is lost.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { startRedisWithTls } from '../helpers/redis-topologies.js'
 import {
   commit,
   connected,
@@ -257,17 +259,21 @@ testWithRedis('a replica starts while its Redis is down, and uses it when it is 
   t.deepEqual(events(replica), ['redis_unavailable', 'redis_back'])
 })
 
-testWithRedis(
-  'if Redis refuses the password, the log contains this reason and does not contain the password',
-  async t => {
-    const redis = await startRedis(t, ['--requirepass', 'right-password'])
-    const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), impatient)
+const refusals: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
+  WRONGPASS: async t =>
+    (await startRedis(t, ['--requirepass', 'right-password'])).url.replace('//', '//:wrong-password@'),
+  DEPTH_ZERO_SELF_SIGNED_CERT: async t => (await startRedisWithTls(t)).url
+}
+
+for (const [reason, startRefusing] of Object.entries(refusals)) {
+  testWithRedis(`if a connection fails with ${reason}, the log has this reason and no password`, async t => {
+    const replica = await startReplica(t, await startRefusing(t), impatient)
     await eventually(() => isUnavailable(replica))
     t.is(await acquired(replica, 'id'), 'redis')
-    t.is(replica.logs.entries[0]?.reason, 'WRONGPASS')
+    t.is(replica.logs.entries[0]?.reason, reason)
     t.notRegex(replica.logs.lines.join(''), /wrong-password/)
-  }
-)
+  })
+}
 
 testWithRedis('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
   const redis = await startRedis(t)

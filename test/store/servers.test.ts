@@ -1,46 +1,25 @@
 // Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
 // replicas.
-import type { ExecutionContext } from 'ava'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
-import { createClock } from '../helpers/clock.js'
-import { defaultCallbackUrl, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { type RedisServer, serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
+import { serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
 import { commandsRun, difference } from '../helpers/redis-commands.js'
-import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
+import { startServers } from './deployment.js'
 
-interface Replicated {
-  readonly servers: readonly [TestServer, TestServer, ...TestServer[]]
-  readonly redis: RedisServer
-}
-
-async function startReplicated(
-  t: ExecutionContext,
-  mode: 'single' | 'dual',
-  count = 2,
-  overrides: TestSettings = {}
-): Promise<Replicated> {
-  const redis = await startRedis(t)
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-  const start = () =>
-    startTestServer(t, { mode, idp, clock, logLevel: 'info', overrides: { ...overrides, redisUrl: redis.url } })
-  const servers: [TestServer, TestServer, ...TestServer[]] = [await start(), await start()]
-  while (servers.length < count) servers.push(await start())
-  return { servers, redis }
-}
+const pathOf = { single: '/api/auth/profile', dual: '/api/auth/token' }
 
 for (const [mode, calls] of [
   ['single', 1],
   ['dual', 2]
 ] as const) {
-  const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+  const path = pathOf[mode]
 
   // Serial, because these requests keep the process busy, and a login in another test would get its reply of Redis too late.
   serialTestWithRedis(`${mode}: a thousand requests to four replicas with one session cause one refresh`, async t => {
-    const { servers } = await startReplicated(t, mode, 4)
-    const [{ browser, idp, clock }] = servers
+    const { servers: pair, start, idp, clock } = await startServers(t, { mode })
+    const servers = [...pair, await start(), await start()]
+    const { browser } = pair[0]
     await signIn(browser)
     clock.advanceSeconds(3600)
     const before = idp.tokenRequests.length
@@ -68,39 +47,35 @@ for (const [mode, calls] of [
     t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
   })
 
-  testWithRedis(`${mode}: a refresh by one replica is known to another, for the old and the new cookie`, async t => {
-    const { servers } = await startReplicated(t, mode)
-    const [one, two] = servers
-    const { browser, idp, clock } = one
-    await signIn(browser)
-    const old = browser.clone()
-    clock.advanceSeconds(3600)
-    t.is((await browser.fetch(path)).statusCode, 200)
-    const after = idp.tokenRequests.length
-    for (const tab of [browser, old]) {
-      two.connect(tab)
-      t.is((await tab.fetch(path)).statusCode, 200)
+  testWithRedis(
+    `${mode}: a refresh and a logout at one replica are known to another, for the old and the new cookie`,
+    async t => {
+      const { servers, idp, clock } = await startServers(t, { mode })
+      const [one, two] = servers
+      const { browser } = one
+      await signIn(browser)
+      const old = browser.clone()
+      clock.advanceSeconds(3600)
+      t.is((await browser.fetch(path)).statusCode, 200)
+      const after = idp.tokenRequests.length
+      const fresh = browser.clone()
+      for (const tab of [fresh, old]) two.connect(tab)
+      t.is((await fresh.fetch(path)).statusCode, 200)
+      const response = await old.fetch(path)
+      t.is(response.statusCode, 200)
+      t.true(response.setCookies.length > 0, 'a browser that lost the first response gets the session again')
+      t.is(idp.tokenRequests.length, after)
+      await browser.navigate('/api/auth/logout')
+      for (const tab of [fresh, old]) {
+        for (const url of [path, '/api/auth/profile']) t.is((await tab.clone().fetch(url)).statusCode, 401)
+      }
     }
-    t.is(idp.tokenRequests.length, after)
-  })
+  )
 }
 
-testWithRedis('a logout at one replica ends the session at all replicas, for every copy of its cookie', async t => {
-  const { servers } = await startReplicated(t, 'dual')
-  const [one, two] = servers
-  await signIn(one.browser)
-  const copy = one.browser.clone()
-  two.connect(copy)
-  t.is((await copy.fetch('/api/auth/token')).statusCode, 200)
-  await one.browser.navigate('/api/auth/logout')
-  t.is((await copy.fetch('/api/auth/token')).statusCode, 401)
-  t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
-})
-
 testWithRedis('a logout during a refresh at another replica ends the session and revokes the new token', async t => {
-  const { servers } = await startReplicated(t, 'single')
-  const [one, two] = servers
-  const { browser, idp, clock } = one
+  const { servers, idp, clock } = await startServers(t)
+  const [{ browser }, two] = servers
   await signIn(browser)
   const other = browser.clone()
   two.connect(other)
@@ -119,9 +94,8 @@ testWithRedis(
   'if a refresh returns tokens of another person, the session ends at all replicas, for every copy of its cookie',
   async t => {
     const overrides = { platform: { scopes: ['openid', 'data:read'] } }
-    const { servers } = await startReplicated(t, 'single', 2, overrides)
-    const [one, two] = servers
-    const { browser, idp, clock } = one
+    const { servers, idp, clock } = await startServers(t, { overrides })
+    const [{ browser }, two] = servers
     idp.settings.quirks = { idTokenOnRefresh: true }
     await signIn(browser)
     const copy = browser.clone()
@@ -140,9 +114,8 @@ testWithRedis(
 )
 
 testWithRedis('the same callback at two replicas exchanges its code once, and both succeed', async t => {
-  const { servers } = await startReplicated(t, 'single')
-  const [one, two] = servers
-  const { browser, idp } = one
+  const { servers, idp } = await startServers(t)
+  const [{ browser }, two] = servers
   const callbackUrl = await startLogin(browser)
   const other = browser.clone()
   two.connect(other)
@@ -155,62 +128,40 @@ testWithRedis('the same callback at two replicas exchanges its code once, and bo
   for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-testWithRedis('if a response with a refreshed session is lost, another server sends the session again', async t => {
-  const { servers } = await startReplicated(t, 'dual')
-  const [one, two] = servers
-  const { browser, idp, clock } = one
-  await signIn(browser)
-  const old = browser.clone()
-  clock.advanceSeconds(3600)
-  await browser.fetch('/api/auth/token')
-  await one.server.close()
-  const after = idp.tokenRequests.length
-  two.connect(old)
-  const response = await old.fetch('/api/auth/token')
-  t.is(response.statusCode, 200)
-  t.true(response.setCookies.length > 0)
-  t.is(idp.tokenRequests.length, after)
-})
-
-testWithRedis('/readyz reports which store is in use, and answers 200 while Redis is down', async t => {
-  const redis = await startRedis(t)
-  const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
-  const store = async () => (await browser.get('/readyz')).json().store
-  await eventually(async () => (await store()) === 'redis')
-  await signIn(browser)
-  await redis.kill()
-  while ((await store()) !== 'unavailable') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  const ready = await browser.get('/readyz')
-  t.is(ready.statusCode, 200)
-  t.deepEqual(ready.json(), { status: 'ready', store: 'unavailable' })
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
-  await redis.restart()
-  await eventually(() => logs.find(({ event }) => event === 'redis_back') !== undefined)
-  t.is(await store(), 'redis')
-})
-
-testWithRedis('a server answers 503 instead of refreshing while Redis is down, and refreshes afterwards', async t => {
-  const redis = await startRedis(t)
-  const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
-  const { browser, clock, idp } = server
-  await eventually(async () => (await browser.get('/readyz')).json().store === 'redis')
-  await signIn(browser)
-  await redis.kill()
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  clock.advanceSeconds(3600)
-  const calls = idp.tokenRequests.length
-  const refused = await browser.fetch('/api/auth/token')
-  t.is(refused.statusCode, 503)
-  t.truthy(refused.headers['retry-after'])
-  t.deepEqual(refused.setCookies, [])
-  t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
-  await redis.restart()
-  let response = refused
-  while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')
-  t.is(response.statusCode, 200)
-  t.deepEqual(idp.reuses, [])
-})
+testWithRedis(
+  '/readyz reports which store is in use, and while Redis is down, a server refreshes no session',
+  async t => {
+    const redis = await startRedis(t)
+    const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
+    const { browser, clock, idp, logs } = server
+    const store = async () => (await browser.get('/readyz')).json().store
+    await eventually(async () => (await store()) === 'redis')
+    await signIn(browser)
+    const leaving = server.newBrowser()
+    await signIn(leaving)
+    await redis.kill()
+    while ((await store()) !== 'unavailable') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    const ready = await browser.get('/readyz')
+    t.is(ready.statusCode, 200)
+    t.deepEqual(ready.json(), { status: 'ready', store: 'unavailable' })
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
+    clock.advanceSeconds(3600)
+    const calls = idp.tokenRequests.length
+    const refused = await browser.fetch('/api/auth/token')
+    t.is(refused.statusCode, 503)
+    t.truthy(refused.headers['retry-after'])
+    t.deepEqual(refused.setCookies, [])
+    t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
+    await redis.restart()
+    await eventually(() => logs.find(({ event }) => event === 'redis_back') !== undefined)
+    t.is(await store(), 'redis')
+    let response = refused
+    while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')
+    t.is(response.statusCode, 200)
+    t.deepEqual(idp.reuses, [])
+  }
+)
 
 serialTestWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
   const redis = await startRedis(t)
@@ -227,48 +178,31 @@ serialTestWithRedis('while Redis is down, valid tokens within the refresh margin
   t.is(idp.tokenRequests.length, calls)
 })
 
-for (const [mode, calls] of [
-  ['single', 2],
-  ['dual', 4]
+for (const [mode, store, calls] of [
+  ['single', 'cookie', 2],
+  ['dual', 'cookie', 4],
+  ['single', 'redis', 2]
 ] as const) {
-  testWithRedis(`${mode}: a request reads once from Redis and runs no script, and a refresh runs ${calls}`, async t => {
-    const { servers, redis } = await startReplicated(t, mode)
-    const [{ browser, clock }] = servers
-    const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
-    await signIn(browser)
-    await browser.fetch(path)
-    const start = await commandsRun(redis)
-    for (let n = 0; n < 5; n++) t.is((await browser.fetch(path)).statusCode, 200)
-    t.deepEqual(difference(await commandsRun(redis), start), { reads: 5, scripts: 0 })
+  testWithRedis(
+    `${mode}, session.store: ${store}: a request reads once and runs no script, and a refresh runs ${calls}`,
+    async t => {
+      const { servers, redis, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+      const [{ browser }] = servers
+      const path = pathOf[mode]
+      await signIn(browser)
+      await browser.fetch(path)
+      const start = await commandsRun(redis)
+      for (let n = 0; n < 5; n++) t.is((await browser.fetch(path)).statusCode, 200)
+      t.deepEqual(difference(await commandsRun(redis), start), { reads: 5, scripts: 0 })
 
-    clock.advanceSeconds(3600)
-    const before = await commandsRun(redis)
-    t.is((await browser.fetch(path)).statusCode, 200)
-    t.deepEqual(difference(await commandsRun(redis), before), { reads: 1, scripts: calls })
+      clock.advanceSeconds(3600)
+      const before = await commandsRun(redis)
+      t.is((await browser.fetch(path)).statusCode, 200)
+      t.deepEqual(difference(await commandsRun(redis), before), { reads: 1, scripts: calls })
 
-    const after = await commandsRun(redis)
-    t.is((await browser.fetch(path)).statusCode, 200)
-    t.deepEqual(difference(await commandsRun(redis), after), { reads: 1, scripts: 0 }, 'nothing in the background')
-  })
+      const after = await commandsRun(redis)
+      t.is((await browser.fetch(path)).statusCode, 200)
+      t.deepEqual(difference(await commandsRun(redis), after), { reads: 1, scripts: 0 }, 'nothing in the background')
+    }
+  )
 }
-
-testWithRedis('a session in Redis that cannot be read is answered with 503 and one error in the log', async t => {
-  const { servers, redis } = await startReplicated(t, 'dual')
-  const [one, two] = servers
-  const { browser, clock, idp } = one
-  await signIn(browser)
-  const old = browser.clone()
-  clock.advanceSeconds(3600)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  const calls = idp.tokenRequests.length
-  const [key = ''] = await redis.admin.keys('*:session:*')
-  await redis.admin.hset(key, 'e', 'nonsense')
-  two.connect(old)
-  const response = await old.fetch('/api/auth/token')
-  t.is(response.statusCode, 503)
-  t.truthy(response.headers['retry-after'])
-  t.deepEqual(response.setCookies, [])
-  t.is(idp.tokenRequests.length, calls)
-  t.is(two.logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 503, 'a logout could be hidden in it')
-})

@@ -7,49 +7,28 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { SessionReference } from '#src/session/record.js'
 import { createSessionCookie } from '#src/session/session-cookie.js'
 import type { Browser } from '../helpers/browser.js'
-import { createClock } from '../helpers/clock.js'
-import { defaultCallbackUrl, type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
-import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { testWithRedis } from '../helpers/redis.js'
 import { IMPATIENT } from '../helpers/redis-clock.js'
-import { commandsRun, difference } from '../helpers/redis-commands.js'
-import {
-  openCallback,
-  signIn,
-  startLogin,
-  startTestServer,
-  type TestServer,
-  type TestServerOptions
-} from '../helpers/server.js'
+import { openCallback, signIn, startLogin, type TestServer, type TestServerOptions } from '../helpers/server.js'
+import { startDeployment, startServers } from './deployment.js'
 
 const PROFILE = '/api/auth/profile'
 const HTTPS_CALLBACK = 'https://app.example/api/auth/callback'
 const LARGE = 100_000
 const TOO_LARGE = 270_000
 
-interface SetUp extends Pick<TestServerOptions, 'mode' | 'redis'> {
-  readonly overrides?: TestSettings
+interface SetUp extends Omit<NonNullable<Parameters<typeof startServers>[1]>, 'parts'> {
   readonly extend?: NonNullable<TestServerOptions['parts']>['extend']
 }
 
-async function setUp(
-  t: ExecutionContext,
-  { mode = 'single', overrides = {}, extend, redis: redisOptions }: SetUp = {}
-) {
-  const redis = await startRedis(t)
-  const clock = createClock()
-  const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
-  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl })
-  const start = (others: TestSettings = {}) => {
-    const session = { store: 'redis', ...overrides.session, ...others.session } as const
-    const settings = { ...overrides, ...others, session, redisUrl: redis.url }
-    const options = { mode, idp, clock, overrides: settings, redis: redisOptions }
-    return startTestServer(t, { ...options, ...(extend && { parts: { extend } }) })
-  }
-  return { redis, clock, idp, start, servers: [await start(), await start()] as const }
+function setUp(t: ExecutionContext, { overrides, extend, ...options }: SetUp = {}) {
+  const settings = { ...overrides, session: { store: 'redis', ...overrides?.session } } as const
+  return startServers(t, { ...options, overrides: settings, ...(extend && { parts: { extend } }) })
 }
 
 /** Returns the number of bytes of the `Cookie` header that the browser sends. */
@@ -105,6 +84,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
 
     const [name = ''] = await redis.admin.keys('*:session:*')
+    t.true((await redis.admin.pttl(name)) > 2 * 86_400_000 - 60_000, 'it does not expire before the session')
     const sealed = (await redis.admin.hget(name, 'r')) ?? ''
     const { id, rev, key } = referenceIn(browser, one)
     const sealer = createKeyring([one.config.session.secret]).sealer('stored session')
@@ -119,21 +99,6 @@ for (const mode of modes) {
 interface TokenBody {
   readonly access_token: string
 }
-
-testWithRedis('a request with a session reads once, and the record does not expire before the session', async t => {
-  const { servers, redis, clock } = await setUp(t)
-  const { browser } = servers[0]
-  await signIn(browser)
-  await browser.fetch(PROFILE)
-  const before = await commandsRun(redis)
-  for (let n = 0; n < 10; n++) t.is((await browser.fetch(PROFILE)).statusCode, 200)
-  t.deepEqual(difference(await commandsRun(redis), before), { reads: 10, scripts: 0 })
-  const [name = ''] = await redis.admin.keys('*:session:*')
-  t.true((await redis.admin.pttl(name)) > 2 * 86_400_000 - 60_000)
-  clock.advanceSeconds(3600)
-  t.is((await browser.fetch(PROFILE)).statusCode, 200)
-  t.deepEqual(difference(await commandsRun(redis), before), { reads: 11, scripts: 2 })
-})
 
 testWithRedis('an old copy of the cookie leads to the newest session, and a logout ends every copy', async t => {
   const { servers, clock, idp, redis } = await setUp(t)
@@ -270,14 +235,9 @@ testWithRedis('if a refresh makes the session too large, the login and its newes
 })
 
 testWithRedis('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
-  const redis = await startRedis(t)
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
   const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
-  const start = (secret: string, previousSecrets: string[] = []) => {
-    const session = { store: 'redis', secret, previousSecrets } as const
-    return startTestServer(t, { idp, clock, overrides: { session, redisUrl: redis.url } })
-  }
+  const { start: startWith, clock } = await startDeployment(t, { overrides: { session: { store: 'redis' } } })
+  const start = (secret: string, previousSecrets: string[] = []) => startWith({ session: { secret, previousSecrets } })
   const first = await start(older)
   const { browser } = first
   await signIn(browser)

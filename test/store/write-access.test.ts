@@ -2,16 +2,14 @@
 // SECURITY.md has the list.
 import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
-import { signIn, startTestServer } from '../helpers/server.js'
+import { testWithRedis } from '../helpers/redis.js'
+import { signIn } from '../helpers/server.js'
+import { startServers } from './deployment.js'
 
 /** Starts two servers, signs a browser in at the first one, and refreshes its session there. */
 async function setUp(t: ExecutionContext) {
-  const redis = await startRedis(t)
-  const overrides = { redisUrl: redis.url }
-  const one = await startTestServer(t, { mode: 'dual', overrides })
-  const { idp, clock } = one
-  const two = await startTestServer(t, { mode: 'dual', idp, clock, overrides })
+  const { redis, idp, clock, servers } = await startServers(t, { mode: 'dual' })
+  const [one, two] = servers
   const { browser } = one
   await signIn(browser)
   const old = browser.clone()
@@ -24,21 +22,31 @@ async function setUp(t: ExecutionContext) {
 }
 
 for (const field of ['e', 'r']) {
-  testWithRedis(`an invented text in the field ${field} is answered with 503 at most, and sends no token`, async t => {
-    const { redis, browser, old, idp, clock, key } = await setUp(t)
-    clock.advanceSeconds(3600)
-    const calls = idp.tokenRequests.length
-    for (const text of ['', 'somebody', JSON.stringify({ rev: 1000, hasRecord: true }), 'A'.repeat(300)]) {
-      await redis.admin.hset(key, field, text)
-      const response = await old.fetch('/api/auth/token')
-      t.is(response.statusCode, 503, text)
-      t.deepEqual(response.setCookies, [])
+  testWithRedis(
+    `an invented text in the field ${field} is answered with 503 and one error in the log, and sends no token`,
+    async t => {
+      const { redis, two, browser, old, idp, clock, key } = await setUp(t)
+      await redis.admin.hset(key, field, 'nonsense')
+      const refused = await old.fetch('/api/auth/token')
+      t.is(refused.statusCode, 503)
+      t.truthy(refused.headers['retry-after'])
+      t.is(two.logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
+      clock.advanceSeconds(3600)
+      const calls = idp.tokenRequests.length
+      for (const text of ['', 'somebody', JSON.stringify({ rev: 1000, hasRecord: true }), 'A'.repeat(300)]) {
+        await redis.admin.hset(key, field, text)
+        const response = await old.fetch('/api/auth/token')
+        t.is(response.statusCode, 503, text)
+        t.deepEqual(response.setCookies, [])
+      }
+      if (field === 'e')
+        t.is((await browser.fetch('/api/auth/token')).statusCode, 503, 'a logout could be hidden in it')
+      t.is(idp.tokenRequests.length, calls)
+      await redis.admin.del(key)
+      await eventually(async () => (await browser.fetch('/api/auth/token')).statusCode === 200)
+      t.deepEqual(idp.reuses, [])
     }
-    t.is(idp.tokenRequests.length, calls)
-    await redis.admin.del(key)
-    await eventually(async () => (await browser.fetch('/api/auth/token')).statusCode === 200)
-    t.deepEqual(idp.reuses, [])
-  })
+  )
 }
 
 testWithRedis('an earlier state that is written back is repaired, and no old refresh token is sent', async t => {
