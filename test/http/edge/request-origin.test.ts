@@ -8,6 +8,9 @@ import { ownRoute, sessionHeader, startSignedIn, startWithRoute } from '../suppo
 const own = 'https://app.example'
 const webSocket = { 'sec-websocket-version': '13' }
 const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+const crossSite = { 'sec-fetch-site': 'cross-site' }
+const sameSite = { 'sec-fetch-site': 'same-site' }
+const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 
 const table: readonly (readonly [
   what: string,
@@ -16,26 +19,16 @@ const table: readonly (readonly [
   reason: OriginRejection | undefined
 ])[] = [
   ['a GET without Fetch Metadata', 'GET', {}, undefined],
-  ['a link from another site', 'GET', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
-  ['a HEAD navigation', 'HEAD', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
-  ['a link from a neighbouring host', 'GET', { 'sec-fetch-site': 'same-site', ...navigation }, undefined],
-  ['an image on another site', 'GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, 'other_site'],
-  [
-    'a frame on another site',
-    'GET',
-    { 'sec-fetch-site': 'cross-site', ...navigation, 'sec-fetch-dest': 'iframe' },
-    'other_site'
-  ],
-  ['a form on another site', 'POST', { 'sec-fetch-site': 'cross-site', ...navigation }, 'other_site'],
-  [
-    'a fetch from a neighbouring host',
-    'GET',
-    { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
-    'other_site'
-  ],
+  ['a link from another site', 'GET', { ...crossSite, ...navigation }, undefined],
+  ['a HEAD navigation', 'HEAD', { ...crossSite, ...navigation }, undefined],
+  ['a link from a neighbouring host', 'GET', { ...sameSite, ...navigation }, undefined],
+  ['an image on another site', 'GET', { ...crossSite, 'sec-fetch-mode': 'no-cors' }, 'other_site'],
+  ['a frame on another site', 'GET', { ...crossSite, ...navigation, 'sec-fetch-dest': 'iframe' }, 'other_site'],
+  ['a form on another site', 'POST', { ...crossSite, ...navigation }, 'other_site'],
+  ['a fetch from a neighbouring host', 'GET', { ...sameSite, 'sec-fetch-mode': 'cors' }, 'other_site'],
   ['an unknown or repeated Sec-Fetch-Site', 'GET', { 'sec-fetch-site': 'same-origin, cross-site' }, 'other_site'],
-  ['a POST from a page of this origin', 'POST', { 'sec-fetch-site': 'same-origin' }, undefined],
-  ['a script of this origin', 'GET', { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'script' }, undefined],
+  ['a POST from a page of this origin', 'POST', sameOrigin, undefined],
+  ['a script of this origin', 'GET', { ...sameOrigin, 'sec-fetch-dest': 'script' }, undefined],
   ['a POST without Sec-Fetch-Site and Origin', 'POST', {}, 'not_same_origin'],
   ['a DELETE with Sec-Fetch-Site none', 'DELETE', { 'sec-fetch-site': 'none' }, 'not_same_origin'],
   ['a POST with our Origin', 'POST', { origin: own }, undefined],
@@ -47,12 +40,7 @@ const table: readonly (readonly [
   ['a request with an unknown method', 'BREW', {}, 'not_same_origin'],
   ['an OPTIONS request', 'OPTIONS', {}, undefined],
   ['a WebSocket of our page', 'GET', { upgrade: 'websocket', 'sec-websocket-version': '13', origin: own }, undefined],
-  [
-    'a WebSocket of our page in Firefox',
-    'GET',
-    { ...webSocket, origin: own, 'sec-fetch-site': 'same-origin' },
-    undefined
-  ],
+  ['a WebSocket of our page in Firefox', 'GET', { ...webSocket, origin: own, ...sameOrigin }, undefined],
   ['a WebSocket of a neighbouring host', 'GET', { ...webSocket, origin: 'https://evil.example' }, 'other_origin'],
   ['a WebSocket with the Origin null', 'GET', { ...webSocket, origin: 'null' }, 'other_origin'],
   ['a WebSocket without Origin', 'GET', { ...webSocket }, 'not_same_origin'],
@@ -66,13 +54,13 @@ const table: readonly (readonly [
   [
     'a script of our own page that the browser has prerendered',
     'GET',
-    { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'script' },
+    { 'sec-purpose': 'prefetch;prerender', ...sameOrigin, 'sec-fetch-dest': 'script' },
     undefined
   ],
   [
     'a form of our own page with the referrer policy no-referrer',
     'POST',
-    { origin: 'null', 'sec-fetch-site': 'same-origin', ...navigation },
+    { origin: 'null', ...sameOrigin, ...navigation },
     undefined
   ]
 ]
@@ -99,13 +87,9 @@ const ofEverywhere: readonly (readonly [
   ['our Origin', { origin: own }, undefined],
   ['another Origin and a Referer of our page', { origin: 'https://evil.example', referer: `${own}/` }, 'other_origin'],
   ['the Origin null', { origin: 'null' }, 'other_origin'],
-  ['Sec-Fetch-Site same-origin', { 'sec-fetch-site': 'same-origin', ...navigation }, undefined],
+  ['Sec-Fetch-Site same-origin', { ...sameOrigin, ...navigation }, undefined],
   ['Sec-Fetch-Site none', { 'sec-fetch-site': 'none', ...navigation }, undefined],
-  [
-    'Sec-Fetch-Site cross-site and a Referer of our page',
-    { 'sec-fetch-site': 'cross-site', referer: own, ...navigation },
-    'other_site'
-  ]
+  ['Sec-Fetch-Site cross-site and a Referer of our page', { ...crossSite, referer: own, ...navigation }, 'other_site']
 ]
 
 for (const [what, headers, reason] of ofEverywhere) {
