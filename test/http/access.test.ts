@@ -142,8 +142,7 @@ for (const [what, fault, status, retryAfter] of [
   test(`if the user info endpoint ${what}, nobody is signed in, and the refresh token is revoked`, async t => {
     const server = await startGuarded(t)
     const { browser, idp } = server
-    idp.fail('userinfo', fault)
-    idp.fail('userinfo', fault)
+    idp.fail('userinfo', fault, fault)
     const response = await tryToSignIn(browser)
     t.is(response.statusCode, status)
     t.is(response.headers['retry-after'], retryAfter)
