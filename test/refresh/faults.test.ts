@@ -419,8 +419,7 @@ for (const mode of modeNames) {
     t.is((await unavailable(other)).retryAfterSeconds, 31)
     t.is(refreshes(), 1)
     clock.advanceSeconds(31)
-    await live(other)
-    await live(record)
+    for (const session of [other, record]) await live(session)
     t.is(refreshes(), 1 + 2 * grants)
   })
 

@@ -143,9 +143,7 @@ interface RefreshProcess extends ConnectedStore {
 
 interface RefreshSetUp extends RefreshProcess {
   readonly idp: FakeIdp
-  readonly mode: Mode
   readonly clock: Clock
-  readonly shared: SharedStore
   readonly logs: CollectedLogs
   /** The session that a browser has after its login. */
   readonly record: SessionRecord
@@ -167,7 +165,6 @@ export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
   /** The seconds that pass after the login. */
   readonly afterSeconds?: number
-  readonly spreadSeconds?: number
 }
 
 /** Like `setUpRefresh`, but the tokens of the session have expired. */
@@ -176,7 +173,7 @@ export function setUpExpired(name: ModeName, options: RefreshOptions = {}): Prom
 }
 
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
-  const { marginSeconds = 0, spreadSeconds = 0, afterSeconds = 0, ...idpOptions } = options
+  const { marginSeconds = 0, afterSeconds = 0, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
@@ -192,7 +189,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   function addProcessWith(change: (store: SessionStore) => SessionStore): RefreshProcess {
     const connected = shared.connect()
     const store = change(connected.store)
-    const margins = { marginSeconds, spreadSeconds }
+    const margins = { marginSeconds, spreadSeconds: 0 }
     const places = { isDead: async () => false }
     const refreshing = createRefreshes({ mode, idp, store, places, clock, timeoutSeconds: 10, ...margins, metrics })
     const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
@@ -239,9 +236,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   return {
     ...addProcess(),
     idp,
-    mode,
     clock,
-    shared,
     logs,
     record,
     counted,

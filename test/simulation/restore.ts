@@ -9,7 +9,7 @@ import type { RedisClient, RedisCommands, RedisEvents } from '#src/store/redis-c
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { createWorld, type World } from './world.js'
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly replicas: number
   /** The number of sessions that were used in the last minute. */
   readonly sessions: number
@@ -17,7 +17,7 @@ export interface RestoreOptions {
   readonly copies: number
 }
 
-export interface RestoreResult {
+interface RestoreResult {
   /** The seconds from the start of Redis until half of the sessions, and all sessions, were in Redis again. */
   readonly halfSeconds: number
   readonly allSeconds: number

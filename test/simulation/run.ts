@@ -11,7 +11,7 @@ import { ALL_SAFEGUARDS, type Safeguard } from './safeguards.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 import { createWorld } from './world.js'
 
-export interface SimulationResult {
+interface SimulationResult {
   readonly schedule: Schedule
   readonly violations: readonly string[]
   /** The accepted reasons for which logins were lost. */

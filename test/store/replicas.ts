@@ -15,7 +15,7 @@ export interface Replica extends Stores {
   readonly logs: CollectedLogs
 }
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly secret?: string
   /** The clock of the replica and of its Redis, in milliseconds since the epoch. */
   readonly now?: () => number
