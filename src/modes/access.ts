@@ -24,8 +24,8 @@ const DENIALS = ['no_email', 'not_verified', 'not_listed', 'no_claim'] as const
 export interface Denial {
   readonly reason: (typeof DENIALS)[number]
   /**
-   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they reveal
-   * nothing about the account.
+   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
+   * no data of the account.
    */
   readonly missing: readonly string[]
 }

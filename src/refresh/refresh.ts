@@ -89,7 +89,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
     try {
       return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
-      // Only a full queue of the provider leads here: `sendRequest` turns every error of a token request into an outcome.
+      // Only a full queue of token requests leads here, because `sendRequest` turns every error of a token request into an
+      // outcome.
       if (error instanceof ProviderError) {
         logFailure(error, false, log)
         return { ...unavailable(id, 'provider', retrySecondsOf(error)), ...sent }

@@ -67,7 +67,7 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
 
 const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
   pending: 'another refresh of this session has not ended, or its result is not stored yet',
-  store: 'Redis cannot be used now',
+  store: 'Redis is unavailable',
   unreadable: 'the stored session cannot be read',
   paused: 'the identity provider asked for a pause',
   provider: 'the identity provider did not refresh the session'

@@ -83,8 +83,8 @@ interface SealedJson extends SessionFields {
 // The JSON of a reference. It is an array, so that the `Cookie` header stays short.
 type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
 
-// The limit applies to the session before compression. A compressed session may be larger than the 15 kB that fit into the
-// cookies, but decompressing a crafted value must not exhaust the memory.
+// The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But it is so
+// small that a crafted value cannot exhaust the memory when it is decompressed.
 const MAX_CONTENT_BYTES = 64 * 1024
 // The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace or a
 // bracket.

@@ -14,7 +14,7 @@
 type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
 
 const MESSAGES: Readonly<Record<StoreProblem, string>> = {
-  redis: 'Redis cannot be used now',
+  redis: 'Redis is unavailable',
   unreadable: 'the stored data cannot be read: it was encrypted with another secret, or it has the wrong type',
   conflict: 'other processes are changing the same data',
   full: 'this process has reached its limit of sessions'

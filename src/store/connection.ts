@@ -79,7 +79,7 @@ export function openConnection(options: ConnectionOptions) {
   function reportUnavailable(reason: string): void {
     if (unavailableSince !== undefined) return
     unavailableSince = clock.monotonic()
-    const message = 'Redis cannot be used now. This server keeps trying to use it again.'
+    const message = 'Redis is unavailable. This server keeps retrying.'
     log.warn({ event: 'redis_unavailable', reason }, message)
   }
 
@@ -193,7 +193,10 @@ export function openConnection(options: ConnectionOptions) {
     // Messages may have been lost while there was no subscription, so the store must restore as after a new connection.
     onSubscribed: () => listener.connected(),
     onSubscribeFailed(error) {
-      log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, 'this process gets no messages of the others')
+      log.warn(
+        { event: 'redis_unavailable', reason: reasonOf(error) },
+        'this process gets no messages of other processes'
+      )
     },
     // The new master of a slot may not have the last writes of the old one, so the store must restore.
     onNodeChange() {

@@ -2,10 +2,10 @@
  * Finds out whether the owner of a lease has died. A lease is the right of one process to send the refresh token of a session, so
  * other processes must wait while its owner may be alive.
  *
- * Each process binds an abstract Unix socket (Linux, unix(7)). However the process ends, the kernel frees this socket, but not
- * while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network namespace and the
- * port, because these decide which processes compete for one socket. Each place has a cell with the time at which its newest
- * process bound the socket. If that time is later than the one in a lease, the owner of the lease has died.
+ * Each process binds an abstract Unix socket (Linux, unix(7)). The kernel frees this socket when the process ends, even after a
+ * crash, but not while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network
+ * namespace and the port, because these decide which processes compete for one socket. Each place has a cell with the time at
+ * which its newest process bound the socket. If that time is later than the one in a lease, the owner of the lease has died.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'

@@ -29,11 +29,13 @@ export interface Format<Content, Key> {
 
 /**
  * The compare-and-swap. A full Redis refuses a script only if the first write of the script needs memory. A change that must not
- * fail therefore begins with an HDEL, which needs no memory. ARGV: 1 the expected entry, 2 the new entry, 3 the change of the
- * record (keep, remove or set), 4 the record, 5 the lifetime in milliseconds, 6 the time that the rule used, 7 the channel, 8 the
- * message, 9 whether a full Redis may refuse the change. The script refuses a change if argument 6 differs from the time of Redis
- * by more than 2 seconds. A smaller difference is normal: a command may take up to a second, both when the process last learned
- * the time of Redis and now.
+ * fail therefore begins with an HDEL, which needs no memory.
+ *
+ * ARGV: 1 the expected entry, 2 the new entry, 3 the change of the record (keep, remove or set), 4 the record, 5 the lifetime in
+ * milliseconds, 6 the time that the rule used, 7 the channel, 8 the message, 9 whether a full Redis may refuse the change.
+ *
+ * The script refuses a change if argument 6 differs from the time of Redis by more than 2 seconds. A smaller difference is
+ * normal: a command may take up to a second, both when the process last learned the time of Redis and now.
  */
 const SWAP = `
 local t = redis.call('TIME')

@@ -1,5 +1,5 @@
 /**
- * Opens the connections to Redis. Messages have a connection of their own. The package ioredis is imported only when a connection
+ * Opens the connections to Redis. Messages have a separate connection. The package ioredis is imported only when a connection
  * opens. This file reconnects, but it does not queue, repeat or log commands. `connection.ts` handles the errors.
  */
 

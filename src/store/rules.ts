@@ -13,8 +13,8 @@ export const TIMES = {
   leaseMs: 65_000,
   maxPauseMs: 60_000,
   /**
-   * If data was lost and the caller does not have the record, other processes have this long to restore it. It takes long if
-   * Redis fails over: an old master may accept writes for 12 seconds.
+   * If data was lost and the caller does not have the record, other processes have this long to restore it. This is long, because
+   * during a failover the old master may accept writes for another 12 seconds.
    */
   lostRecordMs: 30_000,
   /**

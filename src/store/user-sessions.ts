@@ -32,7 +32,8 @@ export interface UserList {
   /** The sessions, ordered by `joinedAt`. */
   readonly members: readonly Member[]
   /**
-   * The `iat` of the latest logout token, in seconds since the epoch. Sessions of users who signed in before this time are over.
+   * The `iat` of the latest logout token, in seconds since the epoch. A session of this list is over if its user signed in before
+   * this time.
    */
   readonly loggedOutAt?: number
 }

@@ -206,6 +206,6 @@ test('when Redis cannot be reached, sessions fails and names the next step', asy
   t.is(code, 1)
   t.is(
     errors,
-    'Not all sessions could be read or ended: Redis cannot be used now. Run the same command again, and platform-auth-server check if the problem stays.\n'
+    'Not all sessions could be read or ended: Redis is unavailable. Run the same command again, and platform-auth-server check if the problem stays.\n'
   )
 })

@@ -170,7 +170,7 @@ test('while the store cannot be used, no code is sent, and the callback may be r
   const { exchange, login, idp, disconnect, reconnect } = setUp()
   const transaction = login()
   disconnect()
-  await t.throwsAsync(exchange(transaction(), 'c'), { message: /Redis cannot be used now/ })
+  await t.throwsAsync(exchange(transaction(), 'c'), { message: /Redis is unavailable/ })
   t.is(idp.grants.length, 0)
   await reconnect()
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')

@@ -213,7 +213,7 @@ testWithRedis('a result that could not be stored while Redis was down is stored 
   await connected(two)
   await redis.kill()
   const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  await t.throwsAsync(one.store.commit({ id: 'id' }, lease, outcome), { message: /Redis cannot be used now/ })
+  await t.throwsAsync(one.store.commit({ id: 'id' }, lease, outcome), { message: /Redis is unavailable/ })
   end()
   t.deepEqual(one.store.newest('id'), recordOf('id', 2))
   t.false(one.store.isSaved('id'))
