@@ -66,8 +66,8 @@ If the runs differ, the cell has the value of each run. The lowest values of mem
 ${runTable(runs)}${extrasRow(compared)}
 
 ${absences(ran)}
-${warnings(all.filter(isUsual))}- **Signed out**: the program refuses three requests in a row after the fault has passed, and either the provider has ended the login or the
-  program has deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover.
+${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program refuses three requests in a row, and either the provider has ended the login or the program has
+  deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover.
 - **Memory** is the proportional set size of all processes, without Redis. **CPU time** is missing if fewer than 90 % of the requests were
   served, because a refusal costs less. Both are with two processes, and with Redis where the program can use it.
 - **Cookie**: with the access tokens of real providers, of 1 kB, the cookie of this server is longer than here, but that of a program with
@@ -113,16 +113,16 @@ a process that is stopped for 90 s are in the benchmark, but not in the saved ru
 
 ## Tokens of an hour
 
-*Computed*: one fault signs out this many of 10,000 users. The formula is \`10,000 × signed out / ${users} × max(length of the fault,
+*Computed*: one fault signs out this many of 10,000 users, by the formula \`10,000 × signed out / ${users} × max(length of the fault,
 ${BETWEEN_REFRESHES_SECONDS} s) / 3,600 s\`, because every user of the comparison refreshes once in ${BETWEEN_REFRESHES_SECONDS} s, and only a refresh that meets the fault can be lost.
 If Redis loses the sessions, the lifetime makes no difference. Programs without a lock lose every login at its first expiry, and are left out.
 
 ${hourTable(runs)}
 ## Requests that failed
 
-Every response except 200 counts, and every request without a response, except those that the browser itself cut. Programs that lose every
-login without a fault are left out here and below: 70 to 99 % of their requests fail. In dual mode, the first token can expire while a slow
-provider responds to the second request, and the API then refuses it.
+Every request that does not get 200 counts, except those that the browser itself cut. Programs that lose every login without a fault are left out here and
+below: 70 to 99 % of their requests fail. In dual mode, the first token can expire while a slow provider responds to the second request, and the
+API then refuses it.
 
 ${failureTable(runs)}
 ## Longest responses
@@ -150,8 +150,8 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
   token for 1 s after its expiry, because the programs compute with whole seconds.
 - **The faults**: for 5 s, the provider's responses take 3 s or 12 s longer. A process is killed and started again after 1 s, or stopped. Redis
   is killed and starts again after 1 s. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
-- **Not compared**: other faults, such as a network that loses packets, other programs, logging in and out, and the speed of requests, which
-  \`npm run bench\` measures.
+- **Not compared**: other faults, such as a network that loses packets, other programs, logging in and out, and the
+  [speed of requests](scale.md#per-core-and-per-megabyte).
 
 | run | seed | cases | date | machine | memory | system | Node | Redis | load before | longest delay of a timer |
 |--:|--:|---|---|---|--:|---|---|---|--:|--:|
