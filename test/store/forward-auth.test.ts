@@ -3,25 +3,17 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'ava'
-import { createClock } from '../helpers/clock.js'
-import { defaultCallbackUrl } from '../helpers/config.js'
 import { askAbout } from '../helpers/gateway.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { tableRows } from '../helpers/markdown.js'
 import { modes } from '../helpers/modes.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { testWithRedis } from '../helpers/redis.js'
 import { readText } from '../helpers/repository.js'
-import { signIn, startTestServer } from '../helpers/server.js'
+import { signIn } from '../helpers/server.js'
+import { startDeployment } from './deployment.js'
 
 for (const mode of modes) {
   testWithRedis(`${mode}: two replicas refresh a session 24 times and keep one session in Redis`, async t => {
-    const redis = await startRedis(t)
-    const clock = createClock()
-    const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-    const start = () => {
-      const overrides = { forwardAuth: { port: 0 }, redisUrl: redis.url }
-      return startTestServer(t, { mode, idp, clock, overrides })
-    }
+    const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
     let [one, two] = [await start(), await start()]
     await signIn(one.browser)
     const { browser } = one
@@ -60,11 +52,9 @@ for (const mode of modes) {
 
 for (const mode of modes) {
   testWithRedis(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
-    const redis = await startRedis(t)
-    const clock = createClock()
-    const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-    const overrides = { forwardAuth: { port: 0 }, redisUrl: redis.url }
-    const { server, browser, config } = await startTestServer(t, { mode, idp, clock, overrides })
+    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
+    const { redis, clock, idp } = deployment
+    const { server, browser, config } = await deployment.start()
     const port = server.forwardAuthPort as number
     await signIn(browser)
     // After the first refresh, the store has a newer session than the browser.
@@ -104,10 +94,10 @@ test('docs/forward-auth.md documents the size of four kinds of entries', t => t.
 
 for (const [session = '', , inRedis = ''] of documentedSizes) {
   testWithRedis(`an entry in Redis has the documented size: ${session}`, async t => {
-    const redis = await startRedis(t)
     const mode = session.startsWith('dual') ? 'dual' : 'single'
-    const overrides = { forwardAuth: { port: 0 }, redisUrl: redis.url }
-    const { server, browser, idp } = await startTestServer(t, { mode, overrides })
+    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
+    const { redis, idp } = deployment
+    const { server, browser } = await deployment.start()
     idp.settings.accessTokenLength = Number(/of ([\d,]+) characters/.exec(session)?.[1]?.replace(',', '') ?? 1000)
     idp.settings.accessTokenLifetimeSeconds = 0.001
     await signIn(browser)

@@ -30,17 +30,6 @@ test('a sealed message opens to the same message, and does not show it', t => {
   }
 })
 
-test('a changed message does not open', t => {
-  const { seal, open } = setUp()
-  const text = seal(message)
-  for (let index = 0; index < text.length; index++) {
-    const other = text[index] === 'A' ? 'B' : 'A'
-    t.is(open(text.slice(0, index) + other + text.slice(index + 1)), undefined, `character ${index}`)
-    t.is(open(text.slice(0, index)), undefined, `${index} characters`)
-  }
-  for (const more of ['A', '=', ' ', '\n']) t.is(open(text + more), undefined)
-})
-
 test('no text that was not sealed opens', t => {
   const { open } = setUp()
   const plain = ['', 'pause 60000', 'mark 60000 out:q3-_Zz09', 'out q3-_Zz09 0 ', 'A'.repeat(1_000_000)]
