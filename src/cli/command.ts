@@ -10,7 +10,7 @@ export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
   readonly configFile: string | undefined
-  /** True if the word `action` of the command was given. */
+  /** True if the action of the command was given, such as `end` in `sessions end`. */
   readonly hasAction: boolean
   /** The options that are not settings. The keys are their names in camel case. */
   readonly options: Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ export interface CommandEntry {
   /** A word that may follow the name of the command. */
   readonly action?: { readonly name: string; readonly summary: string }
   readonly options?: readonly CommandLineOption[]
-  /** True if the command uses the settings. Its help then mentions the flags of the settings. */
+  /** True if the command uses the settings. The help of such a command mentions the flags of the settings. */
   readonly takesSettings?: true
   readonly load: () => Promise<Command>
 }

@@ -47,7 +47,10 @@ export const listeners = {
 
 export type Listener = keyof typeof listeners
 
-/** Explains why the server could not listen on a port. An error of `startServer` has the listener in `error.listener`. */
+/**
+ * Explains why the server could not listen on a port. By default, the listener is taken from `error.listener`, which
+ * `startServer` sets.
+ */
 export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
@@ -72,7 +75,7 @@ const explanations: Readonly<Record<string, (place: ListeningAddress) => string>
   EADDRINUSE: ({ port, portOption }) =>
     `Port ${port} is in use by another program. Stop that program, or choose another port with ${portOption}.`,
   EACCES: ({ port, portOption }) =>
-    `This user may not listen on port ${port}. Choose a port above 1023 with ${portOption}.`,
+    `This user is not allowed to listen on port ${port}. Choose a port above 1023 with ${portOption}.`,
   EADDRNOTAVAIL: ({ address, hostOption }) =>
     `${address} is not an address of this machine. Choose another host with ${hostOption}, or remove ${hostOption}.`,
   ENOTFOUND: ({ hostOption }) =>

@@ -3,7 +3,8 @@ import { defaultText, type SettingKey, settingKeys, settingOf } from '../config/
 import type { CommandEntry } from './command.js'
 import type { CommandLineOption } from './options.js'
 
-// The texts of `--help` that commander does not have. `--help` shows the most used settings, and `--help all` has the rest.
+// The texts of `--help` that commander does not write. `--help` shows the most used settings, and `--help all` shows
+// all settings.
 
 const name = 'platform-auth-server'
 
@@ -54,7 +55,7 @@ const sourcesAndExitCodes = [
 
 type HelpRow = readonly [term: string, text: string]
 
-/** Adds the heading and the text of an option to its declaration for commander. */
+/** Adds the heading and the description to an option of commander. */
 export function describe(option: Option, declared: CommandLineOption, topic: HelpTopic): Option {
   const { key, summary, note, group, hidden = false } = declared
   const isMostUsed = key !== undefined && mostUsed.includes(key)

@@ -44,7 +44,10 @@ const firstSteps = [
   '  npx platform-auth-server init     writes the settings files to fill in'
 ].join('\n')
 
-/** Returns true if all required settings are missing, and there is no other problem or a warning that may be the reason. */
+/**
+ * Returns true if all required settings are missing, and there is no other problem and no warning. A warning may tell
+ * why they are missing.
+ */
 function hasNoSettings(error: unknown): boolean {
   if (!(error instanceof ConfigError)) return false
   const needed = settingKeys.filter(key => settingOf(key).default === required)

@@ -12,10 +12,10 @@ const MAX_HELP_COLUMNS = 120
 
 type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
 
-/** Parses the command line. Calls `run` with the typed command, or with the default command. */
+/** Parses the command line. Calls `run` with the command, which is the default command if none was given. */
 export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
   const word = wordAfterHelp(terminal.args)
-  // Commander prints the help of the program for `--help check`.
+  // For `--help check`, Commander would print the help of the program. `check --help` prints the help of the command.
   const args = word !== undefined && commandNames.includes(word) ? [word, '--help'] : terminal.args
   await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
 }
@@ -29,7 +29,8 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     .description(description)
     .version(version(), '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
-    // Commander's suggestion repeats the whole word, whose part after an equals sign may be a secret. `main` suggests instead.
+    // Commander's suggestion would repeat the whole word, but the part after an equals sign may be a secret. `main`
+    // makes the suggestion instead.
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({
@@ -44,7 +45,8 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
         [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
     })
     .allowExcessArguments()
-    // The help command of commander responds to an unknown command by printing the full help as an error.
+    // For an unknown command, the help command of commander would print the full help as an error, so it is replaced
+    // below.
     .helpCommand(false)
     .addHelpText('before', () => {
       if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)
@@ -67,7 +69,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   for (const entry of commands) addCommand(program, entry, invoke)
   program
     .command('help [command]')
-    .description('Print the help of a command, or with "all" of everything.')
+    .description('Print the help of a command. With "all", print all flags, variables and files.')
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments(false)
     .action(async (topic?: string) => {

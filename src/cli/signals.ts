@@ -6,14 +6,15 @@ import type { RunningServer } from '../start.js'
 import { exitCodes, messageOf } from './errors.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
 
-// What a signal does: it is held while the server starts, SIGHUP reloads the secrets, and the others stop the server.
+// Handles signals. While the server starts, signals are held. After that, SIGHUP reloads the secrets, and the other
+// signals stop the server.
 
 type Signal = StopSignal | ReloadSignal
 
 /**
  * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an
- * early signal would end the process in the middle of the start. In a container, where the server is process 1, the kernel
- * would drop an early signal. A second stop signal during the start ends the process immediately.
+ * early signal would end the process in the middle of the start. In a container, where the server is process 1, the
+ * kernel would even ignore an early signal. A second stop signal during the start ends the process immediately.
  */
 export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   const listeners = new Map<Signal, () => void>()
@@ -32,7 +33,7 @@ export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   return {
     onSignal(signal: Signal, listener: () => void) {
       listeners.set(signal, listener)
-      // The caller finishes its own start first, because the listener may use what it has not yet assigned.
+      // The listener is called later, because it may use a variable that the caller assigns only after this call.
       if (held.delete(signal)) setImmediate(listener)
       return () => listeners.delete(signal)
     },
@@ -101,8 +102,8 @@ type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
 const duplicateMs = 100
 
 /**
- * Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process immediately. npm and npx end at
- * SIGTERM and leave their program running, so a server that they have started also stops when they end.
+ * Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process immediately. npm and
+ * npx exit at SIGTERM without stopping their program, so a server that they have started stops when they have exited.
  */
 export function untilStopped(
   terminal: Pick<Terminal, 'env' | 'onSignal' | 'onParentEnded' | 'onTerminalClosed' | 'exit' | 'hangUp' | 'stderr'>,
@@ -128,7 +129,7 @@ export function untilStopped(
     if (npm_command ?? npm_lifecycle_event) listeners.push(terminal.onParentEnded(stop('parent_ended')))
     function done(code: number) {
       for (const remove of listeners) remove()
-      // Ends the process even if an open socket or timer keeps it alive. This timer does not delay the end itself.
+      // Ends the process even if an open socket or timer keeps it alive. This timer itself does not keep it alive.
       setTimeout(() => terminal.exit(code), 1000).unref()
       resolve(code)
     }

@@ -8,7 +8,10 @@ import type { Environment } from '../config/sources.js'
 import { errorCode } from '../support/error-code.js'
 import { RunError } from './errors.js'
 
-/** The parts of the process that the command line uses. They are passed as an argument, so that tests can replace them. */
+/**
+ * The streams, signals and variables of the process that the command line uses. They are passed as an argument, so that
+ * tests can replace them.
+ */
 export interface Terminal {
   readonly args: readonly string[]
   readonly env: Environment
@@ -36,7 +39,10 @@ export interface Terminal {
   onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process immediately. */
   exit(code: number): void
-  /** Ends the process with SIGHUP's default action, because `process.exit()` aborts once the terminal is gone. */
+  /**
+   * Ends the process with the default action of SIGHUP, because `process.exit()` aborts if the terminal no longer
+   * exists.
+   */
   hangUp(): void
 }
 
@@ -113,7 +119,7 @@ export function columnsOf({ isTTY, columns }: Output): number | undefined {
   return isTTY === true ? (columns ?? 80) : undefined
 }
 
-// Commander does not wrap text in fewer columns than this.
+// By default, Commander does not wrap text if there are fewer than 40 columns. This helper wraps at any width.
 const helper = Object.assign(new Help(), { minWidthToWrap: 1 })
 
 /**
@@ -139,19 +145,19 @@ export function wrapLines(message: string, columns: number | undefined): string 
 const SHELL = /^-?(sh|ash|dash|bash|zsh|ksh|busybox)$/
 
 /**
- * Returns a function that tells if the process that started this one has ended. npm starts its programs through a shell. If
- * npm is killed, this shell survives, so the parent of the shell is watched, too. Only Linux tells the parent of another
- * process.
+ * Returns a function that tells if the process that started this one has ended. npm starts its programs through a
+ * shell. If npm is killed, this shell survives, so the parent of the shell is watched, too. This works only on Linux,
+ * where a process can read the parent of another process.
  */
 export function watchParents(): () => boolean {
   const { ppid } = process
   const parent = lookUp(ppid)
   const watched = parent && SHELL.test(parent.name) ? parent.ppid : undefined
-  // The system gives a process without a parent to another process, so the id of the parent changes.
+  // When its parent exits, a process gets another parent, so the id of its parent changes.
   return () => process.ppid !== ppid || (watched !== undefined && lookUp(ppid)?.ppid !== watched)
 }
 
-/** Returns the name and the parent of a process, or undefined if the system does not tell them (proc_pid_stat(5)). */
+/** Returns the name and the parent of a process, or undefined if they cannot be read from /proc (proc_pid_stat(5)). */
 function lookUp(pid: number): { readonly name: string; readonly ppid: number } | undefined {
   try {
     const [, name = '', ppid] = /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? []

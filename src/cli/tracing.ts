@@ -6,8 +6,8 @@ import { messageOf } from './errors.js'
 
 /**
  * Starts tracing if the `OTEL_*` variables ask for it. If the SDK of OpenTelemetry is missing, the log says how to
- * install it, and the server runs without tracing. A platform may set these variables for all its programs, so they are
- * no reason to refuse the start.
+ * install it, and the server runs without tracing. A hosting platform may set these variables for all programs, so a
+ * missing SDK does not stop the start.
  */
 export async function startTracing(env: Environment, log: Pick<Logger, 'warn'>): Promise<Tracing | undefined> {
   const variable = tracingVariable(env)
@@ -36,7 +36,7 @@ export function tracingVariable(env: Environment): string | undefined {
   return names.find(name => env[name])
 }
 
-/** @param node the version of Node. Later versions of the SDK than 0.223 need Node 22.15 */
+/** @param node the version of Node. SDK versions after 0.223 need Node 22.15. */
 export function installLine(node: string): string {
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const isNew = major > 22 || (major === 22 && minor >= 15)

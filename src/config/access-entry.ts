@@ -4,7 +4,7 @@ import { quote } from './errors.js'
 import { itemsOf, REJECTED, type ValueType } from './types.js'
 
 export interface EmailAddress {
-  /** Empty in the entry for a whole domain. */
+  /** An empty string in the entry for a whole domain. */
   readonly localPart: string
   /** The domain in ASCII (RFC 5890 section 2.3.2.1) and in lower case. */
   readonly domain: string
@@ -29,7 +29,8 @@ export function parseEmailAddress(string: string): EmailAddress | undefined {
 
 function asciiDomain(written: string): string | undefined {
   const ascii = domainToASCII(written)
-  // The conversion also corrects invalid input and turns the Kelvin sign (U+212A) into a k. Such input is rejected.
+  // The conversion also corrects invalid input, and turns the Kelvin sign (U+212A) into a k. Input that it changes in
+  // this way is rejected.
   const isUnchanged = ascii === written || domainToUnicode(ascii) === written
   return isUnchanged && DOMAIN.test(ascii) ? ascii : undefined
 }
@@ -58,10 +59,11 @@ export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
   return 'claim' in entry
 }
 
-// An item of a list in a settings file may contain spaces, so the value may, too.
+// The value may contain spaces, because an item of a list in a settings file may contain them.
 const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
 
-// An entry for this claim would ignore `email_verified`. An entry that is an e-mail address requires it.
+// An entry for this claim is rejected, because it would not check `email_verified`. An entry that is an e-mail address
+// checks it.
 const EMAIL = 'email'
 
 function parseEntry(text: string): AccessEntry | undefined {

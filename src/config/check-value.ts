@@ -79,7 +79,7 @@ function checkPath(key: SettingKey, whyUnusable: (path: string) => Promise<strin
     const path = resolve(cwd, given)
     const why = await whyUnusable(path).catch(whyUnreadable)
     if (why === undefined) return { value: path }
-    // The value may be a key, given instead of the path of its file.
+    // The operator may have given the key itself instead of the path of its file, so the message must not quote it.
     const found = given.includes('PRIVATE KEY') ? 'the key itself' : `the string ${quote(given)}, because ${why}`
     return { rejected: [`cannot be ${found}. Set it to the path of ${settingOf(key).type.allowed}.`] }
   }
@@ -89,7 +89,7 @@ const noSuchFolder = 'there is no such folder'
 
 async function whyNoFolder(folder: string): Promise<string | undefined> {
   try {
-    // stat(folder) works without permission to enter it; stat(folder/.) does not.
+    // stat(folder) succeeds even if this user may not enter the folder, so stat(folder/.) is used.
     return (await stat(`${folder}/.`)).isDirectory() ? undefined : noSuchFolder
   } catch (error) {
     return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? noSuchFolder : whyUnreadable(error)
@@ -114,7 +114,7 @@ function checkPages(read: (path: string) => unknown): CheckPath {
   }
 }
 
-// The client of Redis reads the PEM files again for each connection.
+// The Redis client reads the PEM files again for each connection, so a damaged file should be found at the start.
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 

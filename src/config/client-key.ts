@@ -91,7 +91,7 @@ function parseKey(open: () => KeyObject, jwk: Pick<ClientKey, 'keyId' | 'text'> 
   }
   const suitable = algorithmsOf(key)
   if (typeof suitable === 'string') return { reason: suitable }
-  // RFC 7517 section 4.4: the key is meant for this algorithm only.
+  // A JWK with `alg` may be used only with this algorithm (RFC 7517 section 4.4).
   const algorithms = alg === undefined ? suitable : suitable.filter(algorithm => algorithm === alg)
   if (algorithms.length === 0) return { reason: 'its alg is not one of the algorithms of this key' }
   return { value: { key, algorithms, keyId, text } }

@@ -2,8 +2,8 @@ import { newSecret } from './secrets.js'
 import type { Overrides, Values } from './settings.js'
 import { callbackPath, localUrlOf } from './urls.js'
 
-// The settings of a demo. They override the environment and the settings file, which are meant for the real provider. An
-// operator can start a demo without any setting.
+// The settings of a demo. They override the environment and the settings file, which are meant for the real provider. A
+// demo therefore starts without any other setting.
 
 /** The name of this source in messages and in the output of `config`. */
 export const demoSource = 'demo'
@@ -38,8 +38,8 @@ export function demoOverrides(): Overrides {
 
 /**
  * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must
- * be completed on the host on which it began. The port is 0 if the system chooses a free port. Returns undefined if no browser
- * can open the host.
+ * be completed on the host on which it began. If the system chooses a free port, the port in the URL is 0. Returns
+ * undefined if browsers cannot open the host.
  */
 export function demoCallbackUrl({ port = 0, host }: Values): string | undefined {
   const url = `${localUrlOf({ port, host })}${callbackPath}`

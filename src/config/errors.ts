@@ -19,8 +19,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
   /**
-   * The warnings, because one of them may explain a problem. For example, a misspelt variable causes only a warning, but the
-   * required setting that it should set is then missing.
+   * The error also contains the warnings, because one of them may explain a problem. For example, a misspelt variable
+   * causes only a warning, but also the problem that the required setting is missing.
    */
   readonly warnings: readonly Problem[]
 
@@ -41,8 +41,9 @@ export function describeProblem({ key, source, message }: Problem): string {
 }
 
 /**
- * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps only the
- * first line, because an unclosed quotation mark can make a value include the following lines and their secrets.
+ * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps
+ * only the first line, because after an unclosed quotation mark, a value contains the following lines and their
+ * secrets.
  */
 export function quote(string: string): string {
   const firstLine = string

@@ -48,11 +48,14 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   return { ...layer, warnings: [...layer.warnings, ...unused, ...(await misnamedFiles(cwd)).map(misnamed)] }
 }
 
-/** Searches only the working directory. Rejects if `first`, the first of our search places that exists, is unusable. */
+/**
+ * Searches only the working directory. Rejects if the file `first` is unusable, which is the first of our search places
+ * that exists.
+ */
 async function search(explorer: PublicExplorer, cwd: string, first: string | undefined) {
   const found = await explorer.search(cwd)
   const place = found === null ? searchPlaces.length : searchPlaces.indexOf(relative(cwd, found.filepath))
-  // cosmiconfig skips a file without read permission. Loading that file throws an error with the reason.
+  // cosmiconfig has skipped a file that this user may not read. Loading that file throws an error with the reason.
   if (first === undefined || searchPlaces.indexOf(first) >= place) return found
   return (await explorer.load(join(cwd, first))) ?? found
 }
@@ -122,7 +125,7 @@ interface ExpectedFile {
   readonly path: string
   /** The path as the operator wrote it, or relative to the working directory. */
   readonly shown: string
-  /** The source in problems. */
+  /** The `source` of every `Problem` that is found in this file. */
   readonly source: string
 }
 
@@ -133,7 +136,7 @@ async function readSettings(
 ): Promise<FileLayer> {
   const shownOf = (file: string) => (file === expected?.path ? expected.shown : relative(cwd, file))
   const loaded: string[] = []
-  // cosmiconfig also looks into a package.json that does not contain our key.
+  // cosmiconfig also reads a package.json that does not contain our key, so such a file does not count.
   const filesRead = (file: string) => [...new Set([file, ...loaded.filter(path => !isPackage(path))])]
   try {
     const found = await read(createExplorer(path => loaded.push(path)))
@@ -143,12 +146,12 @@ async function readSettings(
     const layer = layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`)
     return { ...layer, file, files: filesRead(file), isRead: true }
   } catch (error) {
-    // The loaders report a module that a script does not find as an unusable file. The module that is missing here belongs
-    // to this package, so the settings are not the cause.
+    // If a script does not find a module, the loaders throw a different error. So the missing module belongs to this
+    // package, and the settings are not the cause.
     if (isMissingModule(error)) throw error
     // cosmiconfig looks for its meta configuration in the working directory of the process.
     if (error instanceof Error && 'path' in error && error.path === process.cwd()) {
-      const message = `cannot be read, because ${whyUnreadable(error)}. Start the server in a folder that this user may enter.`
+      const message = `cannot be read, because ${whyUnreadable(error)}. Start the server in a folder to which this user has access.`
       const problems = [{ key: 'working directory', source: error.path, message }]
       return { ...emptyLayer, problems, file: undefined, files: [], isRead: false }
     }

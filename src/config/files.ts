@@ -33,8 +33,8 @@ export function whyUnreadable(error: unknown): string {
   return (code && reasons[code]) ?? (code ? `the system reports ${code}` : 'the reason is unknown')
 }
 
-// The permission bits of all users except the owner and the group. The group is excluded, because a service often
-// gets its secret files through its group, as in the systemd unit that we ship.
+// The permission bits for users who are neither the owner nor in the group. The bits of the group are not checked,
+// because a service often reads its secret files through its group, as in the systemd unit that we ship.
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
@@ -62,7 +62,7 @@ async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read 
     if (!found.isFile() || !(mayRead || mayWrite) || !(await isReachableByOthers(file))) return undefined
     return mayRead && mayWrite ? 'read and changed' : mayRead ? 'read' : 'changed'
   } catch {
-    // The file or one of its folders cannot be examined. Whoever reads the file reports the error.
+    // The file or one of its folders cannot be examined. The code that reads the file reports this error.
     return undefined
   }
 }
@@ -98,7 +98,7 @@ async function isFileInside(root: string, path: string): Promise<boolean> {
     const fromRoot = relative(root, file)
     return (await stat(file)).isFile() && !isAbsolute(fromRoot) && fromRoot.split(sep, 1)[0] !== '..'
   } catch {
-    // The file does not exist or cannot be examined. Whoever reads the file reports the error.
+    // The file does not exist or cannot be examined. The code that reads the file reports this error.
     return false
   }
 }

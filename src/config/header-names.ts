@@ -1,6 +1,6 @@
 import { list, listWith, stringWith, type ValueType } from './types.js'
 
-// The types of the settings of the API proxy that are names of headers.
+// The types of the settings that contain names of headers for the API proxy.
 
 // The syntax of a header name (`token` in RFC 9110 section 5.6.2).
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -30,13 +30,13 @@ function headerNames(allowed: string, rejected: readonly RegExp[], reason: strin
 }
 
 export const requestHeaderNames = headerNames(
-  'header names separated by spaces, without credentials, cookies, forwarding and hop-by-hop headers',
+  'header names separated by spaces, except headers for credentials, cookies, forwarding and hop-by-hop headers',
   [HOP_BY_HOP, NEVER_SENT],
   'one of them must not be sent to an upstream'
 )
 
 export const responseHeaderNames = headerNames(
-  'header names separated by spaces, without cookies, CORS, security policies, caching and hop-by-hop headers',
+  'header names separated by spaces, except headers for cookies, CORS, security policies, caching and hop-by-hop headers',
   [HOP_BY_HOP, NEVER_IN_A_RESPONSE],
   'one of them must not come from an upstream'
 )

@@ -49,8 +49,8 @@ export interface LoadedConfig extends Pick<Resolution, 'sources' | 'warnings' | 
 }
 
 /**
- * Collects the settings and checks them. In order of precedence, they come from the flags, from the built-in settings of a
- * demo, from the program that calls this function, from the environment, from `.env` and from a settings file.
+ * Collects the settings and checks them. The sources, in order of precedence, are the flags, the built-in settings of a
+ * demo, the program that calls this function, the environment, `.env` and a settings file.
  * @throws {ConfigError} listing every problem
  * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
@@ -99,7 +99,8 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
 
   const authentication = pick('platform.clientAuthentication', layers).given
   const method = authentication && 'value' in authentication ? authentication.value : undefined
-  // An unknown method may be a misspelt private_key_jwt. Then only the method is reported, and not also the missing secret.
+  // An unknown method may be a misspelt private_key_jwt, which needs no secret. So only the method is reported, and not
+  // a missing secret.
   const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const sources = {} as Record<SettingKey, string>
@@ -113,7 +114,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
     if ('value' in outcome) values[key] = outcome.value
-    // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
+    // If the settings file could not be read, it may contain the missing setting, so the setting is not reported.
     else if ('rejected' in outcome) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
     else if (file.isRead) problems.push({ key, source, message: outcome.missing })
   }
@@ -154,7 +155,7 @@ interface Picked {
   readonly emptyAt: string | undefined
 }
 
-/** Returns what the first source gives in which the setting is not empty. */
+/** Returns the setting as given by the first source in which it is not empty. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }

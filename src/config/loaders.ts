@@ -7,8 +7,9 @@ import { findJsonError, parseJson } from '../support/json.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
 
-// The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line
-// but never its content, because the line may contain a secret. The messages of parsers often quote the line.
+// The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a
+// line but never its content, because the line may contain a secret. Messages of parsers often quote the line, so they
+// are replaced.
 
 /**
  * @param loadYaml the loader of cosmiconfig for YAML
@@ -31,14 +32,15 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 }
 
 /**
- * Replaces the errors of a loader with errors for operators. The new errors have no error code. Otherwise cosmiconfig would
- * skip a script that cannot find one of its modules.
+ * Replaces the errors of a loader with errors for operators. The new errors have no error code, because the search of
+ * cosmiconfig skips a file whose error has a code such as ENOENT. A script can throw such an error, for example when it
+ * reads another file.
  */
 function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
   return async function loadWithClearErrors(path, text) {
     onLoad(path)
     try {
-      // cosmiconfig would treat null as a missing file.
+      // cosmiconfig would treat a file with the content null as a missing file.
       return (await load(path, text)) ?? undefined
     } catch (error) {
       if (isMissingModule(error)) throw error
@@ -68,7 +70,8 @@ export function whyUnusable(error: unknown, path: string): string {
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read, because ${whyUnreadable(error)}.`
   if (!(error instanceof Error)) return 'cannot be run, because it throws a value that is not an error.'
-  // The message of a built-in error may quote the content of the file. The author of the file wrote all other messages.
+  // The message of a built-in error may quote the content of the file, so it is left out. All other messages were
+  // written by the author of the file, so they are shown.
   const message = builtInErrors.has(error.name) || error.message === '' ? '' : ` ${quote(error.message)}`
   return `cannot be run, because it throws ${error.name}${message}${lineThrown(error, path)}.`
 }
@@ -98,8 +101,8 @@ function readIfPossible(path: string): string | undefined {
 function loadJson(path: string, text: string): unknown {
   const json = withoutMark(text)
   const content = parseJson(json)
-  // cosmiconfig reads the key `platform-auth-server` of the content, which must not be null. An invalid package.json is ignored
-  // here, because npm reports it.
+  // cosmiconfig reads the key `platform-auth-server` of the content, so the content must not be null. An invalid
+  // package.json is ignored here, because npm reports it.
   if (isPackage(path)) return content ?? {}
   if (content !== undefined) return content
   if (parseJson(withoutComments(json)) === undefined) throw new Unusable(whyNotJson(json))

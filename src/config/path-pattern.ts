@@ -1,6 +1,6 @@
 import { decodings, isEncoded, readAsText } from '../support/path-readings.js'
 
-/** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` for any rest of the path. */
+/** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` stands for any rest of the path. */
 
 export interface PathPattern {
   /** The segments, without a final `**`. `*` stands for any segment that is not empty. */
@@ -79,7 +79,8 @@ export function whyNotExact(path: string): string | undefined {
   return whyNotExactDecoded(path)
 }
 
-// The server that receives the path may decode it more than once. No decoding may lead to another list of segments.
+// The server that receives the path may decode it more than once. So a path is rejected if decoding it leads to another
+// list of segments.
 function whyNotExactDecoded(path: string): string | undefined {
   const [, ...decoded] = decodings(path)
   const separators = countSlashes(path)

@@ -81,8 +81,8 @@ export function parseRules(texts: readonly string[]): ParsedRules {
 }
 
 /**
- * Reports a problem: a reason that continues "because …", and a sentence that says what would be right. Returns undefined, the
- * result for a part that cannot be used at all.
+ * Reports a problem with a reason, which continues "because …", and a sentence that says what would be right. Returns
+ * undefined, so that a function can return this result for a part that it cannot parse.
  */
 type Reject = (reason: string, advice: string) => undefined
 

@@ -3,10 +3,11 @@ import { REJECTED, type ValueType } from './types.js'
 import { withoutUser } from './urls.js'
 
 /**
- * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
- * are the nodes of a cluster. With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With
- * `?cluster` a single host is one node of a cluster. This needs a custom parser, because `URL` allows only one
- * host, and because the Redis client would accept any parameter as one of its options.
+ * The parsed setting `redisUrl`, which has the form
+ * `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts are the nodes of a cluster.
+ * With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With `?cluster` a single host is one
+ * node of a cluster. The server has a parser for this form, because `URL` allows only one host, and because the Redis
+ * client would accept any parameter as one of its options.
  */
 export interface RedisUrl {
   /** The URL as it was written. It may contain passwords. */
@@ -92,8 +93,8 @@ function whyRefused(url: string): string {
 }
 
 /**
- * Hides the sentinel password. Parameter names are decoded as in `parseRedisUrl`, so `sentinel%50assword` is also
- * hidden.
+ * Hides the sentinel password. Parameter names are decoded as in `parseRedisUrl`, so the value of `sentinel%50assword`
+ * is hidden, too.
  */
 function withoutSentinelPassword(url: string): string {
   const [before = '', ...query] = url.split('?')

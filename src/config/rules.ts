@@ -7,8 +7,8 @@ import { readTextFile } from './files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
 
-// The rules between several settings. Each value has already passed its own check. If a value that a rule needs is missing,
-// the rule finds nothing.
+// The rules that involve several settings. Each value has already passed its own check. If a value that a rule needs is
+// missing, the rule finds nothing.
 
 interface SettingsFinding {
   readonly key: SettingKey
@@ -95,8 +95,8 @@ function loginScopesOf({ mode, ...values }: Values) {
   return { key, scopes: mode && values[key] } as const
 }
 
-// A logout token names the issuer, and the user or the login of an ID token (OpenID Connect Back-Channel Logout
-// section 2.4).
+// A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
+// 2.4), so each login needs an ID token.
 function backChannelLogoutNeedsOpenid(values: Values): RuleResult {
   const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
   const key = 'platform.backChannelLogout'
@@ -153,7 +153,8 @@ function listenersHaveTheirOwnPorts(values: Values): RuleResult {
   ] as const
   return listeners.flatMap(({ key, host }, index) => {
     const port = values[key]
-    // Port 0 is a different free port for each listener. Without a host, a listener has the port on all interfaces.
+    // With port 0, each listener gets a different free port, so there is no conflict. Without a host, a listener uses
+    // its port on all interfaces.
     const isTaken = (other: (typeof listeners)[number]) =>
       port && values[other.key] === port && (other.host === undefined || other.host === host)
     return listeners
@@ -180,8 +181,8 @@ function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values)
   return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
-// If a stop interrupts a refresh, the old refresh token is already spent, and the browser does not receive the new refresh
-// token.
+// If a stop interrupts a refresh, the old refresh token may already be spent, and the browser does not receive the new
+// one, so the session is lost.
 function graceCoversARefresh(values: Values): RuleResult {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
@@ -263,7 +264,8 @@ async function exists(path: string, kind: 'isFile' | 'isDirectory'): Promise<boo
   return stats?.[kind]() === true
 }
 
-// Browsers send Fetch Metadata only to trustworthy URLs (W3C Secure Contexts section 3.1).
+// Returns true if browsers send Fetch Metadata to this URL, which they do only for trustworthy URLs (W3C Secure
+// Contexts section 3.1).
 function isTrustworthy(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'https:' || isLoopback(url) || hostname.endsWith('.localhost')

@@ -10,8 +10,8 @@ const allowed = `at least ${shortestSecret} random characters (\`npx platform-au
 const json = { type: 'string', minLength: shortestSecret }
 
 /**
- * The secret that encrypts sessions. The checks are strict, because anyone who guesses the secret can read and
- * forge every session.
+ * The type of the secret that encrypts sessions. The checks are strict, because anyone who guesses the secret can read
+ * and forge every session.
  */
 export const sessionSecret: ValueType<string> = {
   allowed,
@@ -30,8 +30,8 @@ export function newSecret(): string {
   return randomBytes(48).toString('base64url')
 }
 
-// The placeholders in the samples and documents of this server, and those that are common elsewhere. A client id that an
-// operator has chosen may contain such a word, so only the whole string counts.
+// The placeholders in the samples and documents of this server, and those that are common elsewhere. A real client id
+// may contain such a word, so only the whole string counts.
 const PLACEHOLDER =
   /^(<.*>|\$\{.*\}|replace-.*|change-?me|((the|your)[-_ ]?(.*[-_ ])?)?(client|app(lication)?)[-_ ]?(id|secret)([-_ ](goes[-_ ])?here)?)$/i
 
@@ -95,7 +95,7 @@ function isVaried(secret: string): boolean {
   return new Set(secret).size >= 8 && !hasPeriod(secret) && !repeatsWords(secret) && !isSequence(secret)
 }
 
-/** True when at most half of the words of a passphrase are distinct. */
+/** True if at most half of the words of a passphrase are distinct. */
 function repeatsWords(secret: string): boolean {
   const words = secret.toLowerCase().match(/[a-z0-9]{3,}/g) ?? []
   return words.length >= 4 && new Set(words).size <= words.length / 2

@@ -28,7 +28,7 @@ export interface Setting<Value = unknown> {
   /** The short form of the flag, such as `-p`. */
   readonly shortFlag?: string
   readonly type: ValueType<Value>
-  /** Missing for an optional setting whose value is then undefined. */
+  /** An optional setting may have no default. Its value is `undefined` if no source sets it. */
   readonly default?: Value | typeof required
   /** Describes the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
@@ -38,9 +38,9 @@ export interface Setting<Value = unknown> {
    */
   readonly secret?: true
   /**
-   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. If
-   * an empty access list counted as not set, everyone could sign in. A colour without quotation marks is a comment in YAML
-   * and in `.env`, so its value is empty.
+   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies.
+   * For example, if an empty access list counted as not set, everyone could sign in. A colour without quotation marks
+   * is a comment in YAML and in `.env`, so it would have no effect without this error.
    */
   readonly rejectsEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
@@ -144,9 +144,9 @@ export const settings = {
   },
   'session.absoluteMaxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
-    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes that the browser does
-    // not keep the cookie and that the page starts logins again and again (a login loop). If a session could end sooner,
-    // an ordinary second login would also be treated as a loop.
+    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes that the browser
+    // does not keep the cookie, so that the page starts logins again and again (a login loop). If a session could end
+    // in less than 60 seconds, an ordinary second login would also be treated as a loop.
     type: seconds(60, 315_360_000),
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
@@ -156,7 +156,7 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'Store the encrypted sessions in cookies, up to 15 kB, or in Redis, with tokens of up to 250 kB. If Redis loses its data, all users are signed out. While Redis is unavailable, requests with a session get 503.'
+      'Store the encrypted sessions in cookies or in Redis. Cookies can contain 15 kB, and a session in Redis can have tokens of up to 250 kB. With redis, all users are signed out if Redis loses its data, and requests with a session get 503 while Redis is unavailable.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
@@ -207,7 +207,8 @@ export const settings = {
     flag: '--callback-url <url>',
     type: callbackUrl,
     default: required,
-    summary: 'Receive browsers after a login at this public URL. Register exactly this URL at the provider.'
+    summary:
+      'Let the provider send the browser to this public URL after a login. Register exactly this URL at the provider.'
   },
   'platform.scopes': {
     env: 'PLATFORM_SCOPES',
@@ -274,7 +275,7 @@ export const settings = {
     type: yesOrNo,
     default: false,
     summary:
-      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and users all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope openid.'
+      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope openid.'
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
@@ -314,7 +315,7 @@ export const settings = {
     type: seconds(0, 3600),
     default: 0,
     summary:
-      'Add up to this time to refresh.marginSeconds, so that sessions that began together are refreshed at different times.'
+      'Refresh each session earlier by a different time, between 0 and this value, in addition to refresh.marginSeconds. Sessions that began together are then refreshed at different times.'
   },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
@@ -367,7 +368,7 @@ export const settings = {
     env: 'PLATFORM_AUTH_PROXY_MAX_BODY',
     type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
     default: 104_857_600,
-    summary: 'Limit the body of a request that the proxy forwards to this size.'
+    summary: 'Reject a request to the API proxy if its body is larger than this.'
   },
   'proxy.csrfHeader': {
     env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
@@ -474,7 +475,7 @@ export const settings = {
   'metrics.host': {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
-    // As with forward-auth, other machines need no access unless the operator says so.
+    // As with forward-auth, only this machine can reach the port unless the operator sets another host.
     default: '127.0.0.1',
     summary: 'Offer the metrics on this host name or IP address.'
   },
@@ -487,10 +488,10 @@ export const settings = {
   'shutdown.graceSeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
     type: seconds(0, 300),
-    // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds they take at most
-    // 20 seconds, and 5 seconds are left in reserve.
+    // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds, they take at
+    // most 20 seconds, so 5 seconds remain as a reserve.
     default: 25,
-    summary: 'Wait at most this long for pending requests during a stop.'
+    summary: 'Wait at most this long during a stop until all requests are finished.'
   }
 } as const satisfies Record<string, Setting>
 

@@ -11,7 +11,7 @@ export function createSite(config: Config) {
   const basePath = basePathOf(callbackUrl)
   return {
     cookies: cookieNames(config.session.cookieName, callbackUrl),
-    /** The origin of the callback URL, which is the origin of this site's pages. */
+    /** The origin of the callback URL, which is also the origin of the pages of this site. */
     origin: new URL(callbackUrl).origin,
     /** The public path in front of our routes, either '' or '/path'. A reverse proxy removes it from each request. */
     basePath,
@@ -29,7 +29,7 @@ export function createSite(config: Config) {
 export interface CookieNames {
   readonly session: string
   readonly login: string
-  /** True if browsers may send the cookies over https only. */
+  /** True if browsers may send the cookies only over https. */
   readonly secure: boolean
 }
 

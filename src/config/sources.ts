@@ -90,7 +90,10 @@ function writtenFlat(key: string): string {
   return `must be nested. Write ${member} inside the group ${group}.`
 }
 
-/** The values on the command line. A repeatable flag has a list, and a flag such as `--log-requests` has a boolean. */
+/**
+ * The values on the command line. The value of a repeatable flag is a list, and the value of a flag such as
+ * `--log-requests` is a boolean.
+ */
 export type Flags = { readonly [Key in SettingKey]?: FlagValue }
 type FlagValue = string | boolean | readonly string[]
 
@@ -121,8 +124,8 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
 }
 
 /**
- * True if the value of a flag contains a secret, which the process list then shows. This applies only to the URL of Redis,
- * which may contain a password.
+ * True if the value of a flag contains a secret, which the process list would show. Only the URL of Redis can contain
+ * one, its password.
  */
 function showsSecret(key: SettingKey, value: FlagValue): boolean {
   const { secret = false, flag, type } = settingOf(key)
@@ -131,7 +134,7 @@ function showsSecret(key: SettingKey, value: FlagValue): boolean {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Returns the `.env` file of the working directory, which may be missing. */
+/** Returns the path of `.env` in the working directory. The file may not exist. */
 export function dotEnvFile(cwd: string): SecretFile {
   return { key: '.env', source: 'working directory', path: join(cwd, '.env') }
 }
@@ -190,8 +193,9 @@ async function givenByVariable(
   }
   if (variable === file) {
     const found = await readSecretFile(variable.value, cwd, source, type)
-    // Without an error, the server would run without the key or without Redis. The file of earlier secrets may be empty, and an
-    // empty file of a required secret is reported as a missing setting.
+    // If an empty file of the client key or the Redis URL were accepted, the server would run without the key or
+    // without Redis. The file of the previous session secrets may be empty, and an empty file of a required secret is
+    // reported as a missing setting.
     return isEmpty(found) && fallback === undefined ? { source, rejected: emptyFile(variable.value, type) } : found
   }
   return { source, value: secret ? variable.value : readString(type, value) }
@@ -205,8 +209,8 @@ const severalLinesAllowed = new Set(
 )
 
 /**
- * True if a setting counts as not set. An empty variable does, because compose files and CI systems set a variable without a
- * value to ''.
+ * True if a setting counts as not set. An empty variable counts as not set, because compose files and CI systems set a
+ * variable without a value to ''.
  */
 export function isEmpty(given: Given): boolean {
   if (!('value' in given)) return false
@@ -257,7 +261,10 @@ function looksLikeKey(path: string): boolean {
   return path.length >= 500 || /PRIVATE KEY|[{}\r\n]/.test(path)
 }
 
-/** True if the path has an extension that such files have, or if it begins with a folder that exists. No secret does. */
+/**
+ * True if the path has a typical extension of a secret file, or if it begins with a folder that exists. A secret has
+ * neither.
+ */
 async function looksLikePath(path: string, cwd: string): Promise<boolean> {
   if (path.length < 500 && /^\S+\.(txt|secret|key|pem)$/.test(path)) return true
   const [folder] = /^(?:\/|(?:\.\.?\/)*)[^/]+(?=\/)/.exec(path) ?? []

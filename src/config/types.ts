@@ -1,6 +1,6 @@
 /** The type of a setting. It describes the allowed values for operators and for editors, and it parses and checks values. */
 export interface ValueType<Value, Written = Value> {
-  /** The allowed values, as they continue the sentence "Set it to …". */
+  /** The allowed values, worded so that they continue the sentence "Set it to …". */
   readonly allowed: string
   readonly json: JsonSchema
   /**
@@ -27,7 +27,7 @@ export interface ValueType<Value, Written = Value> {
 
 export type Parsed<Value> = { readonly value: Value } | RejectedValue
 
-/** The message about a rejected value contains the value, the reason if there is one, and `allowed`. */
+/** Describes why a value was rejected. The message contains the value, the reason if there is one, and `allowed`. */
 interface RejectedValue {
   readonly reason?: string | undefined
   /** Complete messages as in `Problem`, for a type whose values can have several problems. */

@@ -28,8 +28,9 @@ const knownVariables = new Map(
 const knownNames = [...knownVariables.keys()]
 
 /**
- * Returns a problem for each variable that resembles a security setting, and a warning for every other unknown variable. If
- * the server ignored an access list with a misspelt name, everyone could sign in.
+ * Returns a problem for each variable that resembles a security setting, and a warning for every other unknown
+ * variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server
+ * ignored an access list.
  */
 export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
   const unknown = variables.filter(
@@ -78,7 +79,10 @@ function securityVariable(written: string): string | undefined {
   return best?.isSecurity ? best.known : undefined
 }
 
-/** Counts misspelt letters, or a word that is missing or added. A wrong prefix does not count. */
+/**
+ * Counts the edits between two names. Each misspelt letter, and a missing or additional word, is an edit. A wrong
+ * prefix is not.
+ */
 function editsBetween(name: string, known: string): number {
   const [short, shortKnown] = [withoutPrefix(name), withoutPrefix(known)]
   const edits = editDistance(short, shortKnown)

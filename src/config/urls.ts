@@ -1,6 +1,7 @@
 import { type StringRule, stringWith, type ValueType } from './types.js'
 
-// The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`).
+// The paths of the built-in routes. In the public URLs, the base path of a reverse proxy may come before them
+// (`basePathOf`).
 
 /** The routes of login, logout and tokens are below this path. */
 export const AUTH_PATH = '/api/auth'
@@ -42,8 +43,8 @@ export const callbackUrl: ValueType<string> = {
   parse: stringWith(
     ...webRules,
     { accepts: url => pathOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
-    // Our redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
-    // site.
+    // The server redirects to the path in front of the callback path. If that path contained `//host`, the redirect
+    // would lead to another site.
     { accepts: url => !pathOf(url).includes('//'), reason: 'its path has an empty segment' }
   )
 }
@@ -125,10 +126,10 @@ interface ReceivedRequest {
 }
 
 /**
- * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. The peer alone is not
- * enough: another site can make its host name resolve to 127.0.0.1 (DNS rebinding), and the browser on this machine then
- * sends the requests of its pages here, with that host name in `Host`. `Host` alone is not enough either, because a program
- * on another machine can send any `Host`.
+ * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. Checking the
+ * peer is not enough, because another site can make its host name resolve to 127.0.0.1 (DNS rebinding). A browser on
+ * this machine then sends requests from pages of that site here, with that host name in `Host`. Checking `Host` is not
+ * enough either, because a program on another machine can send any `Host`.
  */
 export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: string): boolean {
   const isLocalPeer = /^(::1$|(::ffff:)?127\.)/.test(socket.remoteAddress ?? '')

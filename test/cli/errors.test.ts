@@ -8,7 +8,10 @@ const faults: readonly (readonly [object, string])[] = [
     { code: 'EADDRINUSE', port: 80 },
     'Port 80 is in use by another program. Stop that program, or choose another port with --port.'
   ],
-  [{ code: 'EACCES', port: 80 }, 'This user may not listen on port 80. Choose a port above 1023 with --port.'],
+  [
+    { code: 'EACCES', port: 80 },
+    'This user is not allowed to listen on port 80. Choose a port above 1023 with --port.'
+  ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
     '192.0.2.1 is not an address of this machine. Choose another host with --host, or remove --host.'

@@ -173,7 +173,7 @@ const refusals: readonly (readonly [
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
     2,
-    /^sessions needs the list of the sessions of each user\. .*platform\.backChannelLogout/
+    /^sessions needs the session list of each user, {2}.*platform\.backChannelLogout/
   ],
   [
     'an unknown action',
@@ -206,6 +206,6 @@ test('when Redis cannot be reached, sessions fails and names the next step', asy
   t.is(code, 1)
   t.is(
     errors,
-    'Not all sessions could be read or ended: Redis is unavailable. Run the same command again, and platform-auth-server check if the problem stays.\n'
+    'Not all sessions could be read or ended: Redis is unavailable. Run the same command again. If the problem persists, run platform-auth-server check.\n'
   )
 })

@@ -20,7 +20,7 @@ test.serial('a working directory that this user may not enter is reported as suc
   })
   await chmod(outer, 0)
   const message =
-    'cannot be read, because this user may not read it. Start the server in a folder that this user may enter.'
+    'cannot be read, because this user may not read it. Start the server in a folder to which this user has access.'
   const { problems, isRead } = await unprivileged(() => layerOfFile(cwd))
   t.deepEqual(problems, [{ key: 'working directory', source: cwd, message }])
   t.false(isRead)

@@ -6,7 +6,7 @@ import { closeServer, listen } from '../../support/listener.js'
 import { type Listener, listenError, listeners } from '../errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
-/** Reports the callback URL to register, and every difference between this URL and the address of the server. */
+/** Reports the callback URL to register, and every way in which this URL does not fit the address of the server. */
 export function checkCallback(config: Config): Finding[] {
   const { callbackUrl } = config.platform
   const place = placeOf(config)
@@ -63,7 +63,7 @@ function spelling({ url, callbackUrl }: CallbackAndPort): Finding | undefined {
 function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
   if (!isHttps || port !== listeningPort) return undefined
   const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
-  if (!isLocal) return warning(message, 'Leave out the port, unless a proxy on another machine uses the same port.')
+  if (!isLocal) return warning(message, 'Remove the port, unless a proxy on another machine uses the same port.')
   return failed(message, `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`)
 }
 
@@ -112,8 +112,8 @@ export async function checkPort(config: Config): Promise<Finding[]> {
     const { port, host } = config[listener]
     if (port !== undefined) others.push(...(await tryToListen({ port, host, listener })))
   }
-  // If this server is already running, it also uses the ports of its other listeners. The findings for these ports are then
-  // warnings.
+  // If this server is already running, it also uses the ports of its other listeners, so the findings for these ports
+  // are only warnings.
   const isRunning = found.some(({ status }) => status === 'warning')
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }

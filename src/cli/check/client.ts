@@ -18,8 +18,8 @@ import {
 import type { Provider } from './provider.js'
 
 /**
- * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise
- * the provider rejects the client and does not check the code (RFC 6749 section 5.2).
+ * Tests the client id and secret with a made-up code. If they are right, the provider rejects the code
+ * (`invalid_grant`). Otherwise it rejects the client and does not check the code (RFC 6749 section 5.2).
  */
 export async function checkClient({ config, idp }: Provider): Promise<Finding> {
   const { tokenEndpoint } = await idp.metadata()
@@ -29,7 +29,7 @@ export async function checkClient({ config, idp }: Provider): Promise<Finding> {
     await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
     return failed(
       'The token endpoint gave tokens for a made-up code.',
-      'Do not use this provider. Compare its address with its documentation.'
+      "Do not use this provider. The address may be wrong, so compare it with the provider's documentation."
     )
   } catch (error) {
     return findingOfClientError(error, request, credentialsOf(config))
@@ -62,7 +62,7 @@ function credentialsOf({ platform }: Config): CredentialTexts {
 
 function findingOfClientError(error: unknown, request: CheckedRequest, credentials: CredentialTexts): Finding {
   // The status 401 means that the client id or secret is wrong (RFC 6749 section 5.2), even if the error code is not
-  // invalid_client. Keycloak sends unauthorized_client.
+  // invalid_client. For example, Keycloak sends unauthorized_client.
   if (error instanceof OAuthError)
     return error.status === 401 ? wrongCredentials(error, credentials) : findingOfCode(error, credentials)
   if (error instanceof ProviderError && (error.status === 401 || error.status === 403)) {
@@ -106,7 +106,7 @@ function findingOfCode({ error, status }: OAuthError, credentials: CredentialTex
   }
 }
 
-/** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
+/** Tests the user info endpoint with a made-up token. If the token is rejected, the address is probably right. */
 export async function checkUserInfo({ config, idp, mode }: Provider): Promise<Finding> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return withoutEndpoint(config, mode)
@@ -140,8 +140,8 @@ function withoutEndpoint({ access }: Config, { loginScope }: Mode): Finding {
 }
 
 /**
- * Reports if refreshes will probably work, from the discovery document and the endpoint addresses. Only a login can test a
- * refresh.
+ * Reports if refreshes will probably work. It derives this from the discovery document and the endpoint addresses,
+ * because only a login can test a refresh.
  */
 export async function checkRefresh({ idp, mode }: Provider): Promise<Finding[]> {
   const metadata = await idp.metadata()
@@ -151,13 +151,16 @@ export async function checkRefresh({ idp, mode }: Provider): Promise<Finding[]> 
   return [
     ...findings,
     warning(
-      'The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope.',
+      'The provider offers the scope offline_access, but the settings do not request it. Many providers issue a refresh token only with this scope.',
       'Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
     )
   ]
 }
 
-/** Dual mode needs a provider where a refresh can request fewer scopes, and the next refresh all scopes again. */
+/**
+ * Reports if the provider supports dual mode. In dual mode, one refresh requests fewer scopes, and the next one
+ * requests all scopes again.
+ */
 function dualModeSupport({ name, isSure, dualModeProblem }: Quirks): Finding {
   const need = 'a refresh can request only the public scopes, and the next refresh can request all scopes again.'
   if (name === undefined || dualModeProblem === undefined) {

@@ -18,7 +18,7 @@ export function ok(message: string): Finding {
   return { status: 'ok', message }
 }
 
-/** A finding that the server can run with, but that the operator should know. */
+/** A finding that the operator should know, but that does not keep the server from working. */
 export function warning(message: string, next: string): Finding {
   return { status: 'warning', message, next }
 }
@@ -83,17 +83,17 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
     [
       /^CERT_NOT_YET_VALID$/,
       `The certificate of ${host} is not valid yet (${shown}).`,
-      'Check the clock of this machine, which is probably slow.'
+      'Check the clock of this machine, which is probably behind.'
     ],
     [
       /^ERR_TLS_CERT_ALTNAME_INVALID$/,
       `The certificate of ${host} is for another name (${shown}).`,
-      `Check the host${inSetting}. If the host is right, another server responds in its place.`
+      `Check the host${inSetting}. If the host is right, another server responds instead of it.`
     ],
     [
       /CERT|^UNABLE_TO_/,
       `This machine does not trust the certificate of ${host} (${shown}).`,
-      'If a custom authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.'
+      'If a private certificate authority or a TLS-inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file with the certificate of that authority.'
     ],
     [
       /^EPROTO$|^ERR_SSL_/,
@@ -190,8 +190,8 @@ function withoutQuery(address: string): string {
 }
 
 /**
- * Returns the message without the name of the endpoint, with which the finding begins already. The message comes from this
- * server and contains no text of the response except the issuer.
+ * Returns the message without the name of the endpoint, because the finding already begins with this name. The message
+ * was written by this server. The only part of the response in it is the issuer.
  */
 function detailOf({ message }: ProviderError): string {
   return message.slice(message.indexOf(': ') + 2)

@@ -15,7 +15,7 @@ import {
 } from './findings.js'
 import type { Provider } from './provider.js'
 
-// These errors mean that the user must sign in or consent. The provider has accepted the request itself.
+// These errors mean that the user must sign in or consent, so the provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
 const remedies = new Map([
@@ -63,8 +63,8 @@ export async function checkLogin({ config, idp, mode, transport }: Provider): Pr
         `The authorization endpoint responds with a page (${status}). Open it in a browser to see if it is the login page.`
       )
     if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
-    // Dex responds with 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
-    // address is wrong.
+    // Dex responds with 404 to an unknown client. If the address comes from the discovery document, it is right, so the
+    // 404 is about the client.
     const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
       return failed(`The authorization endpoint rejects the client or the callback URL (${status}).`, register)
@@ -103,7 +103,8 @@ async function revocation({ config, idp }: Provider): Promise<Finding> {
   if (revocationEndpoint === undefined) return noRevocation(config.platform.revocationEndpoint)
   const request = {
     ...requestTo(config, 'revocationEndpoint', revocationEndpoint),
-    // The client gives up a revocation after 2 s, because a logout must not wait longer. A time-out must name this limit.
+    // The client aborts a revocation after 2 s, because a logout must not wait longer. The message about a time-out
+    // must name this limit.
     timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
   }
   try {
@@ -174,9 +175,9 @@ interface Destination {
   readonly firstStatus: number
   /** The status of the last response. It can be a redirect, because a redirect to another origin is not followed. */
   readonly status: number
-  /** The value of the query parameter `error` of a redirect, if a redirect had this parameter. */
+  /** The query parameter `error` of the redirect that had one. */
   readonly error: string | undefined
-  /** The address that contains the error code. Without an error, the last address that was opened. */
+  /** The URL that contains the error code. If there is no error code, the last URL that was opened. */
   readonly url: string
 }
 

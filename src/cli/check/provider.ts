@@ -9,7 +9,10 @@ import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provi
 import { createTransport, type Transport } from '../../provider/transport.js'
 import { type CheckedRequest, type Finding, failed, findingOfError, ok, warning } from './findings.js'
 
-/** The client of the identity provider, as the server uses it. All requests of the checks share one time limit. */
+/**
+ * The client for requests to the identity provider, configured as in the server. All requests of the checks share one
+ * time limit.
+ */
 export interface Provider {
   readonly config: Config
   readonly idp: IdentityProvider
@@ -93,7 +96,7 @@ function listed(names: readonly string[]): string {
   return names.map(name => `platform.${name}`).join(', ')
 }
 
-/** Warns about each endpoint that has one address in the settings and another address in the discovery document. */
+/** Warns about each endpoint whose address in the settings differs from the one in the discovery document. */
 async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
   const { platform } = config
   const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')
@@ -148,7 +151,7 @@ const TRUNCATED_MS = 500
 
 /** Compares the clock of this machine with the provider's. Returns nothing if no response had a Date header. */
 export function checkClock(readings: readonly ClockReading[]): Finding[] {
-  // Token requests use POST, which caches do not serve. The date of their responses is therefore current.
+  // Caches do not store responses to POST requests, so the date of a response to a token request is current.
   const reading = readings.find(({ endpoint }) => endpoint === 'token') ?? readings[0]
   if (!reading) return []
   const { date, sentAt, receivedAt } = reading

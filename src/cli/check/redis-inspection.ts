@@ -15,23 +15,26 @@ import { within } from '../../support/clock.js'
 
 /** The names in the arguments of the commands below. */
 interface Names {
-  /** The key of the commands that write. */
+  /** The key to which the commands below write. */
   readonly key: string
   readonly channel: string
-  /** Returns a key that does not exist. Different keys show that the Redis of one address is a node of a cluster. */
+  /**
+   * Returns a new key that does not exist. Different keys belong to different hash slots, so a node of a cluster
+   * replies MOVED to some of them.
+   */
   readonly otherKey: () => string
 }
 
 const SCRIPT = 'return 1'
-// Redis replies NOSCRIPT to a user who may use EVALSHA.
+// No script has this hash, so Redis replies NOSCRIPT to a user who may use EVALSHA.
 const UNKNOWN_SCRIPT = '0'.repeat(40)
 const KEY_TTL_MS = 1000
 
 type Command = readonly [name: string, args: (names: Names) => readonly (string | number)[]]
 
 /**
- * The commands of the server (src/store) and of its scripts, in an order that leaves no key behind. SUBSCRIBE is missing, because
- * it needs the connection for messages.
+ * The commands of the server (src/store) and of its scripts, in an order that leaves no key behind. SUBSCRIBE is not in
+ * the list, because it needs a separate connection for messages.
  */
 export const serverCommands: readonly Command[] = [
   ['PING', () => []],
@@ -55,7 +58,10 @@ export const clusterCommands: readonly Command[] = [
 /** The server works without these commands. */
 export const optionalCommands: readonly Command[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
 
-/** What Redis refuses to the user of `redisUrl`, as rights of an ACL, such as `+hset`, `~platform-auth:*` and `&platform-auth:*`. */
+/**
+ * The rights that the user of `redisUrl` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
+ * `&platform-auth:*`.
+ */
 interface RefusedRights {
   readonly needed: readonly string[]
   readonly optional: readonly string[]
@@ -125,7 +131,10 @@ function rightOf(command: string): string {
   return `+${command.toLowerCase()}`
 }
 
-/** Returns the command that a NOPERM reply names. In a cluster, the connection itself needs commands. */
+/**
+ * Returns the command that a NOPERM reply names. In a cluster, such a reply can also be the reason why ioredis could
+ * not connect, because it needs commands to connect.
+ */
 function commandOf(error: unknown): string | undefined {
   const { message = '', lastNodeError } = error as Partial<Error> & { readonly lastNodeError?: unknown }
   if (lastNodeError instanceof Error) return commandOf(lastNodeError)
@@ -133,8 +142,8 @@ function commandOf(error: unknown): string | undefined {
 }
 
 /**
- * The state of one Redis server. A member is undefined if Redis did not report its value, for example for lack of
- * permission.
+ * The state of one Redis server. A member is undefined if Redis did not report its value, for example because the user
+ * lacks the permission.
  */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */
@@ -222,7 +231,7 @@ export interface CheckedRedis {
   /** The beginning of the keys of this deployment. */
   readonly prefix: string
   readonly channel: string
-  /** Rejects if Redis does not accept the channel. */
+  /** Resolves when Redis has accepted the subscription to the channel, and rejects if it refuses. */
   readonly subscribed: Promise<void>
 }
 
@@ -256,7 +265,8 @@ export async function withRedis<T>(
       opening.catch(onError)
     })
   })
-  // If the commands fail first, nothing waits for the subscription.
+  // If the commands fail before the subscription, nobody awaits the subscription. Its rejection is therefore handled
+  // here. Otherwise it would be an unhandled rejection.
   subscribed?.catch(() => {})
   async function connectAndUse() {
     await ready

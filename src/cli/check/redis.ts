@@ -26,7 +26,8 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
     const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
     return [failed(message, addRights(needed))]
   }
-  // Redis has responded, so if its state cannot be read, nothing is known about it.
+  // The commands above have worked. If the state of Redis cannot be read now, the check only warns that the state is
+  // unknown.
   const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
   const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
   return [
@@ -37,7 +38,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
 }
 
 const forgetsLogouts = warning(
-  'platform.backChannelLogout is on, but no Redis is configured. A restart of the server forgets logouts, so copies of old cookies work again, and it forgets which sessions a user has, so a logout token may end none of them.',
+  'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.',
   'Set redisUrl.'
 )
 
@@ -80,7 +81,7 @@ const rejections: Readonly<Record<string, readonly [message: string, next: strin
   OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of platform-auth-server is small and expires by itself.'],
   MISCONF: [
     'Redis accepts no writes, because it could not save its data to disk (MISCONF).',
-    'Look for the reason in the log of Redis, for example a full disk or a folder that it may not write.'
+    'Look for the reason in the log of Redis, for example a full disk, or a folder to which Redis cannot write.'
   ],
   NOREPLICAS: [
     'Redis accepts no writes, because too few replicas are connected to it (NOREPLICAS).',
@@ -120,23 +121,23 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): read
   return [`Redis cannot be reached: ${message}`, code === 'ETIMEDOUT' ? timeoutAdvice(tls) : next]
 }
 
-// TLS alerts (RFC 8446 section 6.2), with which Redis refuses the client certificate. Before TLS 1.3, a missing certificate
-// ends in handshake_failure.
+// The TLS alerts with which Redis refuses the client certificate (RFC 8446 section 6.2). Before TLS 1.3, the alert for
+// a missing certificate is handshake_failure.
 const clientCertificates: readonly (readonly [code: RegExp, problem: string, next: string])[] = [
   [
     /ALERT_(CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)/,
     'requires a client certificate',
-    'Set redisTls.certFile and redisTls.keyFile to a certificate that Redis accepts, and its key.'
+    'Set redisTls.certFile to a certificate that Redis accepts, and redisTls.keyFile to its key.'
   ],
   [
     /ALERT_CERTIFICATE_EXPIRED/,
     'refuses the client certificate of redisTls.certFile, because it has expired',
-    'Renew the certificate. If it is still valid, check the clock of the machine of Redis.'
+    'Renew the certificate. If it is still valid, check the clock of the machine on which Redis runs.'
   ],
   [
     /ALERT_UNKNOWN_CA/,
     'refuses the client certificate of redisTls.certFile, because it does not know who signed it',
-    'Use a certificate that is signed by an authority in tls-ca-cert-file of Redis.'
+    'Use a certificate signed by an authority that is in the tls-ca-cert-file of Redis.'
   ],
   [
     /ALERT_(BAD_CERTIFICATE|CERTIFICATE_\w+|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR)/,
@@ -145,7 +146,7 @@ const clientCertificates: readonly (readonly [code: RegExp, problem: string, nex
   ]
 ]
 
-// Redis does not respond a TLS handshake on a port without TLS, so the check times out.
+// If a TLS client connects to a port without TLS, Redis does not respond to its handshake, so the check times out.
 function timeoutAdvice(tls: boolean): string {
   const firewall = 'Check whether a firewall blocks the connection'
   return tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
@@ -154,7 +155,7 @@ function timeoutAdvice(tls: boolean): string {
 const MAX_USED_RATIO = 0.8
 
 /**
- * Warns if Redis may evict data, is nearly full, or loses its data at a restart.
+ * Warns if Redis may evict data, is nearly full, or may lose data in a restart or a failover.
  * @param store the setting `session.store`
  */
 export function redisFindings(conditions: readonly RedisCondition[], store: Config['session']['store']): Finding[] {
@@ -167,7 +168,7 @@ export function redisFindings(conditions: readonly RedisCondition[], store: Conf
       unknown(condition)
     ])
     .filter(finding => finding !== undefined)
-  if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data at a restart.')]
+  if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data across a restart.')]
   // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
@@ -190,7 +191,7 @@ function eviction(
 function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefined {
   if (maxBytes === 0) {
     return warning(
-      'Redis has no memory limit (maxmemory 0), so no alert can tell how full it is.',
+      'Redis has no memory limit (maxmemory 0), so no alert can warn before its memory is full.',
       'Set maxmemory to less than the memory of its machine or container, for instance to 256mb.'
     )
   }
@@ -221,7 +222,8 @@ function persistence(
   return warning(`${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
 }
 
-// Until the sentinels have demoted a master that they have replaced, it still accepts writes.
+// After a failover, the old master accepts writes until the sentinels demote it. These writes are lost, unless the
+// master needs a replica to accept them.
 function lostWrites({ minReplicasToWrite }: RedisCondition): Finding | undefined {
   if (minReplicasToWrite !== 0) return undefined
   return warning(
@@ -245,7 +247,7 @@ function unknown({
   if (topics.length === 0) return undefined
   return warning(
     `Redis does not report ${topics.join(', ')}.`,
-    'Allow INFO and CONFIG GET to this user, or make sure yourself that it has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
+    'Allow this user to call INFO and CONFIG GET, or make sure yourself that Redis has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
   )
 }
 
@@ -253,12 +255,14 @@ function mebibytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024)
 }
 
-// With TLS 1.3, Redis refuses a client certificate after the handshake (RFC 8446 section 4.4.2.4).
+// With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check
+// waits this long for an alert.
 const LATE_ALERT_MS = 500
 
 /**
- * Returns the code of the error with which TLS fails at the first host of `address`, or undefined if TLS works. The Redis
- * client only reports that the connection was closed if TLS fails late, or fails at a sentinel.
+ * Returns the code of the error with which TLS fails at the first host of `address`, or undefined if TLS works. The
+ * Redis client does not report this code if TLS fails late, or fails at a sentinel. It then reports only that the
+ * connection was closed.
  */
 export function tlsProblem(
   { hosts }: RedisUrl,

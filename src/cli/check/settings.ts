@@ -50,7 +50,7 @@ export function checkTls(env: Environment): Finding[] {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
   const message =
     'NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens.'
-  const next = 'Remove it. To trust a custom certificate authority, set NODE_EXTRA_CA_CERTS.'
+  const next = 'Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.'
   return [failed(message, next)]
 }
 
@@ -70,7 +70,8 @@ export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding
 /** Imports the module of the setting `extend`, as the server does when it starts. Does not call the exported function. */
 export async function checkExtend({ extend: path }: Config): Promise<Finding[]> {
   if (path === undefined) return []
-  // Koa is loaded late, because `start` imports this file, too.
+  // This module loads Koa. It is imported only here, because `start` also imports this file and reads the working
+  // directory before it loads Koa.
   const { loadExtension } = await import('../../http/routes/extension.js')
   try {
     await loadExtension(path)
@@ -101,7 +102,7 @@ export function checkScopes({ platform: { internalScopes, publicScopes } }: Conf
 export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Finding[] {
   const { issuer } = config.platform
   if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
-  // The demo simulates Autodesk Platform Services.
+  // The demo simulates Autodesk Platform Services, which identifies users without `openid`.
   if (quirksOf({ issuer }).identifiesWithoutOpenid || sources['platform.issuer'] === 'demo') return []
   const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
   return [warning(message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
@@ -129,7 +130,7 @@ async function tryToConnect(origin: string): Promise<Finding> {
 }
 
 function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
-  // In a URL, an IPv6 address has brackets. The functions below need the address without brackets.
+  // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
   const host = hostname.replace(/^\[|\]$/g, '')
   const isTls = protocol === 'https:'
   const address = { host, port: Number(port || (isTls ? 443 : 80)) }

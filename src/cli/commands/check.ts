@@ -35,13 +35,14 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
   if (!demoOptions) return use(loaded)
   // The log goes to stderr, because stdout is for the findings.
   const log = createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
-  // Without a host, a free port is found even if the server cannot listen at its host. One of the checks reports that.
+  // The demo ignores the setting host, so that it also starts if the server cannot listen on this host. One of the
+  // checks reports that problem.
   const { host } = loaded.config
   const demo = await openDemo({ ...loaded.config, host: undefined }, demoOptions, log).catch((error: unknown) => {
     throw listenError(error)
   })
   try {
-    // The checks listen on the port themselves.
+    // The port is released, because one of the checks listens on it.
     if (demo.reserved) await closeServer(demo.reserved)
     await use({ ...loaded, config: { ...demo.config, host } })
   } finally {

@@ -38,8 +38,8 @@ interface SettingLine {
 }
 
 /**
- * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value`, and on a second line the
- * source unless it is the default.
+ * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting, and
+ * its source on the next line, unless the value is the default.
  */
 function asText({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const rejected = new Set(problems.map(problem => problem.key))
@@ -67,7 +67,10 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
   return rows.map(isTable ? asTableRow : asLines).join('')
 }
 
-/** Returns the value as a string for the terminal. For an endpoint that comes from the issuer, returns the issuer. */
+/**
+ * Returns the value as a string for the terminal. For an endpoint from the discovery document, returns `(discovered at
+ * <issuer>)`.
+ */
 function textInEffect(key: SettingKey, values: Values): string {
   const value = valueInEffect(key, values)
   const { 'platform.issuer': issuer } = values
@@ -78,7 +81,10 @@ function textInEffect(key: SettingKey, values: Values): string {
   return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }
 
-/** Returns the value for display, or the built-in value of an endpoint that is not set, or null. */
+/**
+ * Returns the value for display. For an endpoint that is not set, returns its built-in value. Returns null if there is
+ * no value.
+ */
 function valueInEffect(key: SettingKey, values: Values): unknown {
   const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
   return shownValue(key, values) ?? builtIn ?? null
@@ -92,7 +98,10 @@ function asJson({ values, sources, problems, warnings, file }: Resolution): obje
 /** The replacement for a secret. Its length does not depend on the secret. */
 const hidden = '********'
 
-/** Returns the value for display. A secret is hidden, or loses only its password if its type has a `mask`. */
+/**
+ * Returns the value for display. A secret is hidden. If its type has a function `mask`, only the password in the value
+ * is hidden.
+ */
 function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
   const value = writtenValue(key, values[key])

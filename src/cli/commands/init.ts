@@ -67,7 +67,7 @@ function isAnswered({ options, terminal: { stdin, stdout } }: Invocation): boole
 interface Needs {
   readonly settings: boolean
   readonly secrets: boolean
-  /** True if `.env` will be written and no `.gitignore` covers it. */
+  /** True if `.env` will be written and git does not ignore it. */
   readonly ignoring: boolean
 }
 

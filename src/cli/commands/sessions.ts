@@ -1,6 +1,6 @@
 /**
- * Lists or ends the sessions of a user, for an operator who has the settings of the server. It uses the store as a replica
- * does, so the running servers refuse an ended session immediately.
+ * Lists or ends the sessions of a user, for an operator who has the settings of the server. This command writes to the
+ * store as a replica does, so the running servers refuse an ended session immediately.
  */
 import { pino } from 'pino'
 import { loadConfig } from '../../config/load.js'
@@ -43,7 +43,7 @@ export const sessions: Command = async function sessions(invocation) {
   return exitCodes.fine
 }
 
-/** Connects to Redis, and calls `use` with the index of sessions by user and the issuer of these users. */
+/** Connects to Redis, and calls `use` with the session lists of the users and with the issuer of these users. */
 async function withIndex<Result>(
   config: Config,
   use: (userSessions: UserSessions, iss: string) => Promise<Result>
@@ -51,7 +51,7 @@ async function withIndex<Result>(
   const { redisUrl, session, platform } = config
   if (redisUrl === undefined) {
     throw new UsageError(
-      'sessions needs Redis. Without redisUrl, only the memory of the server itself has its sessions. Set redisUrl for the server and for this command.'
+      'sessions needs Redis. Without redisUrl, only the server itself knows its sessions, because it keeps them in its memory. Set redisUrl for the server and for this command.'
     )
   }
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
@@ -60,7 +60,7 @@ async function withIndex<Result>(
   try {
     if (!stores.userSessions || platform.issuer === undefined) {
       throw new UsageError(
-        'sessions needs the list of the sessions of each user. The server keeps it only with platform.backChannelLogout. Switch it on, restart the server, and users are listed from their next login.'
+        'sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Users are then listed from their next login.'
       )
     }
     return await use(stores.userSessions, platform.issuer)
@@ -69,14 +69,14 @@ async function withIndex<Result>(
     const next =
       error.problem === 'unreadable'
         ? 'Use the same session.secret as the server.'
-        : 'Run the same command again, and platform-auth-server check if the problem stays.'
+        : 'Run the same command again. If the problem persists, run platform-auth-server check.'
     throw new RunError(`Not all sessions could be read or ended: ${error.message}. ${next}`, { cause: error })
   } finally {
     await stores.close()
   }
 }
 
-// The queue of the provider's endpoint is limited.
+// The queue for calls to an endpoint of the provider is limited, so only this many tokens are revoked in parallel.
 const REVOKED_AT_ONCE = 16
 
 interface Revocations {
@@ -92,7 +92,7 @@ async function revokeAll(records: readonly SessionRecord[], ended: number, confi
   const idp = createIdentityProvider(config.platform, transport, Date.now)
   let revoked = 0
   let reason =
-    records.length < ended ? 'only the cookie of a session in Redis can decrypt its refresh token' : undefined
+    records.length < ended ? 'a session in Redis can be decrypted only with the cookie in its browser' : undefined
   try {
     if ((await idp.metadata()).revocationEndpoint === undefined) {
       return { revoked, notRevoked: ended, reason: 'the provider has no revocation endpoint' }
@@ -132,7 +132,7 @@ function listText(user: string, users: readonly UserWithSessions[], config: Conf
 }
 
 function noneFound(user: string): string {
-  return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the settings of the server, also its session.secret.`
+  return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the same settings as the server, including its session.secret.`
 }
 
 function ambiguous(user: string, users: readonly UserWithSessions[]): string {

@@ -29,12 +29,13 @@ export const start: Command = async function start(invocation) {
 const REPEAT_MS = 2000
 
 /**
- * Runs the server in Node's watch mode, which restarts it when one of its modules changes. These are mainly the module
- * of the setting `extend` and the modules that it imports. Stops the server at a signal and returns the exit code.
+ * Runs the server in Node's watch mode, which restarts the server when one of its modules changes, such as the module
+ * of the setting `extend` or a module that it imports. Stops the server at a signal and returns the exit code.
  */
 async function watch(terminal: Terminal): Promise<number> {
   const args = terminal.args.filter(arg => arg !== '--watch')
-  // In its own process group, the server gets no signal from the terminal, and only Node's watch mode tells it to stop.
+  // The watch mode runs in a separate process group. The server therefore gets no signal from the terminal, and only
+  // the watch mode tells it to stop.
   const node = spawn(process.execPath, ['--watch', '--watch-preserve-output', programPath, ...args], {
     cwd: terminal.cwd,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -65,7 +66,7 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
   // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A
   // library of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
-  // Loading these modules takes most of the time of a start. Signals that arrive in this time are already held.
+  // Loading these modules takes most of the time of a start, so they are loaded only after the signals are held.
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),

@@ -34,7 +34,7 @@ export function secretsText({
     '',
     "# The client secret is on the application's page at the provider.",
     line('PLATFORM_CLIENT_SECRET', clientSecret ?? ''),
-    // The address is not a secret, but it may contain a password.
+    // The URL goes into this file, because it may contain a password.
     ...(redisUrl === undefined ? [] : ['', '# The Redis that all replicas share.', line('REDIS_URL', redisUrl.text)]),
     ''
   ].join('\n')

@@ -38,9 +38,9 @@ export function withDefaults(given: Values): Values {
     port,
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
-    // The Autodesk viewer in the browser requests a new token when its token expires. Without a refresh margin, it could
-    // get a token that expires within a second, and would have to request the next token immediately.
-    // The provider has a quota. The spread therefore makes sessions that began together refresh at different times.
+    // The Autodesk viewer in the browser requests a new token when its token expires. Without a refresh margin, it
+    // could get a token that expires within a second, and would have to request the next token immediately. The
+    // provider has a quota, so sessions that began together should be refreshed at different times.
     'refresh.marginSeconds': 120,
     'refresh.spreadSeconds': 1500,
     ...given
@@ -111,7 +111,7 @@ export function createQuestions({ stdin, stdout }: Terminal) {
     }
   })
   const lines = createInterface({ input: stdin, output, terminal: true })
-  // Ctrl-C and Ctrl-D close the interface. A pending question is then aborted. Otherwise it would wait forever.
+  // Ctrl-C and Ctrl-D close the interface. A pending question must then be aborted, because it would wait forever.
   const closed = new AbortController()
   lines.on('SIGINT', () => lines.close())
   lines.on('close', () => closed.abort())

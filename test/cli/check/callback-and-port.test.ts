@@ -81,7 +81,7 @@ const wrongCallbacks: readonly (readonly [
   [
     'https://app.example:8080/api/auth/callback',
     {},
-    'warning The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Leave out the port, unless a proxy on another machine uses the same port.'
+    'warning The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Remove the port, unless a proxy on another machine uses the same port.'
   ],
   [
     'https://App.example:443/api/auth/callback',

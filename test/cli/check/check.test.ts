@@ -192,7 +192,7 @@ test('check fails for NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the verific
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
-    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a custom certificate authority, set NODE_EXTRA_CA_CERTS.'
+    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.'
   )
   t.is(code, 1)
 })

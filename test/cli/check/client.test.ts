@@ -7,7 +7,7 @@ import { check, checkAt, discovering } from './checked.js'
 
 const dual = ['--mode', 'dual']
 const offline =
-  'warning refresh The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope. Next: Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
+  'warning refresh The provider offers the scope offline_access, but the settings do not request it. Many providers issue a refresh token only with this scope. Next: Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
 
 const offers: readonly (readonly [what: string, supported: unknown, scopes: string, line: string | undefined])[] = [
   ['offered and not requested', ['openid', 'offline_access'], 'openid', offline],

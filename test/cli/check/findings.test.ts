@@ -32,7 +32,7 @@ test('check explains a certificate that is not trusted', async t => {
   const port = await listen(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),
-    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If a custom authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
+    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If a private certificate authority or a TLS-inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file with the certificate of that authority.`
   )
 })
 
@@ -87,7 +87,7 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
   [
     'CERT_NOT_YET_VALID',
     'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).',
-    /which is probably slow/
+    /which is probably behind/
   ],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',

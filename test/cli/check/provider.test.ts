@@ -204,7 +204,7 @@ const clientTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an endpoint that gives tokens for any code',
     { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
-    'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. Compare its address with its documentation.'
+    "failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. The address may be wrong, so compare it with the provider's documentation."
   ],
   [
     'an HTML page instead of tokens',

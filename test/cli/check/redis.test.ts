@@ -47,7 +47,7 @@ test('check reports that no Redis is configured', async t => {
   t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
   const [finding] = await findingsOf({ redisUrl: undefined, platform: { backChannelLogout: true } })
   t.like(finding, { status: 'warning', next: 'Set redisUrl.' })
-  t.regex(finding?.message ?? '', /A restart of the server forgets logouts/)
+  t.regex(finding?.message ?? '', /When the server restarts, it forgets logouts/)
 })
 
 testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
@@ -193,7 +193,7 @@ testWithRedis('check fails for a Redis that cannot save its data, or that misses
   await eventually(async () => /rdb_last_bgsave_status:err/.test(await admin.info('persistence')))
   t.is(
     await line(url),
-    'failed Redis accepts no writes, because it could not save its data to disk (MISCONF). Next: Look for the reason in the log of Redis, for example a full disk or a folder that it may not write.'
+    'failed Redis accepts no writes, because it could not save its data to disk (MISCONF). Next: Look for the reason in the log of Redis, for example a full disk, or a folder to which Redis cannot write.'
   )
   await admin.config('SET', 'stop-writes-on-bgsave-error', 'no')
   await admin.config('SET', 'min-replicas-to-write', '1')
@@ -319,7 +319,7 @@ function conditionLines(...conditions: readonly RedisCondition[]): string[] {
   return redisFindings(conditions, 'cookie').map(({ status, message }) => `${status} ${message}`)
 }
 
-const noWarning = 'ok Redis evicts nothing, has free memory, and keeps its data at a restart.'
+const noWarning = 'ok Redis evicts nothing, has free memory, and keeps its data across a restart.'
 
 test('a Redis with the recommended settings gets no warning', t => {
   t.deepEqual(conditionLines(good), [noWarning])
