@@ -13,8 +13,8 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
-  // The keys are the few endpoints of the provider. Finding the proxy again for each call would take longer than all other
-  // code of this file.
+  // The keys are the endpoints of the provider, so the map stays small. Finding the proxy again for each call would
+  // take longer than all other code of this file.
   const proxies = new Map<string, string | undefined>()
 
   function knownProxyFor(url: string): string | undefined {
@@ -27,7 +27,7 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
     // If the proxy rejects the tunnel, the agent would return the response of the proxy as the response of the
-    // provider.
+    // provider, so the request is destroyed.
     agent.on('proxyConnect', ({ statusCode }: { statusCode: number }, request: http.ClientRequest) => {
       if (statusCode !== 200) request.destroy(new ProxyRejectedError(statusCode))
     })

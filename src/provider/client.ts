@@ -40,10 +40,11 @@ const REVOCATION_PAUSE_MS = 200
 // RFC 7521 section 4.2.
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-// An assertion is used for one request only. Its lifetime allows for a difference between the clocks of both servers.
+// An assertion is used for one request only, so its lifetime only has to allow for a difference between the clocks of
+// both servers.
 const ASSERTION_LIFETIME_SECONDS = 120
 
-// Ten years. A real lifetime is much shorter, and a far larger number could not be converted to milliseconds exactly.
+// Ten years. A real lifetime is much shorter. A far larger number could not be converted to milliseconds exactly.
 const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
@@ -64,8 +65,8 @@ export function createIdentityProvider(
 
   async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
     if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
-      // The audience is the issuer if it is known. If it were the token endpoint, a hostile provider could publish another
-      // provider's token endpoint as its own and replay the assertion there.
+      // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
+      // publish the token endpoint of another provider as its own, and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
       return { form: { ...form, ...(await clientAssertion(signingKey, clientId, audience, now())) } }
     }
@@ -98,20 +99,21 @@ export function createIdentityProvider(
   return {
     metadata,
     /**
-     * Waits for a slot in the queue for token requests. Enter it before each token request, and call the returned function
-     * after its response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot delay refreshes.
-     * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests of other
-     *   refreshes, because the tokens of one request alone do not complete a login or refresh.
+     * Waits for a slot in the queue for token requests. Enter it before each token request, and call the returned
+     * function after its response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot
+     * delay refreshes.
+     * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests
+     * of other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
      */
     async enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void> {
-      // Discovery may take long, so it must not follow the check of the time that is left for the token request.
+      // Discovery may take long, so it happens before the caller checks the time that is left for the token request.
       await metadata()
       return transport.enterQueue(name, 'token', options)
     },
     /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
     async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }: AuthorizationRequest) {
       const url = new URL((await metadata()).authorizationEndpoint)
-      // The order of the parameters is that of the SDK of Autodesk Platform Services.
+      // The parameters have the same order as in the SDK of Autodesk Platform Services.
       const parameters = {
         client_id: clientId,
         response_type: 'code',
@@ -175,8 +177,9 @@ export function createIdentityProvider(
       return response.json
     },
     /**
-     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). The keys themselves are not checked. They are not
-     * cached here, and a failed request is not repeated, because anybody can cause it with a logout token.
+     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). The keys themselves are not checked. They
+     * are not cached here. A failed request is not repeated, because anybody can cause such requests by sending a
+     * logout token.
      * @throws ProviderError also if the discovery document has no usable `jwks_uri`
      */
     async signingKeys(): Promise<JSONWebKeySet> {
@@ -194,7 +197,7 @@ export function createIdentityProvider(
       const started = performance.now()
       let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
       // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
-      // The second attempt must end within the time limit of the first.
+      // The second attempt gets only the time that is left of the time limit.
       if (response?.status === 503) {
         await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
         const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)

@@ -1,6 +1,6 @@
 /**
- * The endpoints of an identity provider. The server redirects browsers to the last two. Only the `check` command sends
- * requests to them itself.
+ * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
+ * its own requests to these two.
  */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks' | 'authorization' | 'end_session'
 

@@ -23,7 +23,7 @@ export interface IdTokenClaims extends UserInfo {
   readonly iat: number
 }
 
-/** The clock of the provider may differ from that of this server by this time. */
+/** The clocks of the provider and of this server may differ by up to this many seconds. */
 export const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws ProviderError. */
@@ -86,8 +86,8 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId
   if ((needsAzp || azp !== undefined) && azp !== clientId) throw reject('its azp does not name this client')
 }
 
-// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because `iss` is
-// checked here too.
+// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because this function
+// also checks `iss`, which may be longer.
 /** True for a usable value of `iss`, `sub` or `sid`. */
 export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)

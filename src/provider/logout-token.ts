@@ -23,7 +23,7 @@ interface LogoutToken {
 }
 
 export class UnusableLogoutTokenError extends Error {
-  /** The claim that is wrong, or the part of the token. */
+  /** The claim or the part of the token that is wrong. */
   readonly reason: string
 
   constructor(reason: string) {
@@ -43,8 +43,8 @@ export interface LogoutTokenOptions {
 const MAX_AGE_SECONDS = 600
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
-// OpenID Connect Back-Channel Logout section 2.6 rule 2 forbids `none`. HMAC is missing, because the client secret would be
-// the key, and it is not in the JWK Set.
+// OpenID Connect Back-Channel Logout section 2.6 rule 2 forbids `none`. HMAC algorithms are not in the list, because
+// their key would be the client secret, which is not in the JWK Set.
 const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
 // Section 2.4 recommends `logout+jwt`. Providers that are older than the standard send `JWT` or nothing.
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt']
@@ -61,7 +61,8 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
    */
   return async function checkLogoutToken(token: string): Promise<LogoutToken> {
     const { header, claims } = parse(token)
-    // A critical extension may change what is signed (RFC 7797), and no logout token needs one.
+    // A token with a critical extension is rejected, because the extension may change what is signed (RFC 7797), and no
+    // logout token needs one.
     check(header.crit === undefined, 'malformed')
     check(ALGORITHMS.includes(String(header.alg)), 'alg')
     check(TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ), 'typ')
@@ -120,7 +121,8 @@ async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): P
       // If a token without `kid` has an unknown key, jose reports only that no known key verifies the signature.
       const isUnknownKey =
         error instanceof errors.JWKSNoMatchingKey || (error instanceof errors.JWSSignatureVerificationFailed && !hasKid)
-      // If the keys were requested after the token had arrived and do not contain its key, the token is forged.
+      // If the keys were requested after the token had arrived, and they do not contain the key of the token, the token
+      // is forged.
       if (!isUnknownKey || known.request > earlierRequests) throw unusable(error)
     }
     known = await keys.reloaded()
@@ -132,8 +134,8 @@ async function verify(token: string, keys: Keys): Promise<void> {
   try {
     await compactVerify(token, keys, options)
   } catch (error) {
-    // For a key that jose cannot use, such as an RSA key with less than 2048 bits, it throws errors of other classes. They must
-    // not become status 500, because anybody can name such a key in a token.
+    // For a key that jose cannot use, such as an RSA key with fewer than 2048 bits, it throws errors that are not of
+    // the class JOSEError. They must not cause status 500, because anybody can name such a key in a token.
     if (!(error instanceof errors.JOSEError)) throw new UnusableLogoutTokenError('unknown_key')
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     // A token without `kid` may have been signed with any of these keys.
@@ -168,7 +170,7 @@ type Keys = ReturnType<typeof createLocalJWKSet>
 
 type KeyCache = ReturnType<typeof createKeyCache>
 
-// A key that the provider has withdrawn is accepted for at most this time.
+// The keys are requested again after this time, so a key that the provider has withdrawn is not accepted for longer.
 const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
 // provider again and again. If the provider begins to use a new key in this time, it has to send its token again later.
@@ -187,7 +189,7 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
     sinceRequestMs = startStopwatch(clock)
     isLoading = true
     try {
-      // A key is checked when a token needs it.
+      // jose checks a key only when a token needs it.
       const find = createLocalJWKSet(await idp.signingKeys())
       known = { find, request: requests, ageMs: sinceRequestMs }
       return known
@@ -216,9 +218,9 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
 }
 
 /**
- * Returns a function that sends a request. Concurrent calls share one request. After a failure, the function rejects with the
- * same error until MIN_RETRY_MS have passed since the request began. Anybody can send logout tokens, so they must not repeat a
- * failed request again and again.
+ * Returns a function that sends a request. Concurrent calls share one request. After a failure, the function rejects
+ * with the same error until MIN_RETRY_MS have passed since the request began. Anybody can send logout tokens, so logout
+ * tokens must not cause a failed request again and again.
  */
 function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Promise<T> {
   let inProgress: Promise<T> | undefined

@@ -22,7 +22,7 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | undefined
   /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
-  /** The URL of the public keys of the provider. Undefined if no discovery document has a usable one. */
+  /** The URL of the public keys of the provider. Undefined if there is no discovery document with a usable URL. */
   readonly jwksUri: string | undefined
   /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
@@ -56,8 +56,8 @@ export function defaultEndpoint(key: string): string | undefined {
 }
 
 /**
- * Returns a function that returns the metadata. If an issuer is configured, the first call requests its discovery
- * document. If this fails, the next call tries again.
+ * Returns a function that returns the metadata. If an issuer is configured, the first call of this function requests
+ * the discovery document. If the request fails, the next call sends it again.
  */
 export function createMetadata(platform: Endpoints, transport: Pick<Transport, 'call'>): GetMetadata {
   const { issuer } = platform

@@ -4,7 +4,7 @@ export type Queue = ReturnType<typeof createQueue>
 
 export interface QueueOptions {
   readonly isUrgent?: boolean | undefined
-  /** For whom the call is made. Calls without a requester count as those of one user. */
+  /** The session and user for whom the call is made. All calls without a requester count as calls of one user. */
   readonly requester?: Requester | undefined
 }
 
@@ -45,7 +45,7 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
       }
       const start = () => {
         signal.removeEventListener('abort', giveUp)
-        // The call is counted before the promise resolves, because another call may arrive before this one continues.
+        // The call is counted before the promise resolves, because another call may arrive before the caller continues.
         running++
         resolve()
       }

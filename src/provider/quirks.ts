@@ -1,6 +1,6 @@
 /**
- * The points in which identity providers deviate from the standards, or that a standard leaves open. The metadata of a
- * provider contains its quirks. Other code asks for a quirk and never for the name of a provider.
+ * The points in which an identity provider deviates from the standards, or which the standards leave open. The metadata
+ * of a provider contains its quirks. Other code asks for a quirk and never for the name of a provider.
  */
 
 export interface Quirks {
@@ -43,8 +43,8 @@ interface ProviderRow {
   readonly quirks: Quirks
 }
 
-// docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because they run
-// on any host.
+// docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because
+// they can run on any host.
 const table: readonly ProviderRow[] = [
   {
     recognises: ({ issuer, tokenEndpoint = issuer }) =>
@@ -86,7 +86,8 @@ function withPaths(authorization: RegExp, token: RegExp): ProviderRow['recognise
 }
 
 /**
- * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends them in its own format.
- * The format is clear without knowing the provider, so responses of all providers are read in this way.
+ * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends them in its own
+ * format. Their format is unmistakable, so they are recognised in the responses of all
+ * providers.
  */
 export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set(['AUTH-001', 'AUTH-003'])

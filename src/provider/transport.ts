@@ -54,7 +54,7 @@ export type Transport = ReturnType<typeof createTransport>
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
-// closed a connection while this server sends a single-use token on it, the token could be lost.
+// closed a connection at the moment at which this server sends a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
 // The limits of each queue. If a response takes 200 ms, 64 concurrent calls make 19,000 calls per minute. This is far more
@@ -175,8 +175,8 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
 
   return {
     /**
-     * Waits for a slot in the queue of this name, and returns a function that frees the slot. Slots limit the number of calls
-     * in progress. Calls in different queues do not delay each other.
+     * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the
+     * number of calls in progress. Calls in different queues do not delay each other.
      * @throws ProviderError if the queue is full, or if there is no slot within the time limit
      */
     async enterQueue(name: string, endpoint: Endpoint, options: QueueOptions = {}): Promise<() => void> {
@@ -184,15 +184,16 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       try {
         return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
       } catch (error) {
-        // A request without a slot was not sent, but it counts as a call.
+        // A request that got no slot was not sent, but the metrics count it as a call.
         record(outcomeOf(error))
         throw error
       }
     },
     /**
-     * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and this
-     * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
-     * any status. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has `isSentOnce`.
+     * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and
+     * this time counts toward its time limit. For a token request, the caller must enter a queue before. Returns the
+     * response with any status. Repeats a GET request once if the connection fails or the status is 500 or above,
+     * unless it has `isSentOnce`.
      * @throws ProviderError if there is no complete response
      */
     call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request, send) : send(request)),
@@ -206,8 +207,8 @@ class ResponseTooLargeError extends Error {}
 type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { readonly body: string }
 
 /**
- * Sends a request and receives the whole response. This function reads got's stream and listens to the signal itself. Got's
- * promise with the option `signal` needs about a sixth more CPU time.
+ * Sends a request and receives the whole response. This function reads got's stream and listens to the signal itself,
+ * because got's promise with the option `signal` needs about a sixth more CPU time.
  */
 function exchange(
   got: Got,
@@ -244,7 +245,8 @@ function exchange(
     stream.on('error', reject)
     stream.on('close', () => {
       signal.removeEventListener('abort', abort)
-      // An aborted stream has neither an error nor an end. After one of them, this call has no effect.
+      // An aborted stream emits neither an error nor an end, so the promise is rejected here. After one of these
+      // events, this call has no effect.
       reject(new Error('aborted'))
     })
     signal.addEventListener('abort', abort, { once: true })
@@ -279,8 +281,8 @@ function sendInSpan(
 }
 
 /**
- * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token, so an overdue
- * timer does not discard it: Node first reads what has arrived. Returns a function that cancels the timer.
+ * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token. So if the
+ * timer is overdue, Node first reads what has arrived. Returns a function that cancels the timer.
  */
 function abortAfter(abort: AbortController, ms: number): () => void {
   let timer = setTimeout(() => {

@@ -19,9 +19,9 @@ type ForwardRoute = Extract<Route, { kind: 'forward' }>
 
 /**
  * Resolves in these cases:
- * - the response has ended, was broken off by the API, or was ended by the shutdown of this server
+ * - the response has ended, the API has aborted it, or the shutdown of this server has ended it
  * - the client has disconnected
- * - the session was logged out after its refresh; no response was sent, and `requireTokens` then responds with 401
+ * - the session was logged out after its refresh, so no response was sent and `requireTokens` responds with 401
  *
  * Rejects with HttpError if there is no response to forward.
  */
@@ -38,7 +38,7 @@ export function createForward(
   const turns = createTurns()
 
   return async function forward(ctx, route) {
-    // The client may have disconnected while the session was refreshed. In that case nothing is sent to the API.
+    // If the client has disconnected while the session was refreshed, nothing is sent to the API.
     if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
@@ -60,7 +60,7 @@ export function createForward(
     }
   }
 
-  /** Waits until this request may be sent to the API. Resolves with false if the client disconnects before. */
+  /** Waits until this request may be sent to the API. Resolves with false if the client disconnects first. */
   async function waitForTurn({ req, res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
     const awaitBody = postponeBody(req)
     res.once('close', turn.end)
@@ -225,9 +225,9 @@ export function createForward(
 }
 
 /**
- * Returns the session and the user that the limits of the proxy count. A user is known by issuer and subject (OpenID
- * Connect Core section 2). Without the scope `openid` the user is not known, so each session counts as a user. Call
- * it only after the middleware `session` has run.
+ * Returns the session and the user to which the limits of the proxy apply. A user is known by issuer and subject
+ * (OpenID Connect Core section 2). Without the scope `openid` the user is not known, so each session counts as a user.
+ * Call it only after the middleware `session` has run.
  */
 function requesterOf(ctx: Context): Requester {
   const record = sessionRecord(ctx)
@@ -252,7 +252,7 @@ function isEventStream([contentType = '']: readonly string[] = []): boolean {
 
 /**
  * Ends an incomplete response in a way that the client notices. A response with neither a length nor chunks ends when
- * its connection is closed. Only a reset of the connection shows that such a response is incomplete.
+ * its connection is closed, so only a reset of the connection shows that such a response is incomplete.
  */
 function abortResponse(res: ServerResponse): void {
   if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()

@@ -30,8 +30,8 @@ export function proxy(services: Services): Middleware {
   const refreshSession = requireTokens(services)
 
   return function proxy(ctx, next) {
-    // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original
-    // target is forwarded.
+    // Other middleware may have rewritten `ctx.url`, but the original target is forwarded. So the rules are applied to
+    // the original target.
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()
     if (route.kind === 'inexact') {

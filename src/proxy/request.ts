@@ -64,9 +64,9 @@ export interface RequestBody {
 }
 
 /**
- * Creates a stream that forwards the body of a request. undici reads this stream instead of the request, because undici
- * destroys its stream after a failure. Destroying the request would close the connection to the browser without a
- * response.
+ * Creates a stream that forwards the body of a request. undici reads this stream instead of the request, because after
+ * a failure, undici destroys the stream that it reads. Destroying the request would close the connection to the browser
+ * without a response.
  * @param maxBytes the maximum length of the body; the stream of a longer body fails with BodyTooLargeError
  * @param onProgress called for each chunk
  */
@@ -81,12 +81,12 @@ export function createRequestBody(source: BodySource, maxBytes: number, onProgre
     }
   })
   const fail = () => {
-    if (!source.complete) stream.destroy(new Error('the client disconnected before its whole body had arrived'))
+    if (!source.complete) stream.destroy(new Error('the client disconnected before the whole request body had arrived'))
   }
   source.once('close', fail)
   stream.once('close', () => source.off('close', fail))
-  // undici handles the errors of the stream. This listener prevents an uncaught exception if undici does not read the
-  // stream.
+  // undici handles the errors of the stream. If undici does not read the stream, this listener prevents an uncaught
+  // exception.
   stream.on('error', () => {})
   source.pipe(stream)
   return {

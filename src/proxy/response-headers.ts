@@ -66,7 +66,7 @@ const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['cross-origin-resource-policy', 'same-origin']
 ]
 
-// Header values are bytes. Reading and writing them as latin1 does not change them.
+// Header values are bytes. They are read and written as latin1, which does not change them.
 function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
   const all = new Map<string, string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -123,10 +123,11 @@ interface RequestedTarget {
 }
 
 /**
- * Creates the function that converts a Location. A URL of the upstream that matches the target of the rule becomes the path
- * of this server that is forwarded to this URL. Any other Location becomes an absolute URL (RFC 9110 section 10.2.2).
+ * Creates the function that converts a Location. If the URL belongs to the upstream and matches the target of the rule,
+ * the result is the path of this server that the rule forwards to this URL. Any other Location becomes an absolute URL
+ * (RFC 9110 section 10.2.2).
  * @param basePath the path that browsers use in front of the routes of this server, if a reverse proxy removes it;
- *   otherwise empty
+ * otherwise empty
  */
 export function createMapLocation(findRoute: FindRoute, basePath: string): MapLocation {
   return function mapLocation(location, { rule, target }) {
@@ -134,7 +135,7 @@ export function createMapLocation(findRoute: FindRoute, basePath: string): MapLo
     const ascii = location.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
     if (!URL.canParse(ascii, base)) return undefined
     const url = new URL(ascii, base)
-    // Another scheme, such as javascript: or file:, must not be opened from a redirect of an API.
+    // A redirect of an API must not open a URL with another scheme, such as javascript: or file:.
     if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined
     const path = url.origin === rule.targetOrigin && url.username === '' ? pathOf(rule, url.pathname) : undefined
     if (path === undefined || !leadsBack(path, url)) return url.href

@@ -1,6 +1,6 @@
 /**
- * Limits the number of proxied requests in progress for each upstream host, each session, each user and the process.
- * A slow upstream, a page or a user then cannot use all resources of the server or block an upstream for others. A
+ * Limits the number of proxied requests in progress for each upstream host, each session, each user and the process. So
+ * neither a slow upstream nor a page or a user can use all resources of the server, or block an upstream for others. A
  * request beyond a limit waits in the queue of its host.
  */
 import { createFairQueue, type Requester } from '../support/fair-queue.js'
@@ -11,14 +11,15 @@ import { createFairQueue, type Requester } from '../support/fair-queue.js'
  */
 export const TURN_LIMITS = {
   /**
-   * The slots of a host: requests whose body was sent and whose response has not begun. A request whose body is still being
-   * sent needs no slot, because a client that sends slowly would otherwise block the host. If several uploads end while all
-   * slots are taken, the limit is exceeded, and no further request is sent until a slot is free.
+   * The slots of a host. A request has a slot from the end of its body until the beginning of its response. A request
+   * whose body is still being sent needs no slot, because a client that sends slowly would otherwise block the host. If
+   * several uploads end while all slots are taken, the limit is exceeded, and no further request is sent until a slot
+   * is free.
    */
   waitingForHead: 64,
   /**
-   * The slots that are reserved: each user can have only one of them. A few users with slow requests therefore cannot take all
-   * slots of a host.
+   * The number of reserved slots. Each user can have only one of them, so a few users with slow requests cannot take
+   * all slots of a host.
    */
   reserved: 8,
   /** Requests in progress to one host. */
@@ -132,8 +133,8 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
 
   return {
     /**
-     * Registers a request. If the queue is full, the user with the most queued requests loses the newest of them.
-     * @throws UpstreamBusyError if the lost request would be this one
+     * Registers a request. If the queue is full, removes the newest request of the user with the most queued requests.
+     * @throws UpstreamBusyError if this request would be the one that is removed
      */
     take({ origin, session, user, isUploading }: TurnRequest) {
       let state: 'queued' | 'inProgress' | 'over' = 'queued'
@@ -157,7 +158,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         settle(true)
       }
 
-      /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
+      /** Call this when the whole body was sent to the upstream. It need not be called for a request without a body. */
       function bodySent() {
         if (state === 'inProgress' && isHeadExpected) freeSlot ??= takeSlot(origin, user, false)
       }
@@ -188,7 +189,8 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         settle(outcome)
       }
 
-      // No queued request can be sent at the moment, so this request does not overtake any of them.
+      // No queued request can be sent at the moment, so this request does not overtake any of them if it is sent
+      // immediately.
       if (isHostFull(origin) || isUserFull(origin, user) || sessions.isFull(session)) enqueue(origin, waiting)
       else start()
 
@@ -198,7 +200,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         /**
          * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
          * @param patienceMs the time limit in milliseconds
-         * @throws UpstreamBusyError if the time limit is exceeded, or if the request loses its place in a full queue
+         * @throws UpstreamBusyError if the time limit is exceeded, or if the request is removed from a full queue
          */
         wait(patienceMs: number): Promise<boolean> {
           return new Promise((resolve, reject) => {

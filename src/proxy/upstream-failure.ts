@@ -25,15 +25,15 @@ export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: num
 }
 
 /**
- * Returns the error for an API that responded with 401. The client gets 502, because a page would understand 401 as a missing
- * login, and would start a login again and again.
+ * Returns the error for an API that responded with 401. The client gets 502, because a page would interpret 401 as a
+ * missing login, and would start a login again and again.
  */
 export function upstreamUnauthorized(): HttpError {
   const description = 'The API did not accept the token of your session.'
   return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
 }
 
-/** Returns the error for a request that lost its place in a full queue of its API, or waited in it for too long. */
+/** Returns the error for a request that was removed from the full queue of its API, or waited there for too long. */
 export function upstreamBusy(): HttpError {
   const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }
@@ -41,8 +41,8 @@ export function upstreamBusy(): HttpError {
 }
 
 /**
- * Returns the error for a request body that is too long. The response closes the connection. To keep the connection
- * open, the server would have to read the rest of the body.
+ * Returns the error for a request body that is too long. The response closes the connection, because the server would
+ * otherwise have to read the rest of the body.
  */
 export function tooLarge(maxBodyBytes: number): HttpError {
   const description = `The body of this request is longer than ${maxBodyBytes} bytes.`

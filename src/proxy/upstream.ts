@@ -90,8 +90,8 @@ export interface UpstreamOptions {
   readonly ca?: string
 }
 
-// The time limits of undici are disabled, and `silenceMs` is used instead. undici does not end a stalled upload, but it ends a
-// long upload although data is transferred.
+// The time limits of undici are disabled, and `silenceMs` is used instead. With its own limits, undici would not end a
+// stalled upload, but would end a long upload even if data is being transferred.
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 
 export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions): Upstreams {
@@ -107,7 +107,10 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
     return pool
   }
 
-  /** Returns a pool whose only connection is new. The upstream may have closed all idle connections of the other pool. */
+  /**
+   * Returns a pool whose only connection is new, because the upstream may have closed all idle connections of the other
+   * pool.
+   */
   function freshPool(origin: string): Pool {
     return new Pool(origin, { connect, connections: 1, ...NO_TIMEOUTS })
   }
@@ -160,8 +163,8 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
 
   function checkSilence() {
     const before = progressCount
-    // If this process was suspended, data may have arrived that Node has not read yet. Node reads it before this
-    // callback runs.
+    // If this process was suspended, data may have arrived that Node has not read yet. With setImmediate, Node reads
+    // this data before the callback runs.
     setImmediate(() => {
       if (isDone) return
       if (progressCount !== before || isPaused || body?.isWaitingForClient()) {
@@ -191,7 +194,7 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
         hasResponseStarted = true
       },
       onResponseStart(controller, statusCode) {
-        // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
+        // Responses with a status below 200 are discarded, which a proxy may do (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
         recordProgress()
         receiver.responded(statusCode, controller.rawHeaders as Buffer[])
@@ -246,9 +249,9 @@ function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   return hasRequestStarted ? 'unusable' : 'unreachable'
 }
 
-// Contains the errors of reused connections, on which an earlier response had arrived. An upstream may close an idle
-// connection while this server sends the next request on it. Only after such an error, a GET or HEAD request is sent again
-// (RFC 9110 section 9.2.2).
+// Contains the errors of reused connections, which are those on which an earlier response had arrived. An upstream may
+// close an idle connection while this server sends the next request on it. So after such an error, and only then, a GET
+// or HEAD request is sent again (RFC 9110 section 9.2.2).
 const errorsAfterResponse = new WeakSet<Error>()
 
 function trackingResponses(connect: buildConnector.connector): buildConnector.connector {
@@ -262,7 +265,7 @@ function trackingResponses(connect: buildConnector.connector): buildConnector.co
 }
 
 function trackResponses(socket: Socket): void {
-  // `bytesRead` does not count the bytes of the TLS handshake.
+  // A connection was used before if it has received data. `bytesRead` does not count the bytes of the TLS handshake.
   socket.prependListener('error', (error: Error) => {
     if (socket.bytesRead > 0) errorsAfterResponse.add(error)
   })

@@ -7,8 +7,8 @@ import type { Socket } from 'node:net'
 
 /**
  * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
- * enough. At least one request must be able to wait, because Node notices the end of a file late. A client that has
- * read the whole file may then have sent its next request already.
+ * enough. At least one request must be able to wait, because Node reports the end of a file late. A client that has
+ * read the whole file may have sent its next request before that.
  */
 const MAX_WAITING = 16
 
@@ -16,9 +16,9 @@ export type Pipelining = ReturnType<typeof inTurn>
 
 /**
  * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
- * handler starts only when its response is the next one on its connection. Node would start all handlers immediately. If
- * the client then disconnected, Node would not notify the responses that wait for their turn, and the files that these
- * responses have opened would stay open.
+ * handler starts only when its response is the next one on its connection. By default, Node starts all handlers
+ * immediately. If the client then disconnected, Node would not notify the responses that wait for their turn, so the
+ * files that these responses have opened would stay open.
  *
  * Creates the listener that runs the handlers in turn.
  * @param handle called once for each request, in the order of the requests on each connection
@@ -40,8 +40,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
     waiting.set(socket, count)
     before.once('close', () => {
       waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
-      // Node has not given the socket to this response, so the connection has ended or is about to end. The request is
-      // dropped.
+      // Node has not assigned the socket to this response, so the connection has ended or is about to end. The request
+      // is therefore dropped.
       if (response.socket === null) return
       const reject = rejections.get(response)
       if (reject) reject()
@@ -87,7 +87,7 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
     /** Runs the handler of a request and counts it until the handler has ended. Never rejects. */
     async run(request: IncomingMessage, response: ServerResponse): Promise<void> {
       count += 1
-      // Koa has responded to every error already.
+      // Koa has already responded to every error, so the error can be ignored here.
       await handle(request, response).catch(() => {})
       count -= 1
       if (count === 0) onAllEnded?.()
@@ -120,12 +120,12 @@ interface IncomingBody {
   creditMs: number
 }
 
-// The bodies that this server does not read yet.
+// The requests whose bodies this server is not ready to read.
 const postponed = new WeakSet<IncomingMessage>()
 
 /**
- * Stops the time limit for the body of a request, because this server is not ready to read the body. Returns a function
- * that continues the time limit.
+ * Pauses the time limit for the body of a request, because this server is not ready to read the body. Returns a
+ * function that resumes the time limit.
  */
 export function postponeBody(request: IncomingMessage): () => void {
   postponed.add(request)
@@ -143,7 +143,7 @@ export function postponeBody(request: IncomingMessage): () => void {
  */
 export function limitBodyTimes(server: Server, limits: BodyLimits): void {
   const { requestTimeout, minBodyBytesPerSecond, connectionsCheckingInterval } = limits
-  // The first check may come immediately after the beginning of a body.
+  // The first check may come immediately after the beginning of a body, so a body gets the time of one more interval.
   const maxCreditMs = requestTimeout + connectionsCheckingInterval
   // A connection carries one request body at a time, so the map needs only one entry for each connection.
   const incoming = new Map<Socket, IncomingBody>()
@@ -176,15 +176,15 @@ export function limitBodyTimes(server: Server, limits: BodyLimits): void {
     body.bytesRead = bytesRead
     const isRead = request.readableDidRead && !response.writableFinished
     if (isRead) body.creditMs += (newBytes / minBodyBytesPerSecond) * 1000
-    // The client is not responsible for a pause if the route has not read all data yet, or if the response has begun.
+    // The client did not cause a pause if the route has not read all data yet, or if the response has begun.
     const isOurPause = isRead ? request.readableLength > 0 || response.headersSent : postponed.has(request)
-    // A check costs the time of one interval, however long ago the last check was. The client is therefore not charged
-    // for a time in which the process was suspended.
+    // Each check subtracts one interval, however long ago the last check was. So the client does not lose credit for a
+    // time in which the process was suspended.
     body.creditMs = Math.min(body.creditMs - (isOurPause ? 0 : connectionsCheckingInterval), maxCreditMs)
   }
 
   function end({ request: { socket }, response }: IncomingBody) {
-    // The response has been sent already. The client would mistake an error response for the response to its next
+    // The response was already sent, so the client would mistake an error response for the response to its next
     // request.
     if (response.writableFinished) socket.destroy()
     else
@@ -215,14 +215,15 @@ interface ArrivalLimits {
 }
 
 /**
- * Keeps the time limits of Node from counting a time in which the process was stopped, for example by SIGSTOP or because its
- * container was frozen. Node compares the age of a connection with `headersTimeout` and `requestTimeout` as soon as the process
- * continues, and only then reads what has arrived meanwhile. Complete requests would therefore get 408.
+ * Keeps the time limits of Node from counting a time in which the process was stopped, for example by SIGSTOP or
+ * because its container was frozen. Node compares the age of a connection with `headersTimeout` and `requestTimeout` as
+ * soon as the process continues, and only then reads what has arrived meanwhile. Complete requests would therefore get
+ * 408.
  *
- * Call this before the server listens. Node checks the limits once in each interval. Before each check, this function measures
- * how long the last checks took, as many as cover the limit and one more, and raises the limit to this time. It is longer than
- * usual if the process was stopped. A client therefore has at least the given time and, if the process was not stopped, at most
- * one interval more than without this function.
+ * Call this before the server listens. Node checks the limits once in each interval. Before each check, this function
+ * measures the time of as many intervals as the limit contains, and of one more, and raises the limit to this time. If
+ * the process was stopped, this time is longer than usual. A client therefore has at least the given time. If the
+ * process was not stopped, the client has at most one interval more than without this function.
  */
 export function ignoreStops(server: Server, limits: ArrivalLimits): void {
   const { headersTimeout, requestTimeout, connectionsCheckingInterval } = limits
@@ -239,8 +240,8 @@ export function ignoreStops(server: Server, limits: ArrivalLimits): void {
     if (checkedAt.length > kept) checkedAt.shift()
   }
 
-  // Node starts its own timer in a later listener of the same event. Timers of the same length run in the order in which they
-  // were started, so this one runs first.
+  // Node starts its own timer in a later listener of the same event. Timers of the same length run in the order in
+  // which they were started, so this timer runs before Node's.
   server.prependListener('listening', () => {
     checkedAt.push(performance.now())
     const timer = setInterval(setLimits, connectionsCheckingInterval)

@@ -15,8 +15,8 @@ const BY_CODE: Readonly<Record<string, RawResponse>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
-// The client has this time to read the response. Destroying the socket immediately could discard the response. Without a
-// time limit, a client that never closes its side would keep the socket open.
+// The client has this time to read the response, because destroying the socket immediately could discard the response.
+// Without a time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
 export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
@@ -28,7 +28,8 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
       socket.destroy()
       return
     }
-    // Node emits the event again if more data arrives while earlier responses are still being sent.
+    // Node emits the event again if more data arrives while earlier responses are still being sent, so a socket that
+    // was already rejected is ignored.
     if (rejected.has(socket)) return
     rejected.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED

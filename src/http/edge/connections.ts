@@ -1,5 +1,5 @@
 /**
- * Tracks the connections of a server, so that shutdown can close them without cutting off a response. Node's own
+ * Tracks the connections of a server, so that shutdown can close them without aborting a response. Node's own
  * `server.close()` closes only connections that are idle at that moment. It waits for connections that become idle
  * later, and for connections that were never used.
  */
@@ -43,8 +43,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
       return
     }
     response.shouldKeepAlive = false
-    // If the headers were sent before, they promised keep-alive, and Node does not close the connection after the
-    // response.
+    // Headers that were sent before promised keep-alive, so Node does not close the connection after the response.
     if (response.headersSent) response.once('close', () => endAfterResponse(socket))
   }
 
@@ -63,11 +62,12 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
      */
     async end(graceMs: number) {
       const closed = closeServer(server, graceMs)
-      // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived.
+      // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived, so
+      // these are destroyed.
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
       await closed
       if (open.size === 0) return
-      // The 'close' events of the last connections come a moment later.
+      // The 'close' events of the last connections come slightly later, so they are awaited, too.
       await new Promise<void>(resolve => {
         onAllClosed = resolve
       })

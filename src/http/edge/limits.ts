@@ -1,11 +1,11 @@
-/** Corrects or rejects unusual requests. All later middleware can rely on the result. */
+/** Corrects or rejects unusual requests, so that later middleware need not handle them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
 import { hasBody } from './arrivals.js'
 
-// The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers. Browsers
-// send about a hundred characters.
+// The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers, so their
+// length is limited. Browsers send about a hundred characters.
 const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
@@ -17,12 +17,12 @@ const PLAIN_PATH = /^\/(?![/\\])/
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 
 /**
- * Reduces the request target to its path and query. A client may send an absolute URL, but this server does not need the
- * host in it. Koa would parse the host with `url.parse()` on every access to `ctx.path`, and this function throws for a
- * malformed host.
+ * Reduces the request target to its path and query. A client may send an absolute URL, but this server does not need
+ * the host in it. For an absolute URL, Koa would call `url.parse()` on every access to `ctx.path`, and `url.parse()`
+ * throws for a malformed host.
  *
- * Removes `Accept` and the related headers if they have more than 1,024 characters. A server may disregard these headers
- * (RFC 9110 section 12.5).
+ * Removes `Accept` and the related headers if they have more than 1,024 characters. A server may disregard these
+ * headers (RFC 9110 section 12.5).
  */
 export const normalizeRequest: Middleware = function normalizeRequest(ctx, next) {
   if (!PLAIN_PATH.test(ctx.url)) ctx.url = pathAndQuery(ctx.url)
@@ -61,7 +61,8 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
   return next()
 }
 
-// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another one.
+// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another one, so
+// a request with several is rejected.
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -1,4 +1,7 @@
-/** Observes the end of each request: the access log, the metrics, the spans of tracing, and responses that break off. */
+/**
+ * Records each request when it ends, in the access log, the metrics and the spans of tracing. Also logs responses that
+ * are aborted.
+ */
 import type { ReadStream } from 'node:fs'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
@@ -7,8 +10,8 @@ import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { requestId, requestLog } from './request.js'
 
-// Matches an IP address, with or without a port or a zone. With `trustProxy`, it comes from a header that the client may
-// have written. If the header has another form, the IP address of the connection is logged instead.
+// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
+// client may have written. If the header has another form, the IP address of the connection is logged instead.
 const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
@@ -20,7 +23,8 @@ const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 export function accessLog(log: Logger): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
-    // Read these values now, because Node does not know the IP address of the client after the connection has closed.
+    // These values are read now, because Node does not know the IP address of the client after the connection has
+    // closed.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
@@ -66,7 +70,10 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-/** Returns one of a few names. If paths were labels, clients could create any number of time series. */
+/**
+ * Returns the name of a group of routes as a label. If paths were labels, clients could create any number of time
+ * series.
+ */
 function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
   if (HEALTH_PATHS.has(path)) return 'health'
@@ -111,8 +118,8 @@ export function endSpanWithStatus(span: Span, status: number | undefined, wasSen
 }
 
 /**
- * True if the whole response was sent, as far as Node can tell. Node reports the end of a file a moment late, and a
- * client that counted the bytes may have disconnected by then. So a file that was read to its end counts as sent.
+ * True if the whole response was sent, as far as Node can tell. Node reports the end of a file slightly late, and a
+ * client that counted the bytes may have disconnected before that. So a file that was read to its end counts as sent.
  */
 function wasSent({ res, body, length }: Context): boolean {
   const { bytesRead } = (body ?? {}) as Partial<ReadStream>
@@ -128,7 +135,7 @@ const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATUR
  * loading a page.
  */
 export function brokenResponses(log: Logger) {
-  // Koa reports one failure twice, once for the body and once for the connection.
+  // Koa reports one failure twice, once for the body and once for the connection, but it is logged only once.
   const logged = new WeakSet<Context>()
 
   return function brokenResponse(error: NodeJS.ErrnoException, ctx: Context): void {

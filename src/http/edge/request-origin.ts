@@ -1,8 +1,8 @@
 /**
- * Decides which requests may use the session of the browser that sends them. A browser sends the session cookie even if a
- * page of another origin caused the request. A page on a sibling subdomain is of the same site, so `SameSite` does not
- * withhold the cookie from its requests. Therefore the server checks headers that browsers add and pages cannot forge:
- * `Origin` (RFC 6454), Fetch Metadata (W3C), `Sec-Purpose`, and the headers of a WebSocket handshake (RFC 6455).
+ * Decides which requests may use the session of the browser that sends them. A browser sends the session cookie even if
+ * a page of another origin caused the request. A page on a sibling subdomain belongs to the same site, so browsers send
+ * a `SameSite` cookie with its requests, too. Therefore the server checks headers that browsers add and pages cannot
+ * forge: `Origin` (RFC 6454), Fetch Metadata (W3C), `Sec-Purpose`, and the headers of a WebSocket handshake (RFC 6455).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
@@ -15,7 +15,7 @@ export type Audience = keyof typeof POLICIES
 export interface BrowserRequest {
   /** Usually one method. A gateway may name several, and the check must pass for each of them. */
   readonly methods: readonly string[]
-  /** If a header is repeated, Node joins its values, and the joined string equals none of the accepted values. */
+  /** If a header is repeated, Node joins its values, so the joined string equals none of the accepted values. */
   readonly headers: IncomingHttpHeaders
 }
 
@@ -30,7 +30,8 @@ export type OriginRejection = keyof typeof DESCRIPTIONS
 
 interface Policy {
   /**
-   * The requests of other sites that are accepted. `links` are those that open a page with GET or HEAD in a tab or window.
+   * The requests from other sites that are accepted. `links` are requests that open a page with GET or HEAD in a tab or
+   * window.
    */
   readonly otherSites: 'none' | 'links' | 'all'
   /**
@@ -42,9 +43,12 @@ interface Policy {
   readonly acceptsUpgrades?: true
   /** True if a request is accepted although its `Origin` is not ours. */
   readonly ignoresOrigin?: true
-  /** True if only the navigation of a tab, a window or a frame is accepted. */
+  /** True if only requests that open a page in a tab, a window or a frame are accepted. */
   readonly navigationsOnly?: true
-  /** True if a method that changes something must come with a sign that a page of this origin sent the request. */
+  /**
+   * True if a request whose method may change something must have a header that proves that a page of this origin sent
+   * it.
+   */
   readonly provesOrigin?: true
   /** True if a request without `Sec-Fetch-Site` must name our origin in `Origin` or `Referer`, whatever its method is. */
   readonly namesOrigin?: true
@@ -52,8 +56,8 @@ interface Policy {
   readonly destinations?: ReadonlySet<string>
 }
 
-// Values of `Sec-Fetch-Dest` for content that a page shows or reads. Scripts, style sheets, workers and frames are
-// missing, because their content would take effect in the page.
+// Values of `Sec-Fetch-Dest` for content that a page shows or reads. Scripts, style sheets, workers and frames are not
+// in the list, because their content would take effect in the page.
 const HARMLESS_DESTINATIONS = new Set(['empty', 'image', 'audio', 'video', 'track', 'font', 'document'])
 
 const POLICIES = {
@@ -66,14 +70,14 @@ const POLICIES = {
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
   /**
-   * A logout on all devices of a user. A link of another site must not cause it. Browsers that do not send `Sec-Fetch-Site`,
-   * as on sites with plain http, name the page of the link in `Referer` (RFC 9110 section 10.1.3).
+   * A logout on all devices of a user. A link on another site must not cause such a logout. Browsers that do not send
+   * `Sec-Fetch-Site`, as on sites with plain http, name the page of the link in `Referer` (RFC 9110 section 10.1.3).
    */
   logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
   /** The profile and the public token, which scripts of our pages read. */
   pageData: { otherSites: 'none', prefetches: 'ownPages' },
   proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
-  /** The routes of programs behind `requireTokens`. They may be pages, so links from other sites must work. */
+  /** The custom routes behind `requireTokens`. They may be pages, so links from other sites must work. */
   program: { otherSites: 'links', prefetches: 'ownPages' },
   /** Whole web sites behind a gateway, with their links and their WebSockets. */
   forwardAuth: { otherSites: 'links', prefetches: 'ownPages', provesOrigin: true, acceptsUpgrades: true }
@@ -125,7 +129,8 @@ export function rejectionOf(
   const policy: Policy = POLICIES[audience]
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'
-  // A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.
+  // A proxy may remove the hop-by-hop header `Upgrade` (RFC 9110 section 7.8), and HTTP/2 does not have it, so the
+  // header of WebSocket handshakes is checked, too.
   const isUpgrade = Boolean(headers.upgrade) || headers['sec-websocket-version'] !== undefined
   if (isUpgrade && !policy.acceptsUpgrades) return 'upgrade'
   // Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.
@@ -153,7 +158,7 @@ function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], he
 /**
  * True if the request has an `Origin` that is not ours. Parsed origins are compared, because an origin may contain the
  * default port. A form of our own page sends `Origin: null` if the page has the policy `no-referrer` (Fetch, "append a
- * request Origin header"). Then `Sec-Fetch-Site` still says that the page is ours.
+ * request Origin header"). In that case, `Sec-Fetch-Site` shows that the page is ours.
  */
 function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
   if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
 
-// Proxies send letters, digits and a few marks. Other characters could break a log line or a header.
+// Proxies send letters, digits and a few punctuation marks. Other characters could break a log line or a header, so an
+// id that contains them is replaced.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
 // W3C Trace Context section 3.2: version, trace id, parent id, flags. Ids of zeros only and the version ff are invalid.
@@ -32,7 +33,7 @@ export function requestIdOf(sent: string | string[] | undefined): string {
  */
 export function requestLog(ctx: IdentifiedContext, log: Logger): Logger {
   if (!ctx[LOG]) {
-    // With tracing, each request has a trace id, also if its client sent none.
+    // With tracing, each request has a trace id, even if its client sent none.
     const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
     ctx[LOG] = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
   }

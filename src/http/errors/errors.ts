@@ -40,8 +40,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
-    // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
-    // are logged as errors, because the operator must fix something.
+    // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All others are
+    // logged as errors, because the operator must fix something.
     const isOurs =
       error instanceof HttpError || error instanceof UnknownKeyError || error instanceof StoreUnavailableError
     const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
@@ -70,7 +70,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
-    // Without this prompt, the provider would sign in the same account again, forever.
+    // Without this prompt, the provider would sign in the same account again, and the user could never choose another
+    // one.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {
@@ -81,7 +82,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       description,
       inLogin,
       isUnreachable,
-      // Opening the page again does not repeat a form.
+      // The page can be opened again only for a GET, because opening it does not send a form again.
       isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
       retryAfterSeconds: retry?.retryAfterSeconds
     }

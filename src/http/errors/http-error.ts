@@ -68,7 +68,10 @@ export function accessDenied(description: string): HttpError {
   return new HttpError({ status: 403, error: 'access_denied', description })
 }
 
-/** The reason is logged, but the response does not contain it. */
+/**
+ * The error for an account that the access list does not allow. The reason is logged, but the response does not contain
+ * it.
+ */
 export function accountNotAllowed(): HttpError {
   const description = 'This account may not sign in to this application.'
   return new HttpError({ status: 403, error: 'account_not_allowed', description })

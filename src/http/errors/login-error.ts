@@ -32,7 +32,8 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'denied':
       return accountNotAllowed()
     case 'pending': {
-      // The error page repeats the callback. By then the code exchange may have ended, and the store has its result.
+      // The error page repeats the callback later, because by then the code exchange may have ended, so that the store
+      // has its result.
       const { retryAfterSeconds } = failed
       const description = 'The identity provider has not responded in time.'
       return new BusyError({ description, retryAfterSeconds, status: 504 })
@@ -63,8 +64,8 @@ function notAuthorized(error: string): HttpError {
 
 /**
  * Returns the host of this request if it differs from the callback's host and both are names of this machine, such as
- * 127.0.0.1 and localhost. In every other case it returns undefined. A proxy may have put an internal name into the
- * Host header, and users must not see this name.
+ * 127.0.0.1 and localhost. In every other case it returns undefined, because a proxy may have put an internal name into
+ * the Host header, and users must not see this name.
  */
 export function otherLoopbackName({ host }: Context, callbackHost: string): string | undefined {
   const [here, there] = [`http://${host}`, `http://${callbackHost}`]

@@ -1,6 +1,6 @@
 /**
- * The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. The
- * routes that change a session have a file of their own. Those that only return data are here.
+ * The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. Each
+ * route that changes a session has a separate file. The routes that only return data are in this file.
  */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
@@ -24,7 +24,8 @@ export function authRouter(services: Services): Router {
   const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
-  // Each route has exactly one spelling, so that no other spelling escapes the rules of a proxy for its path.
+  // Each route accepts exactly one spelling of its path, because the rules of a reverse proxy for this path may not
+  // match another spelling.
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login(services))
   router.get(AUTH_ROUTES.callback, from('callback'), callback(services))
@@ -99,8 +100,9 @@ const noPublicToken: Middleware = function noPublicToken() {
 }
 
 /**
- * `GET /api/auth/client.js` returns a module for pages. The module is the same for all users, so the browser stores it. It asks
- * for changes before each use, because a page and its module must have the same version after an update of the server.
+ * `GET /api/auth/client.js` returns a module for pages. The module is the same for all users, so the browser may cache
+ * it. The browser must ask for changes before each use, because after an update of the server, a page and its module
+ * must have the same version.
  */
 const client: Middleware = function client(ctx) {
   ctx.remove('Vary')

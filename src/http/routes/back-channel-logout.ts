@@ -5,7 +5,7 @@ import type { Services } from '../../services.js'
 import { requestLog } from '../edge/request.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
 
-// A logout token has about 1,000 characters.
+// A logout token has about 1,000 characters, so this limit is sufficient.
 const MAX_BODY_BYTES = 16 * 1024
 const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
 
@@ -22,7 +22,7 @@ export function backChannelLogout(loading: NonNullable<Services['backChannelLogo
     if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
     const endSessions = await loading
     if (!(await endSessions(token, requestLog(ctx, log)))) throw invalidRequest('The logout token cannot be used.')
-    // A body of null makes Koa send 204, unless the status is set after it.
+    // If the body is set to null, Koa sets the status 204, so the status 200 is set after it.
     ctx.body = null
     ctx.status = 200
   }
@@ -33,7 +33,7 @@ function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
-    // The rest of a long body is read and ignored, so that the client gets the response.
+    // The rest of a body that is too long is read and ignored, so that the client gets the response.
     request.on('data', (chunk: Buffer) => {
       length += chunk.length
       if (length <= MAX_BODY_BYTES) chunks.push(chunk)
@@ -44,7 +44,10 @@ function readBody(request: IncomingMessage): Promise<string> {
   })
 }
 
-/** The body of the request may not have been read, so the connection is closed. */
+/**
+ * The error for a body that cannot be used. Its response closes the connection, because the body may not have been
+ * read.
+ */
 function unusableBody(description: string): HttpError {
   return new HttpError({ status: 400, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

@@ -60,7 +60,7 @@ export function callback(services: Services): Middleware {
 }
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
-// Our longest `state` has about 3,000 characters, and the codes of providers are shorter.
+// The longest `state` of this server has about 3,000 characters, and the codes of providers are shorter than that.
 const MAX_LENGTH = 4096
 const PRINTABLE = /^[ -~]+$/
 

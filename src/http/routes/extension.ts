@@ -11,7 +11,9 @@ import type { Logger } from 'pino'
 import { errorCode } from '../../support/error-code.js'
 import type { TokensState } from './require-tokens.js'
 
-/** Objects that an extension receives as arguments, so that it works in a folder in which no package is installed. */
+/**
+ * Objects that an extension receives as an argument. It therefore works in a folder in which no package is installed.
+ */
 export interface ExtensionTools {
   /** The `requireTokens` middleware that this package exports. */
   readonly requireTokens: Middleware<TokensState>
@@ -99,8 +101,8 @@ export interface SourcePosition {
 }
 
 /**
- * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if it cannot be
- * found. Node reports it only when the error ends the process. This function therefore lets another process check
+ * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if they cannot be found.
+ * Node reports them only when the error ends the process. This function therefore starts another process that checks
  * the module, and then the modules that it imports by relative paths. No module is run.
  */
 export async function syntaxErrorPosition(path: string): Promise<SourcePosition | undefined> {
@@ -120,7 +122,7 @@ const relativeImports = /\b(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+\.m?js)['
 /** Returns the line of the first syntax error in the source of a module. */
 async function wrongLine(source: string): Promise<number | undefined> {
   const node = spawn(process.execPath, ['--check', '--input-type=module'], { stdio: ['pipe', 'ignore', 'pipe'] })
-  // If Node cannot be started, there is no output, and the error message stays without a line.
+  // If Node cannot be started, there is no output, so the error message contains no line number.
   node.on('error', () => {})
   node.stdin.on('error', () => {})
   node.stdin.end(source)

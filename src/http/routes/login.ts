@@ -26,7 +26,7 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
     if (begun.kind === 'loop') {
       requestLog(ctx, log).warn(
         { event: 'session_cookie_missing' },
-        'a session cookie that was just set did not come back'
+        'the browser did not send back the session cookie of its last login'
       )
       throw sessionCookieMissing(ctx.host !== callbackHost, startedAt)
     }

@@ -8,11 +8,11 @@ import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
 import { clearLoginCookie, openSession, removeSession } from './session.js'
 
 /**
- * `GET /api/auth/logout` terminates the session. It redirects to the page in the parameter `return_to`, which is the start
- * page by default. With `logout: idp`, it redirects to the provider's logout page instead. The provider accepts only
- * registered URLs to return to, so the parameter then has no effect.
- * With `everywhere=true`, the route terminates all sessions of the user, and responds with 403 to links of other sites
- * and to requests that do not show where they come from.
+ * `GET /api/auth/logout` terminates the session. It redirects to the page in the parameter `return_to`, which is the
+ * start page by default. With `logout: idp`, it redirects to the provider's logout page instead. In that case, the
+ * parameter has no effect, because the provider redirects only to registered URLs. With `everywhere=true`, the route
+ * terminates all sessions of the user, and responds with 403 to links of other sites and to requests that do not show
+ * where they come from.
  */
 export function logout(services: Services): Middleware {
   const { logOut, logOutEverywhere, site, log } = services
@@ -28,7 +28,7 @@ export function logout(services: Services): Middleware {
     checkOrigin(ctx, 'logoutEverywhere', { publicOrigin: site.origin })
     if (logOutEverywhere) return logOutEverywhere
     const description =
-      'This server does not know the other sessions of a user. No session was terminated. (setting platform.backChannelLogout)'
+      'No session was terminated, because this server does not know the other sessions of a user (setting platform.backChannelLogout).'
     throw invalidRequest(description)
   }
 }

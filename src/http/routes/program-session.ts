@@ -54,7 +54,7 @@ export function programSession(app: Koa, services: Services): Middleware {
       // No cookie can be set after the headers were sent.
       if (ctx.headerSent) {
         const reason = 'response_started'
-        requestLog(ctx, log).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
+        requestLog(ctx, log).warn({ event: 'session_not_saved', reason }, 'changes to ctx.session are lost')
         return
       }
       const changed = await changedSession(record, stored)
@@ -85,7 +85,7 @@ export function programSession(app: Koa, services: Services): Middleware {
 
   return function programSession(ctx, next) {
     const marked: Marked = ctx
-    // If `requireTokens` runs a second time for a request, it must not discard the changes of the handlers before it.
+    // If `requireTokens` runs a second time for a request, it must not discard the changes that earlier handlers made.
     if (marked[HAS_SESSION]) return next()
     marked[HAS_SESSION] = true
     return koaSession(ctx, next)

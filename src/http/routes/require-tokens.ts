@@ -42,8 +42,8 @@ export function requireTokens(services: Services): Middleware {
     if (!session) return unauthorized(ctx)
     const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {
-      // After a logout, the browser may already have the cookie of a newer login. If nobody has stored the newest revision,
-      // whoever has it may still bring it.
+      // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If
+      // the newest revision is lost, a later request may still bring it in its cookie.
       if (current.why !== LOGGED_OUT && current.why !== LOST) {
         removeSession(ctx)
         forgetSuccess(ctx)
@@ -80,8 +80,8 @@ export function requireTokens(services: Services): Middleware {
     return true
   }
 
-  // The server itself has removed the session cookie. If `succeededAt` stayed in the login cookie, the next login would
-  // conclude that the browser does not keep cookies.
+  // Call this when the server itself removes the session cookie. If `succeededAt` stayed in the login cookie, the next
+  // login would conclude that the browser does not keep cookies.
   function forgetSuccess(ctx: Context): void {
     const loginCookie = readLoginCookie(ctx, cookies)
     if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
@@ -95,7 +95,7 @@ export function tokensOf(ctx: Context): Tokens {
 
 // Service contract, section 7: 401 with an empty body.
 function unauthorized(ctx: Context): void {
-  // If a handler already set JSON, Koa would send the string "null".
+  // If a handler already set the content type to JSON, Koa would send the string "null", so the header is removed.
   ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401

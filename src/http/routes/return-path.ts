@@ -1,6 +1,6 @@
 /**
- * The page to which a browser returns after a login or a logout. Error pages offer a new login, and this file also
- * determines the page to which that login returns.
+ * Determines the page to which a browser returns after a login or a logout. Error pages offer a new login, which also
+ * needs such a page.
  */
 
 import type { Context } from 'koa'
@@ -48,7 +48,7 @@ export function returnToOf(ctx: LoginContext, homePath: string): string {
 }
 
 /**
- * Returns the URL of the login route. The parameter `return_to` is left out for the start page.
+ * Returns the URL of the login route, with the parameter `return_to` unless the login returns to the start page.
  * @param prompt `login` if the provider must ask who is signing in
  */
 export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {
@@ -59,7 +59,8 @@ export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPr
   return parameters.length === 0 ? signInPath : `${signInPath}?${parameters.join('&')}`
 }
 
-// The `state` that contains the path then stays shorter than the callback accepts (MAX_LENGTH in callback.ts).
+// With this limit, the `state`, which contains the path, is never longer than the callback accepts (MAX_LENGTH in
+// callback.ts).
 const MAX_LENGTH = 2048
 // Allows printable ASCII characters except the space, the backslash and the quotation mark. Browsers interpret a
 // backslash as a slash, and they may remove spaces. The path is stored in the `state` parameter as JSON. A quotation

@@ -20,9 +20,9 @@ const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
- * Opens the session in the cookies of a request. If it was opened before, returns the session that has replaced it since,
- * for example because of a refresh. Returns undefined without a session. With `session.store: redis`, returns a reference
- * until `useSession` is called.
+ * Opens the session in the cookies of a request. If it was opened before and has been replaced, for example by a
+ * refresh, returns the new session. Returns undefined without a session. With `session.store: redis`, returns a
+ * reference until `useSession` is called.
  */
 export function openSession(ctx: Context, services: Services): CookieSession | undefined {
   const request: WithSession = ctx
@@ -84,8 +84,8 @@ function requestSession(ctx: Context): RequestSession {
 
 /**
  * Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. The
- * browser must send the cookies when the provider, which is another site, redirects it to the callback. `SameSite=Strict`
- * would withhold them.
+ * provider, which is another site, redirects the browser to the callback, and this request needs the cookies. With
+ * `SameSite=Strict`, browsers would not send them.
  * @param maxAgeSeconds 0 deletes the cookie
  */
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {

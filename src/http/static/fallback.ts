@@ -15,7 +15,7 @@ export function fallback(files: Middleware, file: string): Middleware {
   const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
 
   return async function fallback(ctx, next) {
-    // Later middleware takes precedence, because the operator may have added routes.
+    // Later middleware runs first, because it may contain routes of the operator.
     await next()
     if (!hasNoResponse(ctx) || !isPageRequest(ctx)) return
     const { url } = ctx

@@ -12,12 +12,12 @@ export interface OpenedFile {
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /**
- * Creates the function that opens files of `root`. It resolves with undefined if there is no such file, if the path leads
- * to something other than a file, if the opened file is outside `root`, or if one of its names is hidden. It rejects with
- * the error of Node if the file cannot be opened for another reason.
+ * Creates a function that opens files of `root`. The function resolves with undefined if there is no such file, if the
+ * path leads to something other than a file, if the opened file is outside `root`, or if a name in its path is hidden.
+ * If the file cannot be opened for another reason, the function rejects with the error of Node.
  *
- * The checks are made after the file was opened. Otherwise, an attacker who may change a symlink or a folder in `root` could
- * exchange it between the check and the opening.
+ * The checks are made after the file was opened. Otherwise, an attacker who may change a symlink or a folder in `root`
+ * could exchange it between the check and the opening.
  * @param root the real path of a folder
  * @param hasDescriptorPaths true if `/proc` contains the path of each descriptor; for tests
  */
@@ -62,15 +62,16 @@ function openForReading(path: string): Promise<number | undefined> {
   })
 }
 
-/** True for a file that does not exist. ELOOP reports a loop of symlinks. */
+/** True for a file that does not exist, or whose symlinks form a loop (ELOOP). */
 export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
 /**
- * Returns the path at which the opened file is now, on systems that do not tell the path of a descriptor. Returns
- * undefined if `path` leads to another file by now. A single exchange of a symlink or folder is always noticed. An attacker
- * would have to swap a folder three times: before the open, before `realpath` and before `lstat`.
+ * Returns the current path of the opened file, on systems on which a process cannot read the path of a descriptor.
+ * Returns undefined if `path` now leads to another file. If an attacker exchanges a symlink or folder once, this
+ * function always detects it. To deceive it, an attacker would have to exchange a folder three times, before the open,
+ * before `realpath` and before `lstat`.
  */
 function comparedPathOf(fd: number, path: string): string | undefined {
   try {

@@ -17,8 +17,8 @@ export function hasStarterPage(wwwroot: string): boolean {
  */
 export function starterPage({ config, demo }: Services): Middleware {
   const { mode, wwwroot, platform } = config
-  // A server with a public callback URL does not reveal the folder for the pages of the operator: a reverse proxy on this
-  // machine may forward the requests of visitors.
+  // A server with a public callback URL does not reveal the folder for the pages of the operator. A reverse proxy on
+  // this machine may forward the requests of visitors, which then seem to come from this machine.
   const pages = isLoopback(platform.callbackUrl) && {
     folder: wwwroot ?? resolve('wwwroot'),
     hasFolder: wwwroot !== undefined

@@ -24,8 +24,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   const root = realpathSync.native(wwwroot)
   const open = openInside(root)
   const hashedFolders = hashedAssets.map(folder => `${folder}/`)
-  // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
-  // only if `wwwroot` contains this folder.
+  // Files take precedence over routes (service contract, section 4, rule 5). For requests under `/api/auth`, a file is
+  // searched only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
@@ -37,7 +37,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
     const path = await find(ctx)
     const file = path === undefined ? undefined : await open(path)
     if (path === undefined || file === undefined) {
-      // koa-send sets this header before it knows whether the compressed file can be sent.
+      // koa-send sets this header before it knows whether the compressed file can be sent, so the header is removed if
+      // the file cannot be sent.
       ctx.remove('Content-Encoding')
       return next()
     }
@@ -64,7 +65,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
     ctx.status = 200
     ctx.set({
       'X-Content-Type-Options': 'nosniff',
-      // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5).
+      // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5), so Vary
+      // is set here.
       Vary: 'Accept-Encoding',
       ETag: `W/"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}"`,
       'Last-Modified': mtime.toUTCString(),
@@ -93,9 +95,9 @@ function isNamedFile(file: string): boolean {
 }
 
 /**
- * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of `/assets/%2e%2e/app.js`
- * before they look up the URL (WHATWG URL, double-dot path segment). They would take the response for that of another
- * URL.
+ * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of
+ * `/assets/%2e%2e/app.js` before they look up the URL (WHATWG URL, double-dot path segment). They would therefore cache
+ * the response under another URL.
  */
 function hidesDotSegment(path: string): boolean {
   if (!path.includes('%')) return false
@@ -111,7 +113,10 @@ function dotSegments(path: string): number {
   return path.split(/[/\\]/).filter(segment => segment === '.' || segment === '..').length
 }
 
-/** Ends the search of koa-send before it opens the file by itself. It opens the path without checking what it has opened. */
+/**
+ * koa-send calls this function when it has found the file. Throwing here ends its work before it opens the file,
+ * because it would open the path without checking what it has opened.
+ */
 function endSearch(_response: ServerResponse, path: string, stats: Stats): never {
   throw stats.isFile() ? new FoundFile(path) : new NotAFileError()
 }
@@ -130,7 +135,7 @@ class NotAFileError extends Error {
   readonly status = 404
 }
 
-// The number of bytes that a stream reads in one step.
+// A stream reads this many bytes in one step, so it has no advantage for a smaller file.
 const SMALL_FILE_BYTES = 64 * 1024
 
 /** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */
@@ -149,7 +154,9 @@ async function send(ctx: Context, file: OpenedFile): Promise<void> {
   }
 }
 
-/** Reads a small file in one piece. A stream would be slower, because it reads again to find the end of the file. */
+/**
+ * Reads a small file in one step. A stream would be slower, because it reads a second time to find the end of the file.
+ */
 function contentOf({ fd, stats: { size } }: OpenedFile): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     fs.read(fd, Buffer.allocUnsafe(size), 0, size, 0, (error, bytesRead, content) => {
@@ -162,7 +169,7 @@ function contentOf({ fd, stats: { size } }: OpenedFile): Promise<Buffer> {
 
 /**
  * Reads a large file piece by piece, but not further than its length in the headers. If the file becomes shorter, the
- * response can no longer be completed. The connection is then closed, because the client would wait for the rest.
+ * response can no longer be completed. The connection is then closed, so that the client does not wait for the rest.
  */
 function streamOf({ fd, stats: { size } }: OpenedFile, response: ServerResponse): fs.ReadStream {
   const stream = fs.createReadStream('', { fd, start: 0, end: size - 1 })
