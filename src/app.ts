@@ -25,13 +25,13 @@ export function createApp(config: Config, options: Partial<AppOptions> = {}): Ko
   return assemble(createServices(config, options))
 }
 
-/** Creates the application and adds the middleware in its order. */
+/** Creates the application and adds the middleware in the required order. */
 export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
-  // With `trustProxy`, the client is the last IP address in X-Forwarded-For, which the proxy in front has added. A client can
-  // write all others.
+  // With `trustProxy`, the client is the last IP address in X-Forwarded-For, which was added by the proxy in front of
+  // this server. The client can invent all others.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   gates.set(app, gate(app, services))
 
@@ -87,6 +87,6 @@ function gate(app: Koa, services: Services): Middleware {
  */
 export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {
   const gate = gates.get(ctx.app)
-  if (!gate) throw new TypeError('requireTokens works in an application made by startServer or createApp')
+  if (!gate) throw new TypeError('requireTokens works only in an application that startServer or createApp has created')
   await gate(ctx, next)
 }

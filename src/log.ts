@@ -21,7 +21,8 @@ export function createLog(
   return pino(logOptions(level), isPretty ? readable : lines)
 }
 
-// sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry.
+// The package sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry, so the
+// number of retries is limited.
 const MAX_RETRIES = 10
 
 /**
@@ -38,8 +39,8 @@ export function standardOutput(fd = 1): DestinationStream {
     opened.on('write', written => {
       if (written > 0) retries = 0
     })
-    // A failed stream would keep its line, write it again before every other line, and never stop trying when it is
-    // flushed. A new stream replaces it.
+    // After an error, the stream would keep the line that it could not write, write it again before every other line,
+    // and never stop trying when it is flushed. So a new stream replaces it.
     opened.once('error', () => {
       mayHavePartialLine = true
       stream = open()

@@ -13,8 +13,8 @@ export interface DemoChoices {
   /** The lifetime of its access tokens in seconds. The default is 3599, as on the platform. */
   readonly tokenLifetimeSeconds?: number | undefined
   /**
-   * True if the API proxy also forwards requests to the APIs of the demo, such as `/api/hubs`. This is the default. Proxy rules
-   * come before custom routes, so a custom route with the same path needs false.
+   * True if the API proxy also forwards requests to the APIs of the demo, such as `/api/hubs`. This is the default.
+   * Proxy rules take precedence over custom routes, so set this to false for a custom route with the same path.
    */
   readonly hasApis?: boolean | undefined
 }
@@ -26,7 +26,7 @@ interface OpenDemo extends DemoProvider {
    * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
    */
   readonly config: Config
-  /** Keeps the port open until the server listens, if the system has chosen the port. */
+  /** If the system has chosen the port, this server keeps the port open until the real server listens. */
   readonly reserved: Server | undefined
   /** Closes the demo and a reserved port. */
   close(): Promise<void>
@@ -91,9 +91,9 @@ export async function openDemo(
 }
 
 /**
- * Returns the callback URL with the port on which the server will listen. If the system has chosen this port, a callback URL
- * on this machine cannot have named it, so its port is replaced, too. A callback URL on another host is that of a reverse
- * proxy and stays.
+ * Returns the callback URL with the port on which the server will listen. This port replaces port 0 in the URL. If the
+ * setting `port` is 0, the system has chosen the port, so a callback URL on this machine cannot contain the right port.
+ * Its port is therefore replaced, too. Any other callback URL is not changed.
  */
 function realCallbackUrl({ port: configuredPort, platform: { callbackUrl } }: Config, port: number): string {
   const url = new URL(callbackUrl)

@@ -46,8 +46,8 @@ export const CLIENT_LIMITS = {
   headersTimeout: 15_000,
   requestTimeout: 30_000,
   minBodyBytesPerSecond: 1000,
-  // Load balancers usually close idle connections after 60 seconds. The server keeps them open longer, so that a load
-  // balancer never sends a request on a connection that the server is closing.
+  // Load balancers usually close idle connections after 60 seconds. The server keeps them open for longer, so that a
+  // load balancer never sends a request on a connection that the server is closing.
   keepAliveTimeout: 75_000,
   // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
   // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
@@ -59,7 +59,7 @@ export const CLIENT_LIMITS = {
 type ClientLimits = typeof CLIENT_LIMITS
 
 /**
- * The last part of the grace period, in milliseconds. Connections are closed before it begins, so that revocations that
+ * The last part of the grace period, in milliseconds. Connections are closed before this part, so that revocations that
  * are still in progress have this time to finish.
  */
 const LAST_WORK_MS = 500
@@ -91,9 +91,9 @@ export async function serve(
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
-  // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses lack our
-  // headers, so the application rejects these requests instead. Node's `requestTimeout` limits the whole request, even
-  // if the body arrives steadily, so `limitBodyTimes` replaces it.
+  // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses do not have
+  // the headers of this server, so the application rejects these requests instead. Node's `requestTimeout` limits the
+  // whole request, even if the body arrives steadily, so `limitBodyTimes` replaces it.
   const serverOptions = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(serverOptions, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
@@ -135,14 +135,14 @@ export async function serve(
     log.info({ event: 'server_stopping', reason, requests: requests.count() }, 'stopping')
     connections.drain()
     if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
-    // An event stream would last for the whole grace period. After an early end, the browser connects to another
-    // replica.
+    // An event stream would last for the whole grace period. It is therefore ended early, and the browser then connects
+    // to another replica.
     shutdown.hooks.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
     const connectionsEnded = Promise.all([connections.end(graceMs - lastMs), gateways?.close(graceMs - lastMs)])
-    // A request may have begun work in the background, such as a revocation. Shutdown waits for this work in the same
-    // way.
+    // A request may have begun work in the background, such as a revocation. Shutdown therefore also waits for this
+    // work.
     const workEnded = Promise.all([connectionsEnded, requests.ended()]).then(() => shutdown.workEnded())
     let isWorkDone = true
     const workOrGrace = within(graceMs - lastMs, workEnded).catch(() => {

@@ -26,17 +26,17 @@ import { type Clock, systemClock } from './support/clock.js'
 import { createBackground, createShutdownHooks } from './support/shutdown.js'
 import type { Tracing } from './telemetry/tracing.js'
 
-/** What a program can replace. */
+/** The dependencies that a program can replace. */
 export interface AppOptions {
   /** The clock, in milliseconds since the epoch. */
   readonly now: () => number
   readonly log: Logger
 }
 
-/** What only this package and its tests replace. */
+/** The dependencies that only this package and its tests replace. */
 export interface ServiceOptions extends AppOptions {
   readonly stores: Stores
-  /** How the store connects to Redis. */
+  /** The options of the store for its connection to Redis. */
   readonly redis: Pick<StoreOptions, 'open' | 'timing'>
   readonly metrics: Metrics
   readonly tracing: Tracing
@@ -51,7 +51,7 @@ export interface DemoProvider {
   readonly calls: {
     /** The number of token requests with a refresh token. */
     readonly refreshToken: number
-    /** The number of them with a refresh token that was already spent. Each of them ended a login. */
+    /** The number of these requests whose refresh token was already spent. Each of them ended a login. */
     readonly reusedRefreshToken: number
   }
 }
@@ -69,7 +69,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
   const provider = createIdentityProvider(platform, transport, now)
-  // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
+  // Shutdown has to wait for revocations, because otherwise a refresh token could stay valid after this process has
   // ended.
   const idp: IdentityProvider = {
     ...provider,
@@ -98,7 +98,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges })
   const profiles = createProfiles({ ...shared, keepSeconds: config.profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
-  // Only this setting needs the check of logout tokens, so its module is loaded only then.
+  // Logout tokens are checked only with this setting, so the module for the check is loaded only if the setting is on.
   const backChannelLogout =
     userSessions &&
     import('./login/back-channel-logout.js').then(module =>
@@ -154,7 +154,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     /** Undefined if tracing is off. */
     tracing,
     storeStatus: stores.status,
-    /** The number of sessions of which this process remembers anything. */
+    /** The number of sessions about which this process remembers something. */
     rememberedSessions: store.remembered,
     /** Acquires the place of this port, which leases then name. Call it when the server listens. */
     startPlace: places.start,

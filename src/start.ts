@@ -56,7 +56,7 @@ export async function start(
     ...server,
     callbackUrl,
     demoUrl: opened?.url,
-    // A demo keeps its own client secret.
+    // The client secret of a demo does not come from the settings, so they must not replace it.
     replaceSecrets: fresh =>
       server.replaceSecrets(opened ? { ...fresh, platform: { ...fresh.platform, clientSecret } } : fresh),
     async close(reason) {

@@ -188,7 +188,7 @@ function graceCoversARefresh(values: Values): RuleResult {
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
   const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
   if (graceSeconds >= longest) return undefined
-  const duration = `a refresh may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
+  const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeoutSeconds)`
   const message = `is ${graceSeconds}, but ${duration}. If a stop interrupts a refresh, that user must sign in again.`
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }

@@ -27,7 +27,8 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
     if (!header || !payload || !signature) return undefined
     if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
       return undefined
-    // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed too, but has no `userid`.
+    // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed with the same key,
+    // but it has no `userid`, so it is not accepted as an access token.
     const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const { exp, userid } = claims
     return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined

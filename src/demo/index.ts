@@ -1,10 +1,11 @@
 /**
- * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that developers can
- * try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
- * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It accepts
- * connections only from this machine, and only requests whose `Host` is this machine or the host of the callback URL.
+ * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that developers
+ * can try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has
+ * the paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It
+ * accepts connections only from this machine, and only requests whose `Host` is this machine or the host of the
+ * callback URL.
  *
- * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
+ * This folder is loaded only for a demo, so it does not slow down an ordinary start.
  */
 import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -68,7 +69,8 @@ export type Demo = Awaited<ReturnType<typeof startDemo>>
 export async function startDemo(options: DemoOptions) {
   const { callbackUrl, backChannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
-  // The id and secret are about as long as on the platform. Form-encoding does not change their characters.
+  // The id and secret are about as long as on the platform. Form-encoding does not change their characters, so the demo
+  // accepts them from clients that form-encode the credentials and from clients that do not.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
   const clientSecret = randomBytes(48).toString('base64url')
   const signingKey = options.signingKey ?? (await createSigningKey())
@@ -101,7 +103,8 @@ export async function startDemo(options: DemoOptions) {
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider
   app.on('error', (err, ctx?: Koa.Context) => {
-    // Koa also reports errors that were thrown to set a status, and requests that the client aborted.
+    // Koa also reports errors that were thrown to set a status, and requests that the client aborted. These are not
+    // internal errors.
     const isInternalError = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
     if (isInternalError) report(err)
   })
@@ -147,8 +150,8 @@ function countCalls(calls: DemoCalls): Koa.Middleware {
     if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
   }
 
-  // The grant type is known only after oidc-provider has parsed the body. The body of a request with a wrong method is not
-  // parsed.
+  // The grant type is known only after oidc-provider has parsed the body, so the request is counted after that. The
+  // body of a request with a wrong method is not parsed.
   function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
     if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
     if (oidc?.body?.grant_type !== 'refresh_token') return

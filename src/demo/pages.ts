@@ -1,4 +1,4 @@
-/** The pages of the demo: their HTML, the sign-in, and what the demo changes in the sign-out of oidc-provider. */
+/** The HTML of the pages of the demo, the sign-in, and the changes of the demo to the sign-out of oidc-provider. */
 import type Koa from 'koa'
 import type Provider from 'oidc-provider'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
@@ -87,8 +87,8 @@ function registeredCallback(callbackUrl: string): Html {
 <p><code>${callbackUrl}</code></p>`
 }
 
-// The page has three forms, so that Enter in the name field submits the typed name. In a single form, Enter would press
-// the first button of the page.
+// The page has three forms, because in a single form, Enter in the name field would press the first button of the page
+// and not submit the typed name.
 function signInForm({ action, scopes, signedIn, problem, typed }: SignInPage): Html {
   return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
 ${signedIn === undefined ? undefined : html`<p>This browser is signed in here as <strong>${signedIn}</strong>. Choose the same user or another one.</p>`}
@@ -141,8 +141,8 @@ export function signIn({
   async function handle(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // The interaction cookie has the path of its sign-in. If a request for another path has the cookie, no browser sent the
-    // request.
+    // Browsers send the interaction cookie only to the path of its sign-in. If a request for another path has the
+    // cookie, it does not come from a browser, so it is rejected.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const { session: { accountId } = {} } = interaction
     const signedIn = accountId === undefined ? undefined : users.find(accountId)?.name
@@ -169,8 +169,9 @@ export function signIn({
     ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
 
-  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. A user who chooses
-  // another user wants to sign out the first, so this function ends the old session without that page.
+  // If another account is signed in, oidc-provider would first show a sign-out page that needs a script. Somebody who
+  // chooses another account wants to sign out of the current one, so this function ends the old session without showing
+  // the sign-out page.
   async function endOtherSession(
     ctx: Koa.Context,
     interaction: Awaited<ReturnType<Provider['interactionDetails']>>,
@@ -205,8 +206,8 @@ export function redirectIfSignedOut(): Koa.Middleware {
 
 /**
  * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application
- * revokes the token when the user signs out there, so the next login shows the sign-in page, and the user can
- * choose again.
+ * revokes the token when the user signs out of it. The next login then shows the sign-in page, so the user can choose
+ * again.
  */
 export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {
   return async function endRevokedSession(ctx, next) {

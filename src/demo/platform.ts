@@ -39,7 +39,8 @@ export const platformScopes = [
 const knownScopes: ReadonlySet<string> = new Set(platformScopes)
 
 /**
- * A scope `data:read:<URN>` permits reading one resource. With many of these scopes, a token of the platform becomes long.
+ * A scope `data:read:<URN>` permits reading one resource. An application can request many of these scopes, so a token
+ * of the platform can become long.
  */
 const resourceScope = /^data:read:[!#-[\]-~]+$/
 

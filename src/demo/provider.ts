@@ -30,8 +30,8 @@ const day = 24 * 60 * minute
 export function createProvider(options: DemoProviderOptions): Provider {
   const { issuer, client, signingKey, tokenLifetimeSeconds, users, pages, now } = options
   // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the
-  // server of such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the
-  // difference between the clocks. Otherwise they would already be expired when they are issued.
+  // server of such a test use the moved clock. Without an extension, cookies and ID tokens would already have expired
+  // when they are issued. Their lifetimes are therefore extended by the difference between the clocks.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return new Provider(issuer, {
@@ -196,12 +196,13 @@ export function createStore({ now, maxRecords = 10_000 }: { now: () => number; m
         return (live.get(id) ?? spent.get(id))?.payload
       },
       async findByUid(uid) {
-        // A session that changes its id is written again with the same uid, so the newest record with this uid counts.
+        // When a session gets a new id, it is written again with the same uid, so the newest record with this uid is
+        // the right one.
         let found: AdapterPayload | undefined
         for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
         return found
       },
-      // Only the device flow uses user codes. The demo does not support that flow.
+      // Only the device flow uses user codes, and the demo does not support that flow.
       async findByUserCode() {
         return undefined
       },

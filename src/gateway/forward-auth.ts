@@ -122,7 +122,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
     response.end()
-    // Read and ignore the body of the request, because a gateway that sends a body may wait until it is read.
+    // The body of the request is read and ignored, because a gateway that sends a body may wait until it is read.
     request.resume()
   }
 
@@ -149,12 +149,12 @@ function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['m
 }
 
 /**
- * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL, every
- * page can read the internal token. In nginx, the location for this URL then lacks `internal;`.
+ * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL,
+ * every page can read the internal token. In nginx, this happens if the location for this URL lacks `internal;`.
  *
- * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore the paths
- * are compared in every reading. The path `/` is not checked: if a gateway uses it for forward-auth, a request for the start
- * page has the same path.
+ * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore every
+ * interpretation of the paths is compared. The path `/` is not checked, because a request for the start page has the
+ * same path if a gateway uses `/` for forward-auth.
  */
 export function isRequestedByBrowser({
   url = '/',
@@ -167,7 +167,7 @@ export function isRequestedByBrowser({
   return forwarded.some(target => readingsOf(target).some(path => ours.has(path)))
 }
 
-/** Returns the paths that a gateway may read from a request target, without the host and the query. */
+/** Returns every path as which a gateway may interpret a request target, without the host and the query. */
 function readingsOf(target: string): readonly string[] {
   const path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
   return decodings(path).map(bytes => mergePath(readAsText(bytes)))

@@ -44,7 +44,7 @@ export function createPrometheusMetrics(version: string) {
   const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
   const cookieBytes = histogram(
     'session_cookie_bytes',
-    'Size of the cookies of a written session in bytes.',
+    'Size in bytes of the cookies of a written session.',
     COOKIE_BYTES
   )
   const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of the response.', ['status'])
@@ -80,7 +80,7 @@ export function createPrometheusMetrics(version: string) {
 
   new Gauge({
     name: `${PREFIX}remembered_sessions`,
-    help: 'Sessions of which this process remembers a revision or a record.',
+    help: 'Sessions for which this process remembers a revision or a record.',
     registers,
     collect() {
       this.set(store.rememberedSessions())

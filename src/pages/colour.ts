@@ -13,9 +13,9 @@ const STEPS = 50
 const HOVER = 0.18
 
 /**
- * Returns the style rules for an accent colour. Buttons have exactly this colour, with white or black text. Links and the
- * mark of the focus have the nearest shade that can be read on the background. The shade differs between light and dark
- * mode.
+ * Returns the style rules for an accent colour. Buttons have exactly this colour, with white or black text. Links and
+ * the focus indicator have the nearest shade with enough contrast to the background. The shade differs between light
+ * and dark mode.
  * @param accent a colour such as `#1d5fc2` or `#15c`
  */
 export function accentStyle(accent: string): string {

@@ -38,7 +38,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   const actions = {
     'sign-in': [signIn, home('button second')],
     home: [home('button')],
-    // An empty reference is the URL of the page itself.
+    // An empty `href` means the URL of the page itself.
     retry: [html`<a class="button" href="">${texts.actions.tryAgain}</a>`, home('button second')]
   }
   const quoted = {
@@ -136,7 +136,7 @@ export interface LoginLoop extends LoginLoopDiagnosis {
 export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
   const { reasons, requestId, applicationUrl, signInPath, startedAt } = loop
   const { actions, details, loginLoop } = texts
-  // The link has the host of the application, because a login on the host of this page might fail again.
+  // The link leads to the host of the application, because a login on the host of this page might fail again.
   const signIn = new URL(signInPath, applicationUrl).href
   const values = {
     address: html`<a href="${applicationUrl}">${applicationUrl}</a>`,

@@ -20,7 +20,8 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
 }
 
 /**
- * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never use it for input from outside.
+ * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never use it for a string
+ * that comes from a request or a file of the operator.
  */
 export function trusted(text: string): Html {
   return { [markup]: text }
@@ -42,7 +43,7 @@ function render(value: HtmlValue): string {
   return value[markup]
 }
 
-// A type guard is needed because Array.isArray does not exclude a readonly array from the other branch.
+// This type guard is needed, because Array.isArray does not exclude a readonly array from the other branch.
 function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue[] {
   return Array.isArray(value)
 }
@@ -58,7 +59,7 @@ export function placeholdersIn(parts: TextParts): string[] {
   return parts.filter((_, index) => index % 2 === 1)
 }
 
-/** True if the text has `{{` without a name and `}}` behind it. */
+/** True if the text contains a `{{` that is not followed by a name and `}}`. */
 export function hasUnclosedPlaceholder(parts: TextParts): boolean {
   return parts.some((part, index) => index % 2 === 0 && part.includes('{{'))
 }

@@ -1,8 +1,8 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
- * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` has the texts by
- * language, and `custom/` reads the logo, the texts and the templates of an operator. `client/` has the module that pages of the
- * operator can import.
+ * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` contains the
+ * texts by language, and `custom/` reads the logo, the texts and the templates of an operator. `client/` contains the
+ * module that the operator's own pages can import.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

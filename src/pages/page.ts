@@ -5,12 +5,12 @@ import { type Html, html, trusted } from './html.js'
 import { builtInTemplate, type Template } from './template.js'
 
 /**
- * The style of all built-in pages. The starter page loads the same file. Its colours follow the light or dark setting of the
- * system. Most logos are made for a white background, so a logo keeps one in dark mode. For the same reason an SVG logo with
- * its own dark mode stays in its light mode.
+ * The style of all built-in pages. The starter page loads the same file. Its colours follow the light or dark setting
+ * of the system. Most logos are made for a white background, so a logo has a white background in dark mode, too. For
+ * the same reason, an SVG logo that has a dark mode is always shown in its light mode.
  */
 export const pageStyle = readFileSync(new URL('../../wwwroot/starter-base.css', import.meta.url), 'utf8')
-  // Browsers turn each line break into a line feed before they compute the hash of a style.
+  // Browsers turn each line break into a line feed before they compute the hash of a style, so this is done here, too.
   .replaceAll('\r\n', '\n')
 
 export interface Page {
@@ -62,8 +62,8 @@ export function styleElement(style: string): Html {
 }
 
 /**
- * The icon of all built-in pages, a keyhole. It is part of the page. Otherwise the browser would request /favicon.ico, and each
- * error page would cause an additional 404 response.
+ * The icon of all built-in pages, a keyhole. It is part of the page, because without an icon, the browser would request
+ * /favicon.ico, and each error page would cause an additional 404 response.
  * @param colour a colour such as `#1d5fc2`
  */
 export function iconElement(colour = '#1d5fc2'): Html {

@@ -22,7 +22,7 @@ interface TemplateValues {
   readonly style: Html
   /** The heading of the page. */
   readonly title: string
-  /** The setting `pages.name`, or an empty text. */
+  /** The setting `pages.name`, or an empty string. */
   readonly name: string
   /** The logo, or the name if there is no logo. */
   readonly brand: Html | undefined
@@ -52,23 +52,24 @@ const REQUIRED = ['lang', 'head', 'content']
 
 const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
 
-// The Content-Security-Policy of the pages blocks these. Without a message, an operator would look for the reason in vain.
+// The Content-Security-Policy of the pages blocks these. Without an error message, the operator could not find out why
+// they have no effect.
 const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/<script\b/i, 'a script'],
   [/<[a-z][^>]*\son[a-z]+\s*=/i, 'an attribute with a script, such as onclick'],
-  [/<[a-z][^>]*\sstyle\s*=/i, 'an attribute style; use an element style and a class'],
+  [/<[a-z][^>]*\sstyle\s*=/i, 'a style attribute; use a <style> element and a class'],
   [/<(?:iframe|frame|object|embed)\b/i, 'a frame or an embedded object'],
   [/<form\b/i, 'a form'],
   [/<base\b/i, 'an element base'],
-  [/<meta\b[^>]*\shttp-equiv\b/i, 'an element meta with http-equiv'],
-  [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'an element link; write the style sheet into an element style'],
-  [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file of another URL; use a data: URL'],
+  [/<meta\b[^>]*\shttp-equiv\b/i, 'a <meta> element with http-equiv'],
+  [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'a <link> element; write the style sheet into a <style> element'],
+  [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file from another URL; use a data: URL'],
   [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file; use a data: URL']
 ]
 
 /** @throws {TemplateError} if the template cannot be used */
 export function parseTemplate(text: string): Template {
-  // Browsers turn each line break into a line feed before they compute the hash of a style.
+  // Browsers turn each line break into a line feed before they compute the hash of a style, so this is done here, too.
   const markup = text.replace(/\r\n?/g, '\n')
   const parts = splitAtPlaceholders(markup)
   const styles = [...markup.matchAll(STYLE_ELEMENT)].map(([, style = '']) => style)
@@ -90,7 +91,7 @@ function problemsOf(markup: string, parts: readonly string[], styles: readonly s
     ...unknown.map(name => `has the unknown placeholder {{${name}}}; allowed: ${NAMES.map(braced).join(', ')}`),
     ...missing.map(name => `lacks the placeholder ${braced(name)}, which every template needs`),
     ...(hasUnclosedPlaceholder(parts) ? ['has {{ without }}'] : []),
-    ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside an element style'] : []),
+    ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside a <style> element'] : []),
     ...BLOCKED.filter(([pattern]) => pattern.test(visible)).map(
       ([, what]) => `has something that the Content-Security-Policy of the pages blocks: ${what}`
     )

@@ -8,7 +8,8 @@ import fr from './texts/fr.json' with { type: 'json' }
 import ja from './texts/ja.json' with { type: 'json' }
 import zh from './texts/zh.json' with { type: 'json' }
 
-// The compiler writes the type of a constant into the packed types, so that they do not import a JSON file.
+// With this constant, the compiler writes out its type in the published declarations (`.d.ts`). With `typeof en`, the
+// declarations would import a JSON file.
 export const english = en
 
 /** All texts of the pages in one language, by group and key. */
@@ -18,13 +19,13 @@ export type Texts = typeof english
 export const builtInTexts: Readonly<Record<string, Texts>> = { en, de, fr, ja, zh }
 
 /**
- * Creates the function that chooses the language of a page. It gets the language tags of `Accept-Language`, the preferred
- * one first. A tag matches a language with the same script: users who accept `zh-TW` read Traditional Chinese, so they do
- * not get `zh`, which is Simplified Chinese.
+ * Creates the function that chooses the language of a page. It gets the language tags of `Accept-Language`, the
+ * preferred one first. A tag matches only a language with the same script. For example, users who accept `zh-TW` read
+ * Traditional Chinese, so they do not get `zh`, which is Simplified Chinese.
  * @param languages the tags of the available languages; users who accept none of them get the first one
  */
 export function languageChoice(languages: readonly [string, ...string[]]) {
-  // The first use of Intl.Locale takes milliseconds, which a start does not need.
+  // The first use of Intl.Locale takes milliseconds, so it happens at the first request and does not delay the start.
   let offered: { tag: string; written: string | undefined }[] | undefined
 
   return function languageFor(accepted: readonly string[]): string {
@@ -47,7 +48,7 @@ export function languageChoice(languages: readonly [string, ...string[]]) {
   }
 }
 
-/** Returns for instance `zh-Hant` for `zh-TW`. A header can contain invalid tags, for which it returns undefined. */
+/** Returns for instance `zh-Hant` for `zh-TW`. Returns undefined for an invalid tag, which a header can contain. */
 function languageAndScript(tag: string): string | undefined {
   try {
     const { language, script } = new Intl.Locale(tag).maximize()

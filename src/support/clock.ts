@@ -37,8 +37,8 @@ export function startStopwatch(clock: Clock): () => number {
 export class TimeLimitError extends Error {}
 
 /**
- * The time that an overdue timer still waits. If the process was suspended, a response may have arrived that Node has not read
- * yet.
+ * The time in milliseconds that an overdue timer still waits. If the process was suspended, a response may have arrived
+ * that Node has not read yet.
  */
 export const LATE_RESPONSE_MS = 100
 

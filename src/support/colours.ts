@@ -11,7 +11,7 @@ interface ColouredOutput {
 /** Returns functions that colour a string for a terminal. If the output has no colours, they return the string unchanged. */
 export function coloursFor(output: ColouredOutput) {
   const isColoured = hasColours(output)
-  // `hasColours` has already decided, so `styleText` must not check the standard output as well.
+  // `hasColours` has already checked the output, so `styleText` must not check the standard output again.
   const styled = (format: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan') => (string: string) =>
     isColoured ? styleText(format, string, { validateStream: false }) : string
   return {
@@ -25,9 +25,9 @@ export function coloursFor(output: ColouredOutput) {
 }
 
 /**
- * By default, only a terminal has colours. FORCE_COLOR switches them on for every output, and its values 0 and false
- * switch them off. It takes precedence over NO_COLOR (https://no-color.org), as in Node itself. An empty variable
- * counts as not set.
+ * By default, only a terminal has colours. FORCE_COLOR switches them on for every output, unless its value is 0 or
+ * false, which switches them off. It takes precedence over NO_COLOR (https://no-color.org), as in Node itself. An empty
+ * variable counts as not set.
  */
 function hasColours({ stdout, env: { FORCE_COLOR, NO_COLOR, TERM } }: ColouredOutput): boolean {
   if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'

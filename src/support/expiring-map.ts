@@ -1,13 +1,13 @@
-// An insertion removes up to this many expired entries. So no timer is needed, and the time for an insertion does not depend
-// on the number of entries.
+// Each insertion removes up to this many expired entries. The map therefore needs no timer, and the time for an
+// insertion does not depend on the number of entries.
 const REMOVED_PER_INSERTION = 4
 
 /**
- * Creates a map with a maximum size, in which each entry has a lifetime. The lifetimes should be similar, because expired
- * entries are only searched among the oldest ones. Unlike the package lru-cache, the map allocates no memory in advance for the
- * many entries that its limit allows.
- * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it, and an
- *   entry that is heavier than the limit is not kept
+ * Creates a map with a maximum size, in which each entry has a lifetime. The lifetimes should be similar, because the
+ * map looks for expired entries only among the oldest ones. Unlike the package lru-cache, the map allocates no memory
+ * in advance for the many entries that its limit allows.
+ * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it, and
+ * an entry that is heavier than the limit is not kept
  * @param now milliseconds since the epoch
  * @param weightOf returns the weight of a value. By default it is 1, so the limit is a number of entries.
  * @example const names = createExpiringMap<string>(10_000, Date.now)

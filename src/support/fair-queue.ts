@@ -42,7 +42,8 @@ export function createFairQueue<T extends Requester>() {
     },
     remove,
     /**
-     * Removes and returns the next request. Skips users and sessions that are full. Returns undefined if no request is left.
+     * Removes and returns the next request. Skips users and sessions that have reached their limit. Returns undefined
+     * if no request is left.
      */
     next(isUserFull: (user: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined {
       for (const [user, sessions] of users) {
@@ -58,8 +59,9 @@ export function createFairQueue<T extends Requester>() {
       return undefined
     },
     /**
-     * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns the
-     * newest request of this session without removing it. If `preferred` has as many requests as the others, it is chosen.
+     * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns
+     * the newest request of this session without removing it. If several have equally many requests, and `preferred` is
+     * one of them, it is chosen.
      */
     newestOfLargest(preferred: Requester): T | undefined {
       let largest = users.get(preferred.user)

@@ -7,14 +7,14 @@ interface ListenOptions {
   readonly port: number
   /** Without a host, the server listens on all IP addresses of the machine. */
   readonly host?: string | undefined
-  /** A server that already listens on the port. This server then accepts the connections in its place. */
+  /** A server that already listens on the port. The new server takes the port over from it. */
   readonly reserved?: Server | undefined
   /** The value of the property `listener` that an error gets. It says which of several ports could not be opened. */
   readonly listener?: string
 }
 
-// After a restart all pages connect again at the same moment. With Node's default of 511 waiting connections, some pages
-// would have to retry.
+// After a restart, all pages connect again at the same moment. If only 511 connections could wait, as is Node's
+// default, some pages would have to retry.
 const BACKLOG = 2048
 
 /**

@@ -37,8 +37,9 @@ export function openTracing(version: string, onProblem: (message: string) => voi
 }
 
 /**
- * The other packages are dependencies of the SDK, so they are resolved from its folder. An operator then has to install
- * only the SDK, and this file uses the same API package as the SDK. Since 0.300, the SDK does not export them.
+ * The other packages are dependencies of the SDK, so they are resolved from the folder of the SDK. An operator then has
+ * to install only the SDK, and this file uses the same API package as the SDK. Since version 0.300, the SDK does not
+ * export these packages.
  */
 function loadPackages(): Packages {
   const requireFromSdk = createRequire(import.meta.resolve('@opentelemetry/sdk-node'))
@@ -89,7 +90,7 @@ function reportProblems({ diag, DiagLogLevel }: Api, onProblem: (message: string
 // If the collector hangs, thousands of spans wait in memory, so the values of their attributes must be short.
 const MAX_ATTRIBUTE_LENGTH = 1024
 
-/** Cuts long strings. A slice would keep the whole string in memory, so it is copied. */
+/** Shortens long strings. The result is a copy, because a slice would keep the whole string in memory. */
 function shortened(attributes: Attributes): Otel.Attributes {
   const cut = (value: unknown) =>
     typeof value === 'string' && value.length > MAX_ATTRIBUTE_LENGTH
@@ -110,7 +111,8 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
       get headers() {
         const carrier: Record<string, string> = {}
         propagation.inject(ownContext, carrier)
-        // OTEL_PROPAGATORS may add other headers, such as baggage, which can contain personal data.
+        // Other headers are not passed on. OTEL_PROPAGATORS may add some, such as baggage, which can contain personal
+        // data.
         const { traceparent, tracestate } = carrier
         return { ...(traceparent !== undefined && { traceparent }), ...(tracestate !== undefined && { tracestate }) }
       },

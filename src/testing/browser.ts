@@ -72,7 +72,7 @@ interface Sent {
 
 function exchange(url: string, { method, headers, body }: Sent): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // Each request has a new connection. Idle connections would delay the end of the server and of the test.
+    // Each request has a new connection, because idle connections would delay the end of the server and of the test.
     const request = http.request(url, { method, headers, agent: false }, resolve)
     request.once('error', reject)
     request.end(body)

@@ -84,7 +84,7 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },
-    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of platform.timeoutSeconds). If a stop interrupts a refresh, that user must sign in again.'
+    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of up to platform.timeoutSeconds). If a stop interrupts a refresh, that user must sign in again.'
   ],
   [
     { PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback', PLATFORM_AUTH_PROXY_ROUTES: hubs },
@@ -135,7 +135,10 @@ test('a grace period shorter than a refresh may take gets a warning', async t =>
     t.deepEqual(await warned(env), expected, JSON.stringify(env))
   }
   const [warning] = (await load(t, { env: { ...dual, PLATFORM_TIMEOUT: '30' } })).warnings
-  t.regex(warning?.message ?? '', /^is 25, but a refresh may take 60 seconds \(two calls of platform\.timeoutSeconds\)/)
+  t.regex(
+    warning?.message ?? '',
+    /^is 25, but a refresh may take 60 seconds \(two calls of up to platform\.timeoutSeconds\)/
+  )
 })
 
 test('back-channel logout is accepted with an issuer and the scope openid', async t => {

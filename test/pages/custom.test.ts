@@ -109,7 +109,7 @@ const broken: readonly (readonly [
   [
     'a template for a language without texts',
     { 'page.es.html': template },
-    [/page\.es\.html is of no use without texts; add es\.json/]
+    [/page\.es\.html has no effect without texts in this language; add es\.json/]
   ],
   [
     'unknown names',

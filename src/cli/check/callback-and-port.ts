@@ -104,7 +104,7 @@ function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: Callba
 const TIMEOUT_MS = 2000
 const BODY_LIMIT = 1000
 
-/** Checks that the ports of the server are free, by listening on each for a moment. */
+/** Checks that the ports of the server are free, by listening on each of them for a short time. */
 export async function checkPort(config: Config): Promise<Finding[]> {
   const found = await tryToListen({ port: config.port, host: config.host, listener: 'server' })
   const others: Finding[] = []

@@ -3,7 +3,8 @@
  * `platform-auth-server/client`. client.d.ts documents the functions.
  */
 const DEFAULT_RETRY_SECONDS = 5
-// A `beforeunload` handler of the page may let the user stay. After this time, the next call opens the sign-in again.
+// A `beforeunload` handler of the page may let the user stay on the page. After this time, the next call therefore
+// opens the sign-in again.
 const LEAVE_MS = 10_000
 const never = new Promise(() => {})
 
@@ -14,7 +15,8 @@ let staysOpen = false
 let leavesUntil = 0
 let pause
 
-// A server that renders pages may import this file too. There, the channel would keep the process running.
+// A server that renders pages may import this file, too. On a server, the channel would keep the process running, so
+// none is opened.
 const otherTabs = globalThis.document && new BroadcastChannel(urlOf('client.js'))
 otherTabs?.addEventListener('message', endSession)
 
@@ -39,7 +41,7 @@ export function signIn(returnTo = location.pathname + location.search + location
 
 export function signOut(returnTo = '/') {
   isSignedIn = false
-  // The event comes when the next page replaces this one. By then, the server has ended the session.
+  // The other tabs are told when the next page replaces this one, because by then the server has ended the session.
   addEventListener('pagehide', () => otherTabs?.postMessage('sessionended'), { once: true })
   return leaveFor('logout', returnTo)
 }
@@ -55,7 +57,10 @@ async function send(input, init, { triesOffline = false } = {}) {
   }
 }
 
-/** False for a 503 of an API behind the proxy: the API may have executed the request, so the page decides. */
+/**
+ * Returns false for a 503 of an API behind the proxy. The API may have executed the request, so the page must decide if
+ * it is sent again.
+ */
 async function isTemporary(response) {
   if (response.status !== 503) return false
   return (await jsonOf(response.clone())).error === 'temporarily_unavailable'
@@ -93,7 +98,7 @@ function orSignIn(response) {
   return Date.now() < leavesUntil ? never : signIn()
 }
 
-/** The result never settles, because the page must not continue while the browser leaves it. */
+/** Returns a promise that never settles, because the page must not continue while the browser leaves it. */
 function leaveFor(route, returnTo) {
   leavesUntil = Date.now() + LEAVE_MS
   location.replace(`${urlOf(route)}?${new URLSearchParams({ return_to: returnTo })}`)
@@ -110,7 +115,7 @@ function jsonOf(response) {
   return response.json().catch(() => ({}))
 }
 
-/** A bundle has another URL than this file. The routes are then at the root of the site. */
+/** In a bundle, this module has another URL, so the routes are then expected at the root of the site. */
 function urlOf(route) {
   const isServed = new URL(import.meta.url).pathname.endsWith('/api/auth/client.js')
   return isServed ? new URL(route, import.meta.url).href : new URL(`/api/auth/${route}`, location.href).href

@@ -31,7 +31,7 @@ export function readText(path: string, maxBytes: number): string {
   }
 }
 
-// Every page contains the logo, so a large logo would make every error response large.
+// Every page contains the logo, so a large logo would make every error page large.
 const MAX_LOGO_BYTES = 32 * 1024
 const SVG_NAMESPACE = 'http://www.w3.org/2000/svg'
 
@@ -67,7 +67,8 @@ function readBytes(path: string, maxBytes: number): Buffer {
   }
 }
 
-// The content decides, because a wrong extension would lead to an image that browsers do not show.
+// The content of the file decides about the type. If the extension decided and were wrong, browsers would not show the
+// image.
 function imageType(content: Buffer): string | undefined {
   const start = content.subarray(0, 12).toString('latin1')
   if (start.startsWith('\x89PNG\r\n')) return 'image/png'

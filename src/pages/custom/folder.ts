@@ -9,14 +9,14 @@ import { parseTexts } from './texts-file.js'
 interface PagesFolder {
   /** By language tag, for each language that has a file of texts. */
   readonly texts: ReadonlyMap<string, Texts>
-  /** By language tag. The template of all other languages has the key `''`. */
+  /** By language tag. The template for all languages without a template has the key `''`. */
   readonly templates: ReadonlyMap<string, Template>
 }
 
 export const emptyFolder: PagesFolder = { texts: new Map(), templates: new Map() }
 
 const MAX_BYTES = 64 * 1024
-const allowedNames = 'allowed: page.html, or with a language tag such as de: page.de.html, de.json'
+const allowedNames = 'allowed: page.html, and names with a language tag, such as page.de.html and de.json'
 
 /**
  * Reads all templates and texts of a folder. A file whose name ends neither in `.html` nor in `.json` is ignored.
@@ -47,7 +47,8 @@ export function readPagesFolder(folder: string): PagesFolder {
   return { texts, templates }
 }
 
-// A folder that Kubernetes mounts from a ConfigMap also has names that begin with two dots.
+// A folder that Kubernetes mounts from a ConfigMap also contains names that begin with two dots, so such names are
+// ignored.
 function fileNamesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /\.(html|json)$/i.test(name) && !name.startsWith('.'))
@@ -69,7 +70,7 @@ function templatesWithoutTexts(folder: string, { texts, templates }: PagesFolder
   const lonely = [...templates.keys()].filter(language => !languages.includes(language))
   return lonely.map(
     language =>
-      `the file ${join(folder, `page.${language}.html`)} is of no use without texts; add ${language}.json with all texts`
+      `the file ${join(folder, `page.${language}.html`)} has no effect without texts in this language; add ${language}.json with all texts`
   )
 }
 
