@@ -114,7 +114,10 @@ const broken: readonly (readonly [
   [
     'unknown names',
     { 'Page.html': template, 'pt-br.json': complete, 'german.json': '{}', 'page.de.json': '{}', 'x.html': '' },
-    Array.from({ length: 5 }, () => /has a name that the server does not know; allowed: page\.html, or with a language/)
+    Array.from(
+      { length: 5 },
+      () => /has a name that the server does not know; allowed: page\.html, and names with a language/
+    )
   ],
   [
     'a broken template',
