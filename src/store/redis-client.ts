@@ -66,11 +66,12 @@ export async function openRedisClient(
   })
   commands.on('ready', events.onReady)
   commands.on('close', events.onLost)
-  if (isCluster(commands)) watchMasters(commands, events)
+  const stopWatching = isCluster(commands) ? watchMasters(commands, events) : ignore
   const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
   return {
     commands,
     async close() {
+      stopWatching()
       unsubscribe()
       const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
       await commands.quit().catch(() => commands.disconnect())
@@ -137,7 +138,9 @@ function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
     // A pipeline with commands for several slots fails as a whole if the cluster is moving one of the slots.
     enableAutoPipelining: false,
     clusterRetryStrategy: retryStrategy,
-    slotsRefreshInterval: NOTICE_MASTER_MS,
+    // If ioredis 6.0 is closed while it reads the slots, it continues to read them for ever, so the process would not end.
+    // `watchMasters` reads them instead.
+    slotsRefreshInterval: 0,
     slotsRefreshTimeout: CONNECT_MS,
     // A certificate is issued for a host name, but ioredis would replace the name by an IP address before TLS checks the
     // certificate. This function keeps the name.
@@ -201,8 +204,11 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
   }
 }
 
-/** Calls `onNodeChange` if the masters of a cluster have changed since its slots were last read. */
-function watchMasters(cluster: Cluster, events: RedisEvents): void {
+/**
+ * Reads the slots of a cluster once a second, and calls `onNodeChange` if its masters have changed since the last time. Returns a
+ * function that stops this.
+ */
+function watchMasters(cluster: Cluster, events: RedisEvents): () => void {
   let known: string | undefined
   cluster.on('refresh', () => {
     const masters = cluster.nodes('master').map(({ options }) => `${options.host}:${options.port}`)
@@ -210,6 +216,8 @@ function watchMasters(cluster: Cluster, events: RedisEvents): void {
     if (known !== undefined && known !== current) events.onNodeChange?.()
     known = current
   })
+  const timer = setInterval(() => cluster.refreshSlotsCache(), NOTICE_MASTER_MS)
+  return () => clearInterval(timer)
 }
 
 function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {

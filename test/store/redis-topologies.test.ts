@@ -30,6 +30,13 @@ testWithRedis('if a cluster has lost a node, requests fail until the node is bac
   t.pass()
 })
 
+testWithRedis('a process that closes its client while it reads the slots of a cluster ends by itself', async t => {
+  const { url } = await startRedisCluster(t)
+  const child = fork(new URL('closing-client.js', import.meta.url), [url])
+  t.teardown(() => child.kill('SIGKILL'))
+  t.deepEqual(await once(child, 'exit'), [0, null])
+})
+
 testWithRedis('the address of one node is enough to connect to a cluster', async t => {
   const { nodes } = await startRedisCluster(t)
   const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
