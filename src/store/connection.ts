@@ -190,7 +190,8 @@ export function openConnection(options: ConnectionOptions) {
     onError(error) {
       lastError = error
     },
-    // Messages may have been lost while there was no subscription, so the store must restore as after a new connection.
+    // Without a subscription, this process may have missed a `lost` message, which asks it to restore a session. So restore all
+    // sessions, as after a new connection.
     onSubscribed: () => listener.connected(),
     onSubscribeFailed(error) {
       log.warn(

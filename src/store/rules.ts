@@ -18,8 +18,8 @@ export const TIMES = {
    */
   lostRecordMs: 30_000,
   /**
-   * A stored time may exceed its allowed maximum by this much, because clocks differ. A time beyond that was written with a wrong
-   * clock, so a pause is ignored and a lease is shortened.
+   * A stored time may exceed its allowed maximum by this much, because clocks differ. A time that exceeds it by more was
+   * written with a wrong clock. A pause that ends at such a time is ignored, and a lease is shortened.
    */
   leewayMs: 5000
 }
@@ -134,8 +134,8 @@ interface AcquireRequest<Record> extends Known<Record> {
   /** The name of an owner that has died, so its lease may be replaced. */
   readonly dead?: string | undefined
   /**
-   * True for a change by a request handler. It sends no token request, so a pause after a failed request neither delays it nor
-   * ends with it.
+   * True for a change by a request handler. Such a change sends no token request. It therefore does not wait for the pause
+   * after a failed token request, and the pause stays in force after the change.
    */
   readonly isChange?: boolean | undefined
 }

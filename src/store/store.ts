@@ -65,14 +65,14 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 // After data loss, no process is granted a lease for 2 seconds. A lease that was requested less than a second ago is therefore
 // still exclusive, even if Redis has lost it since.
 const FRESH_MS = 1000
-// After a pause, sessions that wait for the second token request of dual mode resume earlier than the others, by this time.
+// After a pause, the second token requests of dual mode may be sent this many milliseconds earlier than all other requests.
 // Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
 // All processes restore at the same time, and each command must end within a second. A process therefore begins with one session,
-// and restores more in parallel as long as Redis does not become slower. Each step is compared with the fastest one, because a
-// step takes two round trips: with a distant Redis it takes long, although Redis is not overloaded.
+// and restores more in parallel as long as Redis does not become slower. Each step is compared with the fastest one and not
+// only with a fixed limit: a step takes two round trips, so with a distant Redis every step is slow, even if Redis is not overloaded.
 const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100
 const LONG_RESTORE_MS = 400
