@@ -13,8 +13,8 @@ export const TURN_LIMITS = {
   /**
    * The slots of a host. A request has a slot from the end of its body until the beginning of its response. A request
    * whose body is still being sent needs no slot, because a client that sends slowly would otherwise block the host. If
-   * several uploads end while all slots are taken, the limit is exceeded, and no further request is sent until a slot
-   * is free.
+   * several uploads end while all slots are taken, the limit is exceeded, and new requests get only reserved slots until
+   * fewer requests wait.
    */
   waitingForHead: 64,
   /**

@@ -37,6 +37,7 @@ function setUp() {
   return {
     clock,
     store,
+    cells,
     fail: (count: number) => {
       failures = count
     },
@@ -78,6 +79,19 @@ test('30 sessions are restored within the recovery time at a Redis that is 80 ms
   t.true(tookMs < 1000, `${tookMs} ms`)
   moveRedisAway(0)
   t.is(await stored(), 30)
+})
+
+test('a lease that was granted but not used is released at the end of the work, so it does not block the session', async t => {
+  const { clock, store, cells } = setUp()
+  await store.restoreAll()
+  clock.advanceSeconds(10)
+  const end = store.begin('id-0')
+  t.is((await store.acquire({ id: 'id-0' })).kind, 'granted')
+  const lease = async () => (await cells.read({ id: 'id-0' }, false)).content?.entry.lease
+  t.truthy(await lease())
+  end()
+  await clock.runUntilSettled(store.saved())
+  t.is(await lease(), undefined)
 })
 
 test('a store that is closed leaves no timer behind, so that its process can end', async t => {
