@@ -9,11 +9,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
 import { serve } from '#src/server.js'
-import type { SessionStore } from '#src/store/store.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
+import { withLeases } from './helpers/leases.js'
 import { collectLogs } from './helpers/logs.js'
 import { modes } from './helpers/modes.js'
 import { isAnswering, listen } from './helpers/ports.js'
@@ -148,17 +148,20 @@ for (const [what, isAborted] of [
     const { store } = shared.connect()
     // A replica's connection to the shared store. It is slow and is closed with the replica.
     let isClosed = false
-    const commit: SessionStore['commit'] = async (...parameters) => {
-      await pause(20)
-      if (isClosed) throw new Error('closed')
-      return store.commit(...parameters)
-    }
+    const slowStore = withLeases(lease => ({
+      ...lease,
+      async commit(outcome) {
+        await pause(20)
+        if (isClosed) throw new Error('closed')
+        return lease.commit(outcome)
+      }
+    }))(store)
     const close = async () => {
       isClosed = true
     }
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
-      parts: { stores: storesOf({ ...store, commit }, { close }) },
+      parts: { stores: storesOf(slowStore, { close }) },
       overrides: { shutdown: { graceSeconds: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
@@ -379,14 +382,14 @@ test('the session store is closed after the last request is finished', async t =
   const clock = createClock()
   const memory = createSharedStore(clock).connect().store
   const events: string[] = []
-  const store: SessionStore = {
-    ...memory,
-    commit: async (...parameters) => {
-      const committed = await memory.commit(...parameters)
+  const store = withLeases(lease => ({
+    ...lease,
+    async commit(outcome) {
+      const committed = await lease.commit(outcome)
       events.push('refresh stored')
       return committed
     }
-  }
+  }))(memory)
   const close = async () => {
     events.push('store closed')
   }

@@ -10,10 +10,11 @@ import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/failure.js'
-import { acquireLease, type LeaseDependencies, patience, type UsableLease } from '../refresh/lease.js'
+import { acquireLease, type LeaseDependencies, patience } from '../refresh/lease.js'
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
 import type { SessionKey } from '../store/redis-cells.js'
+import type { GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { wait, withinOrUndefined } from '../support/clock.js'
 import type { LoginTransaction } from './transaction.js'
@@ -92,30 +93,25 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     if (found.kind === 'over') return endedLogin(found.why)
     const known = store.newest(session.id)
     if (known) return { kind: 'repeated', record: known }
-    const end = store.begin(session.id)
-    try {
-      const request = { session, rev: 0, queue: 'code exchange', isUrgent: true, mayWait: patience(clock) } as const
-      const acquired = await acquireLease(dependencies, request)
-      switch (acquired.kind) {
-        case 'granted':
-          return await exchangeUnderLease(session, acquired.lease, transaction, code)
-        case 'newer':
-          return { kind: 'repeated', record: acquired.record as SessionRecord }
-        case 'over':
-          return endedLogin(acquired.why)
-        case 'paused':
-          throw pausedError(acquired.ms)
-        case 'busy':
-          return { kind: 'pending' }
-      }
-    } finally {
-      end()
+    const request = { session, rev: 0, queue: 'code exchange', isUrgent: true, mayWait: patience(clock) } as const
+    const acquired = await acquireLease(dependencies, request)
+    switch (acquired.kind) {
+      case 'granted':
+        return exchangeUnderLease(session, acquired.lease, transaction, code)
+      case 'newer':
+        return { kind: 'repeated', record: acquired.record as SessionRecord }
+      case 'over':
+        return endedLogin(acquired.why)
+      case 'paused':
+        throw pausedError(acquired.ms)
+      case 'busy':
+        return { kind: 'pending' }
     }
   }
 
   async function exchangeUnderLease(
     session: SessionKey,
-    lease: UsableLease,
+    lease: GrantedLease,
     { codeVerifier, nonce }: LoginTransaction,
     code: string
   ): Promise<CodeExchange> {
@@ -172,7 +168,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
    * Sends the second token request of a login in dual mode. If the provider is busy and asks for a wait of at most 10 seconds
    * (`Retry-After`, RFC 9110 section 10.2.3), waits and sends the request once more.
    */
-  async function requestPublicToken(lease: UsableLease, state: TokenState): Promise<TokenState> {
+  async function requestPublicToken(lease: GrantedLease, state: TokenState): Promise<TokenState> {
     try {
       return await send()
     } catch (error) {

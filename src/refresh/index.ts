@@ -117,26 +117,19 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
      * @throws StoreUnavailableError if the change cannot be stored now; SessionTooLargeError
      */
     async change(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
-      const { id } = record
       requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
-      const end = store.begin(id, true)
-      try {
-        for (const mayWait = patience(clock); mayWait(); ) {
-          const acquired = await acquireLease(dependencies, { session: record, isChange: true, mayWait })
-          if (acquired.kind === 'over') return undefined
-          if (acquired.kind !== 'granted') continue
-          const { lease } = acquired
-          const session = lease.record as SessionRecord
-          const next = { ...session, rev: session.rev + 1, fields: withOwnFields(session.fields, stored) }
-          const committed = await lease.commit({ kind: 'change', record: next })
-          if (!committed) throw new StoreUnavailableError('redis')
-          if (committed.kind === 'stored') return next
-          if (committed.kind === 'over') return undefined
-        }
-        throw new StoreUnavailableError('conflict')
-      } finally {
-        end()
+      for (const mayWait = patience(clock); mayWait(); ) {
+        const acquired = await acquireLease(dependencies, { session: record, isChange: true, mayWait })
+        if (acquired.kind === 'over') return undefined
+        if (acquired.kind !== 'granted') continue
+        const session = acquired.record as SessionRecord
+        const next = { ...session, rev: session.rev + 1, fields: withOwnFields(session.fields, stored) }
+        const committed = await acquired.lease.commit({ kind: 'change', record: next })
+        if (!committed) throw new StoreUnavailableError('redis')
+        if (committed.kind === 'stored') return next
+        if (committed.kind === 'over') return undefined
       }
+      throw new StoreUnavailableError('conflict')
     },
     /** Resolves when no refresh is in progress. */
     async ended(): Promise<void> {

@@ -7,17 +7,11 @@ import type { SessionRecord } from '../session/record.js'
 import { ignoreUnavailable } from '../store/cells.js'
 import type { Places } from '../store/places.js'
 import type { SessionKey } from '../store/redis-cells.js'
-import type { Outcome } from '../store/rules.js'
-import type { Acquisition, Commit, GrantedLease, SessionStore } from '../store/store.js'
+import type { Acquisition, GrantedLease, SessionStore } from '../store/store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 
 /** The longest time that a request waits for a lease, in milliseconds. */
 const PATIENCE_MS = 5000
-/**
- * A token request ends this long after its lease was requested, in milliseconds. The lease lasts longer, so a request always ends
- * under its lease.
- */
-export const REQUEST_MS = 60_000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
 /** While the lease is busy, the process checks at most this often whether its owner has died, in milliseconds. */
@@ -48,29 +42,15 @@ interface LeaseRequest {
   readonly mayWait: () => boolean
 }
 
-/** A lease that may be used now. Always call `commit` at the end, which releases the lease. */
-export interface UsableLease extends Pick<GrantedLease, 'suspectMs'> {
-  /** The session at its newest revision, for which the lease was granted. Undefined for a login. */
-  readonly record: SessionRecord | undefined
-  /** Returns how many milliseconds a token request under this lease may still take. */
-  readonly leftMs: () => number
-  /**
-   * Sends the token request, and leaves the queue after its response. Call it in the turn of the event loop in which the lease
-   * was acquired, because Redis may have lost an older lease since.
-   */
-  send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
-  /** Stores the outcome. Returns undefined if the store is unavailable. Tokens are then remembered, and stored later. */
-  commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
-}
-
 /**
- * - `granted`: use the lease immediately
+ * - `granted`: use the lease immediately. `record` is the session at its newest revision, for which the lease was granted. It is
+ *   undefined for a login.
  * - `paused`: nothing was sent. `isApplication` is true if the provider asked all processes for a pause.
  * - `busy`: the lease was not granted in time
  */
 type LeaseResult =
   | Extract<Acquisition, { readonly kind: 'newer' | 'over' }>
-  | { readonly kind: 'granted'; readonly lease: UsableLease }
+  | { readonly kind: 'granted'; readonly lease: GrantedLease; readonly record: SessionRecord | undefined }
   | { readonly kind: 'paused'; readonly ms: number; readonly isApplication: boolean }
   | { readonly kind: 'busy' }
 
@@ -104,8 +84,11 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
           const record = store.newest(id)
           // While the lease was being requested, the cookie of another request may have shown a newer revision. Then this lease
           // is for an older one, so request it again.
-          keepsSlot = acquired.lease.isFresh() && (record?.rev ?? 0) === acquired.lease.rev
-          if (keepsSlot) return { kind: 'granted', lease: usableLease(store, session, record, acquired.lease, leave) }
+          const { lease } = acquired
+          keepsSlot = lease.isFresh() && (record?.rev ?? 0) === lease.rev
+          if (keepsSlot)
+            return { kind: 'granted', record, lease: { ...lease, send: ask => lease.send(ask).finally(leave) } }
+          lease.giveUp()
           if (mayWait()) continue
           return { kind: 'busy' }
         }
@@ -128,31 +111,6 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
     if (!mayWait()) return { kind: 'busy' }
     await wait(clock, delayMs)
     delayMs = Math.min(1.5 * delayMs, MAX_DELAY_MS)
-  }
-}
-
-function usableLease(
-  store: SessionStore,
-  session: SessionKey,
-  record: SessionRecord | undefined,
-  lease: GrantedLease,
-  leave: () => void
-): UsableLease {
-  const leftMs = () => Math.round(REQUEST_MS - lease.elapsedMs())
-  return {
-    record,
-    suspectMs: lease.suspectMs,
-    leftMs,
-    async send(request) {
-      store.sending(session.id, lease.rev)
-      try {
-        return await request(leftMs())
-      } finally {
-        store.received(session.id)
-        leave()
-      }
-    },
-    commit: outcome => store.commit(session, lease, outcome).catch(ignoreUnavailable)
   }
 }
 

@@ -12,9 +12,10 @@ import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFie
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
 import { LOGGED_OUT, type Outcome } from '../store/rules.js'
+import type { GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { judgeRejection, pauseIfBusy, pauseSecondsAfter, retrySecondsOf } from './failure.js'
-import { acquireLease, type LeaseDependencies, patience, type UsableLease } from './lease.js'
+import { acquireLease, type LeaseDependencies, patience } from './lease.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
 
@@ -85,7 +86,6 @@ export function createRefresh(dependencies: RefreshDependencies) {
   async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
     const { id } = session
     const sent = { calls: 0 }
-    const end = store.begin(id)
     try {
       return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
@@ -97,8 +97,6 @@ export function createRefresh(dependencies: RefreshDependencies) {
       }
       if (!(error instanceof StoreUnavailableError)) throw error
       return { ...unavailable(id, problemOf(error, log), error.retryAfterSeconds), ...sent }
-    } finally {
-      end()
     }
   }
 
@@ -126,7 +124,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
           return unavailable(id, acquired.isApplication ? 'paused' : 'provider', Math.ceil(acquired.ms / 1000))
       }
       sent.calls++
-      const stopped = await sendRequest(acquired.lease, log)
+      const stopped = await sendRequest(acquired.record as SessionRecord, acquired.lease, log)
       if (stopped) return stopped
       mayWait = patienceFor(store.newest(id))
     }
@@ -142,8 +140,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
    * Sends one token request under the lease, and stores its outcome. Returns undefined if the refresh can continue with newer
    * tokens.
    */
-  async function sendRequest(lease: UsableLease, log: Log): Promise<Ended | undefined> {
-    const session = lease.record as SessionRecord
+  async function sendRequest(session: SessionRecord, lease: GrantedLease, log: Log): Promise<Ended | undefined> {
     let step: Step
     let next: SessionRecord
     try {
@@ -159,7 +156,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /** Returns undefined if the tokens are stored. */
-  async function storeTokens(next: SessionRecord, lease: UsableLease, pauseSeconds = 0): Promise<Ended | undefined> {
+  async function storeTokens(next: SessionRecord, lease: GrantedLease, pauseSeconds = 0): Promise<Ended | undefined> {
     const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
     if (committed?.kind !== 'over') return unavailable(next.id, 'pending')
@@ -177,7 +174,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     session: SessionRecord,
     next: SessionRecord,
     claims: CheckedClaims,
-    lease: UsableLease,
+    lease: GrantedLease,
     log: Log
   ): Promise<Ended | undefined> {
     const { refresh_token } = next.fields
@@ -229,7 +226,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   /** Stores the failure of a token request. Returns undefined if another process has stored newer tokens. */
   async function storeFailure(
     session: SessionRecord,
-    lease: UsableLease,
+    lease: GrantedLease,
     error: unknown,
     log: Log
   ): Promise<Ended | undefined> {

@@ -24,17 +24,14 @@ interface Logout {
   isSaved: boolean
 }
 
-/** The work of this process on one session. */
+/** A lease that this process has, or has requested. */
 export interface Work {
-  /**
-   * The owner names of the refreshes, logins and changes in progress. A name is added before `acquire` and removed after
-   * `commit`.
-   */
-  readonly owners: string[]
+  /** The owner name under which the lease was requested. */
+  readonly owner: string
   /** The token request in progress: the revision whose refresh token was sent, and the time on the monotonic clock. */
   sent?: { readonly rev: number; readonly at: number } | undefined
-  /** The number of reports from other processes, since the work began, that Redis has lost data of this session. */
-  losses: number
+  /** True if another process has reported, since the lease was requested, that Redis has lost data of this session. */
+  isDoubtful: boolean
 }
 
 // Enough for 10,000 records. With two access tokens of 1 kB each, 10,000 records need 33 MB (measured with Node 20).
@@ -66,7 +63,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
   const unsaved = new Map<string, SessionRecord>()
-  const working = new Map<string, Work>()
+  const working = new Map<string, Set<Work>>()
 
   function recordOf(id: string): SessionRecord | undefined {
     return unsaved.get(id) ?? records.get(id)
@@ -129,20 +126,21 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     isUnsaved: (id: string) => unsaved.has(id),
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
-    workOf: (id: string) => working.get(id),
-    /** Registers work under an owner name. Returns a function to call when the work ends. */
-    begin(id: string, owner: string): () => void {
-      const work = working.get(id) ?? { owners: [], losses: 0 }
-      working.set(id, work)
-      work.owners.push(owner)
-      return () => {
-        work.owners.splice(work.owners.indexOf(owner), 1)
-        if (work.owners.length === 0) working.delete(id)
-      }
+    worksOf: (id: string): readonly Work[] => [...(working.get(id) ?? [])],
+    /** Notes that a lease is being requested under this owner name. Call `end` when the lease is released or not granted. */
+    begin(id: string, owner: string): Work {
+      const work: Work = { owner, isDoubtful: false }
+      working.set(id, (working.get(id) ?? new Set()).add(work))
+      return work
+    },
+    end(id: string, work: Work): void {
+      const works = working.get(id)
+      works?.delete(work)
+      if (works?.size === 0) working.delete(id)
     },
     /** Returns the ids of the sessions that the store may have lost, the most urgent ones first. */
     possiblyLost(): Set<string> {
-      const inProgress = [...working].filter(([, { sent }]) => sent).map(([id]) => id)
+      const inProgress = [...working].filter(([, works]) => [...works].some(({ sent }) => sent)).map(([id]) => id)
       const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
       const others = [...recent(logouts.entries()), ...recent(revisions.entries())]
       return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])

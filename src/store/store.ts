@@ -9,28 +9,39 @@
 import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
 import { type Clock, startStopwatch } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable, type Message, type Rule, StoreUnavailableError } from './cells.js'
-import { createProcessMemory } from './memory.js'
+import { createProcessMemory, type Work } from './memory.js'
 import type { SessionKey } from './redis-cells.js'
 import type { Acquired, Cell, Committed, Found, Outcome, Owner } from './rules.js'
 import * as rules from './rules.js'
 
-/** The lease that this process was granted. */
+/**
+ * A lease that this process was granted. Call `commit` at the end, which releases the lease, or `giveUp` if the lease is not
+ * used.
+ */
 export interface GrantedLease {
-  readonly owner: string
   /** The revision for which the lease was granted. */
   readonly rev: number
-  /**
-   * Returns the milliseconds since the lease was requested. If the system clock and the monotonic clock disagree, the larger
-   * value counts.
-   */
-  readonly elapsedMs: () => number
+  /** The milliseconds since the provider first refused this refresh token in an ambiguous way, if it has done so. */
+  readonly suspectMs: number | undefined
   /**
    * False if the lease was requested more than a second ago, or if another process has reported data loss since. In both cases,
    * the lease must be acquired again before a token is sent.
    */
-  readonly isFresh: () => boolean
-  /** The milliseconds since the provider first refused this refresh token in an ambiguous way, if it has done so. */
-  readonly suspectMs: number | undefined
+  isFresh(): boolean
+  /** Returns how many milliseconds a token request under this lease may still take. */
+  leftMs(): number
+  /**
+   * Sends the refresh token or the code of this revision. Call it in the turn of the event loop in which the lease was acquired,
+   * because Redis may have lost an older lease since.
+   */
+  send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
+  /**
+   * Stores the outcome of a token request or of a change, and releases the lease. Returns undefined if the store is unavailable.
+   * Tokens are then remembered, and stored later.
+   */
+  commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
+  /** Releases the lease in the background. */
+  giveUp(): void
 }
 
 export type Acquisition =
@@ -65,6 +76,11 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 // After data loss, no process is granted a lease for 2 seconds. A lease that was requested less than a second ago is therefore
 // still exclusive, even if Redis has lost it since.
 const FRESH_MS = 1000
+/**
+ * A token request ends this long after its lease was requested, in milliseconds. The lease lasts longer, so a request always ends
+ * under its lease.
+ */
+export const REQUEST_MS = 60_000
 // After a pause, the second token requests of dual mode may be sent this many milliseconds earlier than all other requests.
 // Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
@@ -86,8 +102,6 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   // process.
   const changeOwner = `${owner}/change`
   const restoring = new Map<string, Promise<void>>()
-  /** The leases that were granted but not used yet. Each is named by the session id and the owner name. */
-  const unusedLeases = new Set<string>()
   let pausedUntil = Number.NEGATIVE_INFINITY
   /** The sessions that `restoreAll` has not restored yet, the most urgent ones first. */
   const unrestored = new Set<string>()
@@ -150,8 +164,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     const known = memory.known(id)
     await run({ id, key: known.record?.key }, (cell, now) => {
       // Look up the work only when the rule runs, because a token request may end while the cell is read.
-      const { sent, owners = [] } = memory.workOf(id) ?? {}
-      const unused = [owner, changeOwner].filter(name => !owners.includes(name))
+      const works = memory.worksOf(id)
+      const sent = works.find(work => work.sent)?.sent
+      const unused = [owner, changeOwner].filter(name => !works.some(work => work.owner === name))
       const request = { ...known, me: me(), unused }
       const inProgress = sent && { rev: sent.rev, ms: clock.monotonic() - sent.at }
       return rules.restore(cell, now, { ...request, sent: inProgress }, recoveryMs)
@@ -198,6 +213,63 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
    */
   function repeatLater(id: string): void {
     void restoreUntilStored(id, MIN_REPEAT_MS)
+  }
+
+  function grantedLease(
+    session: SessionKey,
+    work: Work,
+    elapsedMs: () => number,
+    granted: Pick<GrantedLease, 'rev' | 'suspectMs'>
+  ): GrantedLease {
+    const { rev } = granted
+    const end = () => memory.end(session.id, work)
+    const leftMs = () => Math.round(REQUEST_MS - elapsedMs())
+    return {
+      ...granted,
+      isFresh: () => elapsedMs() < FRESH_MS && !work.isDoubtful,
+      leftMs,
+      async send(request) {
+        work.sent = { rev, at: clock.monotonic() }
+        try {
+          return await request(leftMs())
+        } finally {
+          work.sent = undefined
+        }
+      },
+      async commit(outcome) {
+        try {
+          return await commit(session, { rev, owner: work.owner }, outcome)
+        } finally {
+          end()
+        }
+      },
+      giveUp() {
+        end()
+        repeatLater(session.id)
+      }
+    }
+  }
+
+  /** Stores an outcome. Remembers tokens that cannot be stored now, and stores them later. */
+  async function commit(
+    session: SessionKey,
+    { owner, rev }: { readonly owner: string; readonly rev: number },
+    outcome: Outcome<SessionRecord>
+  ): Promise<Commit | undefined> {
+    const { id } = session
+    if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+    if (outcome.kind === 'tokens') memory.addUnsaved(outcome.record)
+    try {
+      const committed = await run(session, (cell, now) => rules.commit(cell, now, { rev, owner, outcome }))
+      if (outcome.kind === 'tokens') memory.markSaved(outcome.record)
+      if (outcome.kind === 'change' && committed.kind === 'stored') {
+        memory.remember(id, outcome.record.rev, outcome.record)
+      }
+      return (await learn(session, committed)) as Commit
+    } catch (error) {
+      repeatLater(id)
+      return ignoreUnavailable(error)
+    }
   }
 
   function isRecovering(): boolean {
@@ -255,24 +327,13 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       return content
     },
     /**
-     * Registers a refresh, a login or a change that begins in this process. Returns a function to call at the end. It releases a
-     * lease that was granted but not used.
-     */
-    begin(id: string, isChange = false): () => void {
-      const name = isChange ? changeOwner : owner
-      const end = memory.begin(id, name)
-      return () => {
-        end()
-        if (unusedLeases.delete(`${id} ${name}`)) repeatLater(id)
-      }
-    },
-    /**
-     * Requests the lease of a session. Call it after `begin`, and before the function that `begin` returned.
+     * Requests the lease of a session.
      * @param dead the name of an owner that has died, so its lease may be replaced
+     * @param isChange true for a change by a request handler
      */
     async acquire(
       session: SessionKey,
-      { dead, isChange = false }: { readonly dead?: string | undefined; readonly isChange?: boolean } = {}
+      { dead, isChange = false }: { readonly dead?: string | undefined; readonly isChange?: boolean | undefined } = {}
     ): Promise<Acquisition> {
       const { id } = session
       if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
@@ -282,64 +343,27 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       const isLogin = known.rev === 0
       const connection = connectedAt()
       if (isRecovering() && !isLogin) return { kind: 'lost' }
+      const requester = isChange ? { owner: changeOwner } : me()
       const elapsedMs = startStopwatch(clock)
-      const work = memory.workOf(id)
-      const losses = work?.losses
-      const asking = isChange ? { owner: changeOwner } : me()
+      const work = memory.begin(id, requester.owner)
       const rule = (cell: Cell<SessionRecord> | undefined, now: number) =>
-        rules.acquire(cell, now, { ...known, me: asking, dead, isChange }, recoveryMs)
+        rules.acquire(cell, now, { ...known, me: requester, dead, isChange }, recoveryMs)
+      let isGranted = false
       try {
         const acquired = await run(session, rule, { mayFail: true }).then(result => learn(session, result))
         if (acquired.kind === 'current') return { kind: 'lost' }
         if (acquired.kind !== 'granted') return acquired
-        unusedLeases.add(`${id} ${asking.owner}`)
-        if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-        // The command waited until Redis was connected again, and Redis may have lost data meanwhile. Do not use this lease.
-        if (connectedAt() !== connection && !isLogin) return { kind: 'lost' }
-        const isFresh = () => elapsedMs() < FRESH_MS && work?.losses === losses
-        const { suspectMs } = acquired
-        return { kind: 'granted', lease: { owner: asking.owner, rev: known.rev, elapsedMs, isFresh, suspectMs } }
+        const lease = grantedLease(session, work, elapsedMs, { rev: known.rev, suspectMs: acquired.suspectMs })
+        // The command may have waited until Redis was connected again, and Redis may have lost data meanwhile.
+        isGranted = !memory.logoutOf(id) && (connectedAt() === connection || isLogin)
+        if (isGranted) return { kind: 'granted', lease }
+        lease.giveUp()
+        return memory.logoutOf(id) ? { kind: 'over', why: rules.LOGGED_OUT } : { kind: 'lost' }
       } catch (error) {
         repeatLater(id)
         throw error
-      }
-    },
-    /**
-     * Notes that the refresh token of this revision is being sent. Call it immediately before the request is sent, in the turn of
-     * the event loop in which the lease was acquired.
-     */
-    sending(id: string, rev: number): void {
-      const work = memory.workOf(id)
-      if (work) work.sent = { rev, at: clock.monotonic() }
-    },
-    /** Notes that the token request has ended, with or without a response. */
-    received(id: string): void {
-      const work = memory.workOf(id)
-      if (work) work.sent = undefined
-    },
-    /**
-     * Stores the outcome of a token request or of a change, and releases the lease. Tokens that cannot be stored now are
-     * remembered and stored later.
-     */
-    async commit(
-      session: SessionKey,
-      { owner, rev }: Pick<GrantedLease, 'owner' | 'rev'>,
-      outcome: Outcome<SessionRecord>
-    ): Promise<Commit> {
-      const { id } = session
-      unusedLeases.delete(`${id} ${owner}`)
-      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-      if (outcome.kind === 'tokens') memory.addUnsaved(outcome.record)
-      try {
-        const committed = await run(session, (cell, now) => rules.commit(cell, now, { rev, owner, outcome }))
-        if (outcome.kind === 'tokens') memory.markSaved(outcome.record)
-        if (outcome.kind === 'change' && committed.kind === 'stored') {
-          memory.remember(id, outcome.record.rev, outcome.record)
-        }
-        return (await learn(session, committed)) as Commit
-      } catch (error) {
-        repeatLater(id)
-        throw error
+      } finally {
+        if (!isGranted) memory.end(id, work)
       }
     },
     /**
@@ -390,10 +414,10 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       if (kind === 'loggedOut') {
         memory.logOut({ id }, true)
       } else if (from !== owner) {
-        const work = memory.workOf(id)
-        if (work) work.losses++
+        const works = memory.worksOf(id)
+        for (const work of works) work.isDoubtful = true
         const knowsMore = rev > 0 && memory.known(id).rev >= rev
-        if (work?.sent || memory.logoutOf(id) || knowsMore) void restoreUntilStored(id, 0)
+        if (works.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) void restoreUntilStored(id, 0)
       }
     },
     /**

@@ -5,6 +5,7 @@
 import test from 'ava'
 import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { StoreUnavailableError } from '#src/store/cells.js'
+import { withLeases } from '../helpers/leases.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpExpired, setUpRefresh } from './setup.js'
@@ -263,14 +264,16 @@ test('dual: a public token with more than the public scopes is not stored, and t
 test('dual: if a process dies between the two token requests, another process continues from the stored partial result', async t => {
   const { record, clock, idp, addProcess, addProcessWith, refreshes } = await setUpRefresh('dual')
   const death = new Promise<void>(die => {
-    const dying = addProcessWith(store => ({
-      ...store,
-      async commit(...parameters) {
-        await store.commit(...parameters)
-        die()
-        return new Promise<never>(() => {})
-      }
-    }))
+    const dying = addProcessWith(
+      withLeases(lease => ({
+        ...lease,
+        async commit(outcome) {
+          await lease.commit(outcome)
+          die()
+          return new Promise<never>(() => {})
+        }
+      }))
+    )
     clock.advanceSeconds(3601)
     void dying.current(record)
   })

@@ -3,8 +3,8 @@
 
 import type { TokenSet } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
-import { REQUEST_MS } from '#src/refresh/lease.js'
 import { TIMES } from '#src/store/rules.js'
+import { REQUEST_MS } from '#src/store/store.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
 

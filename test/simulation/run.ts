@@ -156,15 +156,13 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       ...keyOf(id)
     }
     const session = { id, ...keyOf(id) }
-    const end = store.begin(id)
-    const login = store.acquire(session).then(answer => {
-      if (answer.kind !== 'granted') throw new Error(`the lease of a login is ${answer.kind}`)
-      return store.commit(session, answer.lease, { kind: 'tokens', record, pauseMs: 0 })
+    const login = store.acquire(session).then(acquired => {
+      if (acquired.kind !== 'granted') throw new Error(`the lease of a login is ${acquired.kind}`)
+      return acquired.lease.commit({ kind: 'tokens', record, pauseMs: 0 })
     })
     await world.run(200)
-    const { kind } = await login
-    end()
-    if (kind !== 'stored') throw new Error(`a login is ${kind}`)
+    const committed = await login
+    if (committed?.kind !== 'stored') throw new Error(`a login is ${committed?.kind}`)
     return { id, cookie: cookieOf(record), cookies: [cookieOf(record)] }
   }
 

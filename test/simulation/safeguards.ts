@@ -5,6 +5,7 @@ import type { Message } from '#src/store/cells.js'
 import { type Cell, LOGGED_OUT } from '#src/store/rules.js'
 import type { SessionStore } from '#src/store/store.js'
 import type { Clock } from '#src/support/clock.js'
+import { withLeases } from '../helpers/leases.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 
 /** What a simulation changes. An empty object changes nothing. */
@@ -53,13 +54,7 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'a lease is at most a second old when its token is sent',
     faults: ['suspend after grant'],
-    store: store => ({
-      ...store,
-      async acquire(...parameters) {
-        const answer = await store.acquire(...parameters)
-        return answer.kind === 'granted' ? { kind: 'granted', lease: { ...answer.lease, isFresh: () => true } } : answer
-      }
-    })
+    store: withLeases(lease => ({ ...lease, isFresh: () => true }))
   },
   {
     name: 'a response that arrived in time is used',
@@ -88,7 +83,7 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'a lease is restored while its request is in progress',
     faults: ['flush', 'slow provider'],
-    store: store => ({ ...store, sending() {} })
+    store: withLeases(lease => ({ ...lease, send: request => request(lease.leftMs()) }))
   },
   {
     name: 'every process stores again what it remembers',

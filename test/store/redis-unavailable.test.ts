@@ -127,18 +127,15 @@ testWithRedis('a full Redis refuses leases, but stores results and logouts', asy
   const ids = ['tokens', 'failure', 'over', 'leaving']
   await Promise.all(ids.map(id => logIn(one, id)))
   await connected(one, two)
-  const ends = ids.map(id => one.store.begin(id))
   const leases = await Promise.all(ids.map(id => leaseOf(one, id, 1)))
   await redis.admin.config('SET', 'maxmemory', '1')
-  const store = (index: number, outcome: Parameters<typeof commit>[3]) =>
-    one.store.commit({ id: ids[index] as string }, leases[index] as never, outcome)
+  const store = (index: number, outcome: Parameters<typeof commit>[3]) => leases[index]?.commit(outcome)
 
   t.deepEqual(await store(0, { kind: 'tokens', record: recordOf('tokens', 2), pauseMs: 0 }), { kind: 'stored' })
   t.deepEqual(await store(1, { kind: 'failure', pauseMs: 50_000, isAmbiguous: true }), { kind: 'stored' })
   t.deepEqual(await store(2, { kind: 'over', why: 'refused' }), { kind: 'stored' })
   t.true((await one.store.logOut({ id: 'leaving' })).isStored)
   t.deepEqual(events(one), [])
-  for (const end of ends) end()
 
   await find(two, recordOf('tokens', 2))
   t.is(await acquired(two, 'tokens'), 'redis')
@@ -186,9 +183,9 @@ testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed 
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { recoveryMs: 900 })
   const session = await logIn(owner, 'id')
-  const end = owner.store.begin('id')
   const lease = await leaseOf(owner, 'id', 1)
-  owner.store.sending('id', 1)
+  let respond = () => {}
+  const sent = lease.send(() => new Promise<void>(resolve => (respond = resolve)))
   await connected(other)
   await redis.restart()
   other.store.note(session)
@@ -197,10 +194,10 @@ testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed 
     t.not(answer, 'granted')
     return answer === 'busy'
   })
-  owner.store.received('id')
+  respond()
+  await sent
   const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  t.deepEqual(await owner.store.commit({ id: 'id' }, lease, outcome), { kind: 'stored' })
-  end()
+  t.deepEqual(await lease.commit(outcome), { kind: 'stored' })
   await eventually(async () => (await acquired(other, 'id')) === 'newer')
 })
 
@@ -208,13 +205,11 @@ testWithRedis('a result that could not be stored while Redis was down is stored 
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, impatient)
   const session = await logIn(one, 'id')
-  const end = one.store.begin('id')
   const lease = await leaseOf(one, 'id', 1)
   await connected(two)
   await redis.kill()
   const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  await t.throwsAsync(one.store.commit({ id: 'id' }, lease, outcome), { message: /Redis is unavailable/ })
-  end()
+  t.is(await lease.commit(outcome), undefined)
   t.deepEqual(one.store.newest('id'), recordOf('id', 2))
   t.false(one.store.isSaved('id'))
   await redis.restart()
@@ -237,7 +232,10 @@ testWithRedis('if the reply to a request for a lease is lost, the lease is relea
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { isImpatient: true, recoveryMs: 100 })
   await logIn(one, 'id')
+  await logIn(one, 'other')
   await connected(two)
+  // Wait for the end of the recovery time, in which a process requests no lease.
+  await eventually(async () => (await acquired(one, 'other')) === 'granted')
   redis.pause()
   t.is(await acquired(one, 'id'), 'redis')
   redis.resume()

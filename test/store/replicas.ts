@@ -79,13 +79,9 @@ export async function commit(
   id: string,
   rev: number,
   outcome: Outcome<SessionRecord>
-): Promise<Commit> {
-  const end = replica.store.begin(id)
-  try {
-    return await replica.store.commit({ id }, await leaseOf(replica, id, rev), outcome)
-  } finally {
-    end()
-  }
+): Promise<Commit | undefined> {
+  const lease = await leaseOf(replica, id, rev)
+  return lease.commit(outcome)
 }
 
 /** Stores a session at revision 1, as a login does. */

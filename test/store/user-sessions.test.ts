@@ -34,10 +34,8 @@ function setUp() {
 
 /** Stores the session of a new login, as a code exchange does. */
 async function storeLogin(store: SessionStore, record: SessionRecord): Promise<void> {
-  const end = store.begin(record.id)
   const acquired = await store.acquire(record)
-  if (acquired.kind === 'granted') await store.commit(record, acquired.lease, { kind: 'tokens', record, pauseMs: 0 })
-  end()
+  if (acquired.kind === 'granted') await acquired.lease.commit({ kind: 'tokens', record, pauseMs: 0 })
 }
 
 type Users = ReturnType<typeof setUp>['users']
