@@ -36,7 +36,7 @@ interface CodeExchangeDependencies extends LeaseDependencies {
  * - `fresh`: this call exchanged the code, or waited for another call that did
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, but the session is over
- * - `rejected`: the identity provider rejected the code
+ * - `codeRejected`: the identity provider rejected the code
  * - `denied`: the account may not sign in here; its refresh token is revoked
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
  * - `pending`: the exchange has not ended yet; a later call gets its result
@@ -44,8 +44,7 @@ interface CodeExchangeDependencies extends LeaseDependencies {
 export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
-  | { readonly kind: 'rejected' }
-  | { readonly kind: 'signedOut' }
+  | { readonly kind: 'codeRejected' | 'signedOut' }
   | { readonly kind: 'pending' }
   | { readonly kind: 'denied'; readonly denial: Denial }
 
@@ -125,7 +124,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
       const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
       await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
-      if (isRejected) return { kind: 'rejected' }
+      if (isRejected) return { kind: 'codeRejected' }
       throw busyErrorOf(error) ?? error
     }
     let { state } = exchanged
@@ -214,7 +213,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
 
 /** Returns the result of a login that ended during an earlier request. */
 function endedLogin(why: string): CodeExchange {
-  if (why === REJECTED) return { kind: 'rejected' }
+  if (why === REJECTED) return { kind: 'codeRejected' }
   const denial = denialOf(why)
   return denial ? { kind: 'denied', denial } : { kind: 'used' }
 }

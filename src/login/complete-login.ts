@@ -115,10 +115,14 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     session: CookieSession | undefined
   ): Promise<CallbackResult> {
     const exchange = await codeExchanges.exchange(transaction, code)
-    if (exchange.kind === 'rejected') return { kind: 'codeRejected' }
-    if (exchange.kind === 'signedOut') return { kind: 'signedOut' }
-    if (exchange.kind === 'denied') return exchange
-    if (exchange.kind === 'pending') return { kind: 'pending', retryAfterSeconds: 1 }
+    switch (exchange.kind) {
+      case 'pending':
+        return { kind: 'pending', retryAfterSeconds: 1 }
+      case 'codeRejected':
+      case 'signedOut':
+      case 'denied':
+        return exchange
+    }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
     // A repeated callback returns the session of an earlier callback. Unless the session that the browser has is older, the

@@ -18,10 +18,8 @@ export interface ModeDependencies {
   readonly now: () => number
 }
 
-export interface LoginRequest {
-  readonly scopes: readonly string[]
-  readonly displayName: (claims: UserInfo) => string
-}
+/** Returns the display name of a user from claims, or an empty string. */
+type DisplayName = (claims: UserInfo) => string
 
 interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
@@ -47,7 +45,7 @@ const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone',
 export async function exchangeCode(
   dependencies: ModeDependencies,
   grant: CodeGrant,
-  request: LoginRequest
+  request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
 ): Promise<FirstTokenSet> {
   const { idp, pkce } = dependencies
   const { code, codeVerifier, nonce, timeoutMs } = grant
@@ -150,7 +148,7 @@ async function identityOf(
   { idp, keepsIdToken, keepsSid }: ModeDependencies,
   { idToken }: TokenSet,
   claims: IdTokenClaims,
-  displayName: LoginRequest['displayName']
+  displayName: DisplayName
 ): Promise<Identity> {
   const { userinfoEndpoint, endSessionEndpoint, quirks } = await idp.metadata()
   return {

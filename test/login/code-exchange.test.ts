@@ -107,9 +107,9 @@ test('after a code was rejected, no further code is exchanged for the same state
   const transaction = login()
   idp.next(oauthError('invalid_grant'))
   const refusals = await Promise.all(Array.from({ length: 10 }, (_, n) => exchange(transaction(), `code ${n}`)))
-  for (const refusal of refusals) t.deepEqual(refusal, { kind: 'rejected' })
+  for (const refusal of refusals) t.deepEqual(refusal, { kind: 'codeRejected' })
   clock.advanceSeconds(590)
-  t.deepEqual(await exchange(transaction(), 'another code'), { kind: 'rejected' })
+  t.deepEqual(await exchange(transaction(), 'another code'), { kind: 'codeRejected' })
   t.is(idp.grants.length, 1)
 })
 
