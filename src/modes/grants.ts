@@ -4,7 +4,7 @@ import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provi
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import type { Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
-import type { CodeGrant, TokenObject, TokenState } from './mode.js'
+import type { AuthorizationCode, TokenObject, TokenState } from './mode.js'
 
 export interface ModeDependencies {
   readonly idp: IdentityProvider
@@ -44,7 +44,7 @@ const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone',
  */
 export async function exchangeCode(
   dependencies: ModeDependencies,
-  grant: CodeGrant,
+  grant: AuthorizationCode,
   request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
 ): Promise<FirstTokenSet> {
   const { idp, pkce } = dependencies

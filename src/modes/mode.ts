@@ -21,7 +21,7 @@ export interface Tokens {
   readonly public: TokenObject
 }
 
-export interface CodeGrant {
+export interface AuthorizationCode {
   readonly code: string
   readonly codeVerifier: string
   readonly nonce: string
@@ -39,7 +39,7 @@ export type TokenState =
   | Pick<HalfRefreshedSession, 'kind' | 'fields' | 'identity' | 'internalExpiresAt'>
 
 /** The result of one token request. */
-export interface Step {
+export interface TokenStep {
   readonly state: TokenState
   /**
    * The claims of the checked ID token, if the response had one. In dual mode, the claims from the second request are not
@@ -48,7 +48,7 @@ export interface Step {
   readonly claims?: CheckedClaims | undefined
 }
 
-export interface ExchangedCode extends Step {
+export interface ExchangedCode extends TokenStep {
   /** The checked claims of the ID token. Undefined if `openid` was not requested. The session does not contain these claims. */
   readonly claims: IdTokenClaims | undefined
 }
@@ -64,7 +64,7 @@ export interface Mode {
    * token.
    * @throws OAuthError or ProviderError
    */
-  exchangeCode(grant: CodeGrant): Promise<ExchangedCode>
+  exchangeCode(grant: AuthorizationCode): Promise<ExchangedCode>
   /** True if the next token request is the second one of dual mode. */
   isSecondRequest(state: TokenState): boolean
   /**
@@ -73,7 +73,7 @@ export interface Mode {
    * @param timeoutMs the time limit in milliseconds
    * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
    */
-  nextRequest(state: TokenState, timeoutMs: number): Promise<Step>
+  nextRequest(state: TokenState, timeoutMs: number): Promise<TokenStep>
   /**
    * Returns the access tokens of a session, with their remaining lifetime.
    * @param now milliseconds since the epoch

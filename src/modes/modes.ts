@@ -13,7 +13,7 @@ import {
   refreshGrant,
   tokenObject
 } from './grants.js'
-import type { Mode, Step, TokenState } from './mode.js'
+import type { Mode, TokenState, TokenStep } from './mode.js'
 
 /** @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant) */
 export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
@@ -80,14 +80,14 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
     return state.kind === 'half-refreshed' && state.internalExpiresAt > now()
   }
 
-  async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<Step> {
+  async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<TokenStep> {
     const { claims, nextRefreshToken, ...internal } = await refreshGrant(dependencies, state, internalScope, timeoutMs)
     const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
     const internalExpiresAt = expiresAt(internal, now())
     return { state: { kind: 'half-refreshed', fields, identity: state.identity, internalExpiresAt }, claims }
   }
 
-  async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<Step> {
+  async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<TokenStep> {
     const { nextRefreshToken, ...publicTokenSet } = await refreshGrant(dependencies, state, publicScope, timeoutMs)
     checkPublicScopes(publicTokenSet)
     const { accessToken } = publicTokenSet

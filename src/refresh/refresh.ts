@@ -5,7 +5,7 @@
  */
 import { type Access, type CheckedClaims, type Denial, denialFields, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
-import type { Mode, Step } from '../modes/mode.js'
+import type { Mode, TokenStep } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
 import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFields } from '../session/record.js'
@@ -141,7 +141,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
    * tokens.
    */
   async function sendRequest(session: SessionRecord, lease: GrantedLease, log: Log): Promise<Ended | undefined> {
-    let step: Step
+    let step: TokenStep
     let next: SessionRecord
     try {
       step = await lease.send(timeoutMs => mode.nextRequest(session, timeoutMs))
@@ -272,7 +272,7 @@ function userOf(session: SessionRecord | undefined): string | undefined {
  * Returns the session after a token response. The new tokens come without the fields that a request handler has added, so a
  * session that is kept in Redis takes over these fields.
  */
-function nextRevision(session: SessionRecord, { state }: Step, now: number, joinsLists = false): SessionRecord {
+function nextRevision(session: SessionRecord, { state }: TokenStep, now: number, joinsLists = false): SessionRecord {
   const { id, rev, loggedInAt, key } = session
   const listedAt = joinsLists ? now : session.listedAt
   const next: SessionRecord = {

@@ -21,7 +21,7 @@ export interface SessionsOf {
 
 type SignedIn = NonNullable<Identity['signedIn']>
 
-interface Member {
+interface ListEntry {
   readonly id: string
   readonly signedIn: SignedIn
   /** The time at which the session last joined the list, in milliseconds on the clock of the store. */
@@ -30,7 +30,7 @@ interface Member {
 
 export interface UserList {
   /** The sessions, ordered by `joinedAt`. */
-  readonly members: readonly Member[]
+  readonly members: readonly ListEntry[]
   /**
    * The `iat` of the latest logout token, in seconds since the epoch. A session of this list is over if its user signed in before
    * this time.
@@ -118,7 +118,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
    */
   async function joinList(list: string, session: SessionRecord): Promise<boolean> {
     const { id } = session
-    const signedIn = signedInOf(session)
+    const signedIn = signInTimesOf(session)
     const { hasJoined, dropped } = await change(list, (content, now) => {
       const { members, loggedOutAt } = content ?? { members: [] }
       if (loggedOutAt !== undefined && !isAfter(signedIn, loggedOutAt))
@@ -138,7 +138,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     const { content } = await lists.read(list, true)
     if (!content || content.members.length < MAX_MEMBERS) return
     const cells = await Promise.all(content.members.map(({ id }) => store.read(id)))
-    const isOver = (_: Member, index: number) => cells[index]?.entry.over !== undefined
+    const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
     await remove(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
   }
 
@@ -190,7 +190,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     return snapshots.flatMap(({ content }) => content ?? [])
   }
 
-  async function liveSession({ id, signedIn, joinedAt }: Member): Promise<ListedSession | undefined> {
+  async function liveSession({ id, signedIn, joinedAt }: ListEntry): Promise<ListedSession | undefined> {
     const cell = await store.read(id)
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
@@ -272,7 +272,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       const names = namesOf(of).flatMap(hasher.all)
       const found = await Promise.all(
         names.map(list =>
-          change<readonly Member[]>(list, content => {
+          change<readonly ListEntry[]>(list, content => {
             const { members, loggedOutAt = 0 } = content ?? { members: [] }
             const result = members.filter(({ signedIn }) => issuedAt === undefined || signedIn.iat <= issuedAt)
             if (issuedAt === undefined || issuedAt <= loggedOutAt) return { result }
@@ -314,7 +314,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   }
 }
 
-function signedInOf({ identity, loggedInAt }: SessionRecord): SignedIn {
+function signInTimesOf({ identity, loggedInAt }: SessionRecord): SignedIn {
   return identity?.signedIn ?? { iat: Math.floor(loggedInAt / 1000) }
 }
 
