@@ -2,7 +2,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type { ModeDependencies } from '#src/modes/grants.js'
-import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
+import type { AuthorizationCode, Mode, TokenState, TokenStep } from '#src/modes/mode.js'
 import type { UserInfo } from '#src/provider/client.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
@@ -11,7 +11,12 @@ import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
 export const timeoutMs = 60_000
-export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce', timeoutMs }
+export const grant: AuthorizationCode = {
+  code: 'the-code',
+  codeVerifier: 'the-verifier',
+  nonce: 'the-nonce',
+  timeoutMs
+}
 
 /** Sends all token requests of a login. */
 export async function completeLogin(mode: Mode): Promise<TokenState> {
@@ -23,7 +28,7 @@ export async function completeRefresh(mode: Mode, login: TokenState): Promise<To
   return complete(mode, await mode.nextRequest(login, timeoutMs))
 }
 
-async function complete(mode: Mode, { state }: Step): Promise<TokenState> {
+async function complete(mode: Mode, { state }: TokenStep): Promise<TokenState> {
   const isComplete = state.kind === 'complete'
   if (mode.isSecondRequest(state) === isComplete) throw new Error('the mode contradicts itself')
   return isComplete ? state : complete(mode, await mode.nextRequest(state, timeoutMs))
