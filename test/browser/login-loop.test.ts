@@ -66,25 +66,6 @@ browserTest(
   }
 )
 
-browserTest('quick successive logins do not lead to the error page', async (t, visit) => {
-  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url, logs, clock } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
-  const { page, newTab } = await visit()
-  await page.goto(url)
-  await page.getByText('welcome').waitFor()
-  for (const path of ['api/auth/logout', 'api/auth/login', 'api/auth/login?return_to=/index.html', 'api/auth/logout']) {
-    await page.goto(`${url}${path}`)
-    await page.getByText('welcome').waitFor()
-  }
-  const second = await newTab()
-  await second.goto(`${url}api/auth/login`)
-  await second.getByText('welcome').waitFor()
-  clock.advanceSeconds(24 * 60 * 60 + 1)
-  await page.reload()
-  await page.getByText('welcome').waitFor()
-  t.deepEqual(diagnoses(logs), [])
-})
-
 function diagnoses({ entries }: CollectedLogs) {
   return entries.filter(({ event }) => event === 'session_cookie_missing')
 }

@@ -8,22 +8,6 @@ const browserTest = browserTests(test)
 const signedIn = 'You are signed in as Ada Lovelace.'
 const stillSignedIn = 'You are still signed in, but the sign-in service is not available just now.'
 
-browserTest('two logins at the same time in two tabs both succeed', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page: first, newTab } = await visit()
-  const second = await newTab()
-  for (const page of [first, second]) {
-    await page.goto(url)
-    await page.getByRole('link', { name: 'Sign in' }).click()
-    await page.getByRole('heading', { name: 'Demo sign-in' }).waitFor()
-  }
-  await Promise.all([first, second].map(page => page.getByRole('button', { name: 'Ada Lovelace' }).click()))
-  for (const page of [first, second]) {
-    await status(page, signedIn)
-    t.is(page.url(), url)
-  }
-})
-
 browserTest('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page: first, newTab } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
@@ -94,21 +78,6 @@ browserTest('the back button after a sign-out shows that no user is signed in', 
   t.is(page.url(), url)
   await page.getByText(/You are (not|no longer) signed in\./).waitFor()
   t.false(await page.getByText('Ada Lovelace').isVisible())
-})
-
-browserTest('the session survives a reload of the page and of the callback', async (t, visit) => {
-  const { url, idp } = await deployWithHostileIdp(t)
-  const { page, context } = await visit()
-  const callbacks: string[] = []
-  context.on('request', request => request.url().includes('/api/auth/callback') && callbacks.push(request.url()))
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
-  await page.reload()
-  await status(page, signedIn)
-  await page.goto(callbacks[0] ?? 'about:blank')
-  await status(page, signedIn)
-  t.is(page.url(), url)
-  t.is(idp.tokenRequests.length, 1)
 })
 
 browserTest('a user stays signed in while the provider is down and can continue afterwards', async (t, visit) => {

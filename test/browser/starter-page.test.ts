@@ -290,15 +290,6 @@ browserTest('without a demo the page has no button that lets a token expire', as
   t.false(await page.locator('#fifty').isVisible())
 })
 
-browserTest('after a login the browser returns to the same address with its query', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { basePath: '/tools/viewer' })
-  const { page } = await visit()
-  const there = `${url}index.html?model=7&view=a%20b`
-  await page.goto(there)
-  await signInAs(page, 'Ada Lovelace')
-  t.is(page.url(), there)
-})
-
 const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Record<string, RegExp>>>> = {
   'signed out': {
     'api/auth/callback': /^400 +\d+ ms\s+content-type: application\/json[\s\S]*"The parameter state is missing\."/,

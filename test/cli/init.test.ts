@@ -7,6 +7,7 @@ import { main } from '#src/cli/main.js'
 import { checkValue } from '#src/config/check-value.js'
 import { loadConfig } from '#src/config/load.js'
 import { eventually } from '../helpers/eventually.js'
+import { modes } from '../helpers/modes.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, shell } from './shell.js'
@@ -82,25 +83,17 @@ test('init reads a .env file with a byte order mark and Windows line ends', asyn
   t.is(errors, '.env exists already and was not changed.\n')
 })
 
-test('a server starts with the files of init once the client id and the client secret are filled in', async t => {
-  const cwd = await tempFolder(t)
-  await run(t, ['init', '--yes', '--mode', 'dual', '--port', '9000'], { cwd })
-  const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
-  const { config, warnings } = await loadConfig({ cwd, env })
-  t.deepEqual(warnings, [])
-  t.is(config.mode, 'dual')
-  t.is(config.port, 9000)
-  t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
-  t.is(config.refresh.marginSeconds, 120)
-  t.is(config.refresh.spreadSeconds, 1500)
-})
-
-test('init also sets a refresh margin and spread in single mode', async t => {
-  const cwd = await tempFolder(t)
-  await run(t, ['init', '--yes', '--mode', 'single'], { cwd })
-  const { config } = await loadConfig({ cwd, env: { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' } })
-  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
-})
+for (const mode of modes) {
+  test(`in ${mode} mode, a server starts with the files of init once the client id and the client secret are filled in`, async t => {
+    const cwd = await tempFolder(t)
+    await run(t, ['init', '--yes', '--mode', mode, '--port', '9000'], { cwd })
+    const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
+    const { config, warnings } = await loadConfig({ cwd, env })
+    t.deepEqual(warnings, [])
+    t.like(config, { mode, port: 9000, refresh: { marginSeconds: 120, spreadSeconds: 1500 } })
+    t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
+  })
+}
 
 test('the server does not start until the placeholder of init is replaced', async t => {
   const cwd = await tempFolder(t)

@@ -42,17 +42,6 @@ function firstLine(text: string): string {
   return text.slice(0, text.indexOf('\n'))
 }
 
-test('the program starts, answers requests, and exits with code 0 on SIGTERM', async t => {
-  const { child, ended, output } = await launch(t, ['--demo', '--port', '0'])
-  while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
-  const line = JSON.parse(firstLine(output.stdout))
-  t.is(line.event, 'server_started')
-  t.is(await (await fetch(line.url)).text(), 'hello')
-  child.kill('SIGTERM')
-  t.deepEqual(await ended, { code: 0, signal: null })
-  t.is(output.stderr, '')
-})
-
 test('the stack trace of an error in the log names the files of src/', async t => {
   const routes = "export default app => app.use(() => { throw new Error('broken') })"
   const { child, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
@@ -167,14 +156,6 @@ test('the program requires the same version of Node as package.json', t => {
   const { engines } = JSON.parse(readText('package.json')) as { engines: { node: string } }
   const [, version = ''] = /needs Node (\S+) or newer/.exec(readText('bin/platform-auth-server.js')) ?? []
   t.is(engines.node, `>=${version}`)
-})
-
-test('with wrong settings the program exits with code 2 and without a stack trace', async t => {
-  const { ended, output } = await launch(t, ['--port', 'x'])
-  t.deepEqual(await ended, { code: 2, signal: null })
-  t.regex(output.stderr, /^The settings cannot be used:\n {2}port \(flag --port\)/)
-  t.notRegex(output.stderr, /\n\s+at /)
-  t.is(output.stdout, '')
 })
 
 test('a reader that closes the pipe causes no error message', async t => {

@@ -1,6 +1,4 @@
-import { chmod } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import got from 'got'
 import { main } from '#src/cli/main.js'
@@ -9,7 +7,6 @@ import { enough, sessionSecret } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { freePort, listen } from '../helpers/ports.js'
-import { testWhere } from '../helpers/requirement.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -153,15 +150,6 @@ test('if the metrics port is in use, the error contains the flag that sets it', 
   t.deepEqual([code, errors], [1, `Port ${port} is in use by another program. ${next}.\n`])
 })
 
-test('a host that is not an address of this machine is reported in one sentence', async t => {
-  // RFC 5737: no machine has this address.
-  const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
-  t.deepEqual(
-    [code, errors],
-    [1, '192.0.2.1 is not an address of this machine. Choose another host with --host, or remove --host.\n']
-  )
-})
-
 test('a demo needs no settings, and its login leads to a page that asks for a name', async t => {
   const { log } = await started(t, ['--demo', '--mode', 'dual', '--port', '0'], { env: {} })
   const line = log().find(({ event }) => event === 'server_started')
@@ -247,12 +235,6 @@ test('wrong settings are reported before a demo starts', async t => {
   t.regex(errors, /log\.level \(flag --log-level\)/)
 })
 
-test('a wrong flag beside --demo is reported', async t => {
-  const { code, errors } = await run(t, ['--demo', '--port', '0', '--callback-url', 'http://localhost/elsewhere'])
-  t.is(code, 2)
-  t.regex(errors, /platform\.callbackUrl/)
-})
-
 test('at level trace the log contains no session secret', async t => {
   const { log, stop, ended } = await started(t, ['--log-level', 'trace'])
   stop()
@@ -266,18 +248,3 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, 
   t.is(warning?.level, 40)
   t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 disables .*\. Remove it\. /)
 })
-
-testWhere(
-  process.platform !== 'win32',
-  'no permission bits',
-  'a .env file that every user can read is logged as a warning',
-  async t => {
-    const cwd = await tempFolder(t, { '.env': `LOG_LEVEL=info\n`, 'wwwroot/index.html': '' })
-    await chmod(cwd, 0o755)
-    await chmod(join(cwd, '.env'), 0o644)
-    const { log } = await started(t, [], { cwd })
-    const [warning] = log()
-    t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
-    t.is(warning?.msg, `.env can be read by every user of this machine. Run "chmod o-rw ${cwd}/.env".`)
-  }
-)

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { resolveSettings } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { keysOf, load, problemsOf } from './given.js'
+import { load, problemsOf } from './given.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_ALLOW'
 const settingsFile = 'platform-auth-server.config.yaml'
@@ -88,14 +88,6 @@ test('in a program, access.allow: undefined is refused and access.allow: null al
   t.false(everyone.problems.some(({ key }) => key === 'access.allow'))
 })
 
-for (const name of ['PLATFORM_AUTH_ACCESS_ALLOWED', 'PLATFORM_AUTH_ACCESS', 'PLATFORM_AUTH_ACCESSALLOW']) {
-  test(`the unknown variable ${name} is an error`, async t => {
-    const { problems } = await resolveIn(t, {}, { [name]: '@example.com' })
-    t.is(problems.length, 1)
-    t.regex(problems[0]?.message ?? '', /resembles PLATFORM_AUTH_ACCESS_ALLOW/)
-  })
-}
-
 const noUserInfo = { [VARIABLE]: '@example.com', PLATFORM_USERINFO_ENDPOINT: 'none' }
 const scopeVariables = [
   ['single', 'PLATFORM_SCOPES', {}],
@@ -105,22 +97,6 @@ const scopeVariables = [
 for (const [mode, variable, others] of scopeVariables) {
   const given = (scopes: string, more: Record<string, string> = noUserInfo) => ({
     env: { ...more, ...others, PLATFORM_AUTH_MODE: mode, [variable]: scopes }
-  })
-
-  test(`${mode}: access.allow is refused if the provider returns neither user info nor an ID token`, async t => {
-    const problems = await problemsOf(t, given('data:read data:write'))
-    t.is(problems.length, 1)
-    t.is(problems[0]?.key, 'access.allow')
-    t.regex(
-      problems[0]?.message ?? '',
-      /platform\.userinfoEndpoint is none and platform\.\w+ does not contain openid.*Add openid and email/
-    )
-  })
-
-  test(`${mode}: access.allow without a user info endpoint gets a warning if the scope email is not requested`, async t => {
-    const { warnings } = await load(t, given('openid data:read'))
-    t.deepEqual(keysOf(warnings), ['access.allow'])
-    t.deepEqual((await load(t, given('openid email data:read'))).warnings, [])
   })
 
   test(`${mode}: access.allow with claims only does not need the scope email`, async t => {

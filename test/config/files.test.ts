@@ -1,9 +1,8 @@
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { describeProblem } from '#src/config/errors.js'
 import { loadConfig, resolveSettings, type Sources } from '#src/config/load.js'
-import { run } from '../cli/shell.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, sessionSecret } from './given.js'
@@ -192,13 +191,4 @@ test('files beside wwwroot are accepted, even if their names resemble its name',
 test('a package.json without settings and a folder .env may be in wwwroot', async t => {
   const files = { 'package.json': '{"name":"pages"}', '.env/bin/python': '', 'index.html': '' }
   t.deepEqual(await problemsIn(t, files, { flags: { wwwroot: '.' } }), [])
-})
-
-test('the problem is listed together with the others, and the exit code is 2', async t => {
-  const cwd = await tempFolder(t, {})
-  await writeFile(join(cwd, '.env'), 'PORT=many\n')
-  const { code, errors } = await run(t, ['start', '--wwwroot', '.'], { cwd, env: enough })
-  t.is(code, 2)
-  t.regex(errors, /^ {2}port \(variable PORT in \.env\) cannot be /m)
-  t.regex(errors, /^ {2}\.env \(working directory\) must not be public, but the file \S+\/\.env is inside wwwroot /m)
 })

@@ -36,6 +36,10 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
     'access.allow (variable PLATFORM_AUTH_ACCESS_ALLOW) is set, but platform.userinfoEndpoint is none and platform.scopes does not contain openid, so the server cannot learn who a user is. Add openid and email to platform.scopes, or set platform.userinfoEndpoint.'
   ],
   [
+    { ...noUserInfo, ...dual },
+    'access.allow (variable PLATFORM_AUTH_ACCESS_ALLOW) is set, but platform.userinfoEndpoint is none and platform.internalScopes does not contain openid, so the server cannot learn who a user is. Add openid and email to platform.internalScopes, or set platform.userinfoEndpoint.'
+  ],
+  [
     { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read', PUBLIC_TOKEN_SCOPES: 'data:read viewables:read' },
     'platform.publicScopes (variable PUBLIC_TOKEN_SCOPES) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalScopes (data:read).'
   ],
@@ -77,6 +81,10 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   [
     { ...noUserInfo, PLATFORM_SCOPES: 'openid' },
     'access.allow reads the e-mail address from the ID token, but platform.scopes does not contain email. If the ID token contains no e-mail address, nobody can sign in.'
+  ],
+  [
+    { ...noUserInfo, ...dual, INTERNAL_TOKEN_SCOPES: 'openid a', PUBLIC_TOKEN_SCOPES: 'a' },
+    'access.allow reads the e-mail address from the ID token, but platform.internalScopes does not contain email. If the ID token contains no e-mail address, nobody can sign in.'
   ],
   [
     { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },

@@ -130,16 +130,6 @@ test('the demo remembers a sign-in for a day', async t => {
   t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
 
-test('with prompt=login another user can sign in without signing out first', async t => {
-  const demo = await start(t)
-  const browser = createBrowser(t)
-  await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
-  const name = 'Grace Hopper'
-  t.like(await userInfoOf(demo, name, browser, { prompt: 'login' }), { name })
-  const silent = await browser.navigate(authorizationUrl(demo))
-  t.like(await userInfoAfter(demo, String(silent.headers.location)), { name })
-})
-
 test('with prompt=select_account the demo shows its sign-in page, which names the user who is signed in', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)

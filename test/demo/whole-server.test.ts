@@ -10,9 +10,9 @@ import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
-import { denyAtDemo, signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
+import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { claimsOf, start } from './setup.js'
+import { start } from './setup.js'
 
 /**
  * Starts a server and the demo as `--demo` does. The server knows only the issuer, the client id and the secret of the
@@ -90,21 +90,7 @@ for (const mode of modes) {
       t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name })
     }
   })
-
-  test(`${mode} mode: a denied login is answered with 403, and the next login succeeds`, async t => {
-    const { browser } = await startBoth(t, mode)
-    t.is((await openCallback(browser, await denyAtDemo(browser, '/api/auth/login'))).statusCode, 403)
-    const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-    t.is(callback.statusCode, 302)
-  })
 }
-
-test('in dual mode the public token has only the public scopes', async t => {
-  const { browser } = await startBoth(t, 'dual')
-  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-  const { access_token: accessToken } = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>()
-  t.deepEqual(claimsOf(accessToken).scope, ['viewables:read'])
-})
 
 test('a logout through the provider also ends the session at the demo', async t => {
   const { browser } = await startBoth(t, 'single', { logout: 'idp' })

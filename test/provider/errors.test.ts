@@ -1,11 +1,5 @@
 import test from 'ava'
-import { OAuthError, ProviderError } from '#src/provider/errors.js'
-
-test('an OAuthError has its OAuth error code and its message contains the endpoint', t => {
-  const error = new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
-  t.like(error, { name: 'OAuthError', error: 'invalid_grant', status: 400, endpoint: 'token' })
-  t.is(error.message, "the identity provider's token endpoint responded with 400 invalid_grant")
-})
+import { ProviderError } from '#src/provider/errors.js'
 
 const statuses: readonly (readonly [status: number | undefined, isRejection: boolean])[] = [
   [undefined, false],

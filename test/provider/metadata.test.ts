@@ -256,16 +256,3 @@ test('the supported scopes come from the discovery document, and malformed value
     t.deepEqual(metadata.scopesSupported, expected)
   }
 })
-
-test('a provider is recognized as APS by its token endpoint, whether that is the default, configured or discovered', async t => {
-  const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
-  t.falsy((await createMetadata(own, answering(document))()).quirks.takesPlainCredentials)
-  const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
-  for (const { issuer, tokenEndpoint } of [
-    { issuer: APS.issuer, tokenEndpoint: undefined },
-    { issuer: undefined, tokenEndpoint: APS.tokenEndpoint }
-  ]) {
-    const metadata = await createMetadata({ ...nothingConfigured, issuer, tokenEndpoint }, answering(ofAps))()
-    t.true(metadata.quirks.takesPlainCredentials)
-  }
-})

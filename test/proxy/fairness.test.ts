@@ -7,7 +7,7 @@ import { discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type HostileIdp } from '../helpers/hostile-idp/index.js'
 import { type ProxiedServer, startProxy, startUpstream } from '../helpers/upstream.js'
-import { ask, eight, newSession, open, statusOf, takeAllPlaces } from './clients.js'
+import { ask, newSession, open, statusOf } from './clients.js'
 
 /** Starts a proxy whose sessions contain the `sub` of the user. */
 async function startIdentified(t: ExecutionContext, routes: readonly string[]) {
@@ -69,44 +69,6 @@ test('one user with many sessions cannot take all slots of an upstream', async t
   await eventually(() => held.length === 48)
   t.is(await statusOf(ask(t, proxied, { cookie: await signInAs(proxied, idp, 'other') })), 200)
   t.is(held.length, 48)
-})
-
-test('two sessions whose requests take long leave slots of the upstream for others', async t => {
-  const held: ServerResponse[] = []
-  const upstream = await startUpstream(t, (request, response) => {
-    if (request.url === '/held') held.push(response)
-    else response.end('{}')
-  })
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
-  for (const cookie of [proxied.cookie, await newSession(proxied)]) {
-    for (let count = 0; count < 32; count++) ask(t, proxied, { cookie, path: '/api/held' })
-  }
-  // 56 slots are shared, and each session has one of the 8 reserved slots if it has less than 32 requests in progress.
-  await eventually(() => held.length >= 57)
-  const cookie = await newSession(proxied)
-  for (let count = 0; count < 20; count++) t.is(await statusOf(ask(t, proxied, { cookie })), 200)
-  t.true(held.length <= 58)
-})
-
-test('the queued requests are sent in turn by user, even if one user has waited longer with many requests', async t => {
-  const held: ServerResponse[] = []
-  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
-  const { proxied, idp } = await startIdentified(t, [`GET /api/* ${upstream.origin}/*`])
-  const sessions = await eight(index => signInAs(proxied, idp, `user ${index}`))
-  await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/first' })
-  const greedy = [await signInAs(proxied, idp, 'greedy'), await signInAs(proxied, idp, 'greedy')]
-  const other = await signInAs(proxied, idp, 'other')
-  for (let count = 0; count < 20; count++) ask(t, proxied, { cookie: greedy[count % 2] ?? '', path: '/api/greedy' })
-  await pause(200)
-  ask(t, proxied, { cookie: other, path: '/api/other' })
-  await pause(200)
-  t.is(held.length, 64)
-  for (let answered = 0; answered < 10; answered++) {
-    held[answered]?.end('{}')
-    await eventually(() => held.length === 65 + answered)
-  }
-  const sent = upstream.requests.slice(64).map(({ url }) => url)
-  t.true(sent.slice(0, 2).includes('/other'), `the requests were sent in this order: ${sent.join(' ')}`)
 })
 
 test('an upload whose client disconnects in the queue is never sent', async t => {

@@ -1,5 +1,3 @@
-import { chmod } from 'node:fs/promises'
-import { join } from 'node:path'
 import test from 'ava'
 import { openProvider } from '#src/cli/check/provider.js'
 import { checkScopes, checkWwwroot } from '#src/cli/check/settings.js'
@@ -7,10 +5,9 @@ import { testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { freePort } from '../../helpers/ports.js'
-import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../shell.js'
-import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
+import { check, checkAt, discovering, settingsFor, someProvider } from './checked.js'
 
 const dualModeFinding =
   'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
@@ -69,12 +66,6 @@ test('check reports a host of another machine beside its other findings', async 
   t.is(code, 1)
   t.regex(line('port') ?? '', /^failed port /)
   t.true(lines.length > 5)
-})
-
-test("check accepts the demo's end-session endpoint", async t => {
-  const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
-  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint responds \(\d+\)\. http:\/\/localhost:\d+\/ must/)
-  t.is(code, 0)
 })
 
 test('a failed finding makes the exit code 1, and a warning leaves it 0', async t => {
@@ -197,25 +188,6 @@ test('check fails for NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the verific
   t.is(code, 1)
 })
 
-testWhere(
-  process.platform !== 'win32',
-  'no permission bits',
-  'check warns about a .env file that every user can read',
-  async t => {
-    const idp = await createHostileIdp(t)
-    const cwd = await tempFolder(t, { '.env': 'LOG_LEVEL=info\n', 'wwwroot/index.html': '' })
-    await chmod(cwd, 0o755)
-    await chmod(join(cwd, '.env'), 0o644)
-    const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
-    const warning = `.env (working directory) can be read by every user of this machine. Run "chmod o-rw ${cwd}/.env".`
-    t.true(
-      lines.includes(`warning settings ${warning} Next: Change this setting, unless its value is intended.`),
-      lines.join('\n')
-    )
-    t.is(code, 0)
-  }
-)
-
 test('check shows the path of the settings file that was read', async t => {
   const idp = await createHostileIdp(t)
   const { lines } = await check(t, [], {
@@ -223,13 +195,6 @@ test('check shows the path of the settings file that was read', async t => {
     files: { '.platform-auth-serverrc.json': '{"logout":"local"}', 'wwwroot/index.html': '' }
   })
   t.regex(lines[0] ?? '', /^ok settings The settings are valid \(with the file \S+\.platform-auth-serverrc\.json\)\.$/)
-})
-
-test('no finding prints the client secret or the session secret', async t => {
-  for (const args of [[], ['--json']]) {
-    const { output, idp } = await checkAt(t, { args })
-    for (const secret of [idp.clientSecret, sessionSecret]) t.false(output.includes(secret))
-  }
 })
 
 test('check imports a module with routes and fails for one without a function as its default export', async t => {

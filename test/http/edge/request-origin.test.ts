@@ -167,7 +167,7 @@ test('an own route behind requireTokens accepts links from other sites and all r
   t.is(refused.json().error, 'access_denied')
 })
 
-test('login refuses WebSockets and foreign origins, and login and logout refuse every prefetch', async t => {
+test('login refuses WebSockets and foreign origins, login and logout refuse every prefetch, and a link on another site can log a user out', async t => {
   const { browser } = await startSignedIn(t)
   for (const headers of [{ Origin: evil }, { 'Sec-WebSocket-Version': '13' }]) {
     const answer = await browser.get('/api/auth/login', { headers })
@@ -187,6 +187,7 @@ test('login refuses WebSockets and foreign origins, and login and logout refuse 
     }
   }
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is((await browser.navigate('/api/auth/logout', { from: 'https://elsewhere.example' })).statusCode, 302)
 })
 
 test('a page that the browser prerenders can read the profile', async t => {

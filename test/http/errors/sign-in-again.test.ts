@@ -2,7 +2,7 @@
 import test from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
-import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { openCallback, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { authorize, handledBy, httpsCallbackUrl, startSignedIn } from '../support.js'
 
 const returnTo = '/models/7?view=top&part=a%20b'
@@ -95,16 +95,4 @@ test('if a page of a program fails, the link to sign in again returns to this pa
   const ofApi = await browser.navigate(`${base}/api/hubs`)
   t.is(ofApi.statusCode, 401)
   t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)
-})
-
-test('if the provider refuses the connection, the page and the JSON say that it could not be reached', async t => {
-  const { browser, idp } = await startTestServer(t)
-  const back = await startLogin(browser)
-  await idp.offline()
-  const page = await openCallback(browser, back)
-  t.is(page.statusCode, 504)
-  t.regex(page.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
-  t.is((await browser.get(back)).json().error_description, 'The identity provider could not be reached.')
-  await idp.online()
-  t.is((await signIn(browser)).statusCode, 302)
 })

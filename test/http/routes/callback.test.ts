@@ -15,7 +15,6 @@ import {
   guarded,
   httpsCallbackUrl,
   loginCookieName,
-  openedFields,
   openedSession,
   parameter,
   sessionCookies,
@@ -88,15 +87,6 @@ test('a state that is missing, not sealed by this deployment or of another brows
   )
 })
 
-test('a state that was sealed with another secret is rejected', async t => {
-  const stranger = await startTestServer(t, { overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } })
-  const server = await startReturning(t)
-  server.browser.cookies.set(loginCookieName, 'A'.repeat(43))
-  stranger.browser.cookies.set(loginCookieName, 'A'.repeat(43), new URL(publicOrigin))
-  const state = parameter(await startLogin(stranger.browser), 'state')
-  assertRefused(t, await openCallback(server.browser, withParameters(server.back, { state })), 400, server)
-})
-
 test('a callback for the login of another browser is rejected, and that browser can still finish its login', async t => {
   const server = await startReturning(t)
   const attacker = server.newBrowser()
@@ -150,15 +140,6 @@ test('an expired login of another browser is rejected even if the browser has a 
   server.clock.advanceSeconds(601)
   await server.browser.navigate('/api/auth/login')
   assertRefused(t, await openCallback(server.browser, planted), 400, server)
-})
-
-test('a login may return to another replica than the one that started it', async t => {
-  const first = await startTestServer(t)
-  const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
-  const back = await startLogin(first.browser, '/after')
-  second.connect(first.browser)
-  t.is((await openCallback(first.browser, back)).headers.location, '/after')
-  t.is((await first.browser.fetch(guarded)).statusCode, 200)
 })
 
 // The parameters of the callback.
@@ -382,19 +363,6 @@ test('a session too large for four cookies is an error with its sizes in the log
   t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
 })
 
-test('with client_secret_post the client credentials are in the body and not in a header', async t => {
-  const { idp } = await startSignedIn(t, {
-    mode: 'dual',
-    overrides: { platform: { clientAuthentication: 'client_secret_post' } }
-  })
-  t.is(idp.tokenRequests.length, 2)
-  for (const { headers, form } of idp.tokenRequests) {
-    t.is(headers.authorization, undefined)
-    t.is(form.client_id, idp.clientId)
-    t.is(form.client_secret, idp.clientSecret)
-  }
-})
-
 test('the callback URL may contain a query', async t => {
   const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
   const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
@@ -406,27 +374,6 @@ test('the callback URL may contain a query', async t => {
 })
 
 // Repeated and simultaneous callbacks.
-
-test('two simultaneous logins in two tabs both succeed, in any order of their callbacks', async t => {
-  const server = await startTestServer(t)
-  const { browser, idp } = server
-  const orders: readonly ('in order' | 'reversed' | 'together')[] = ['in order', 'reversed', 'together']
-  for (const order of orders) {
-    const tabs = [await startLogin(browser, '/a'), await startLogin(browser, '/b')]
-    if (order === 'reversed') tabs.reverse()
-    const open = (tab: string) => openCallback(browser, tab)
-    const callbacks =
-      order === 'together' ? await Promise.all(tabs.map(open)) : [await open(tabs[0] ?? ''), await open(tabs[1] ?? '')]
-    t.deepEqual(
-      callbacks.map(({ headers }) => headers.location),
-      order === 'reversed' ? ['/b', '/a'] : ['/a', '/b'],
-      order
-    )
-    t.is((await browser.fetch(guarded)).statusCode, 200, order)
-    t.true(idp.isAlive(openedFields(browser, server).refresh_token ?? ''), order)
-  }
-  t.is(idp.tokenRequests.length, 6)
-})
 
 /** Starts a server that counts the callbacks that have arrived. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
@@ -577,19 +524,10 @@ type Failing = readonly [what: string, fault: Fault, status: number]
 const unusable: readonly Failing[] = [
   ['a wrong client secret', faults.error('invalid_client', 401), 502],
   ['a client that the gateway rejects', faults.gateway(), 502],
-  ['a client without the right to use the grant', faults.error('unauthorized_client'), 502],
-  ['a request that the provider finds malformed', faults.error('invalid_request'), 502],
-  ['unknown scopes', faults.error('invalid_scope'), 502],
   ['a 4xx in HTML', faults.html(403), 502],
-  ['an empty 4xx', faults.empty(401), 502],
   ['500', faults.status(500), 502],
-  ['503', faults.status(503), 502],
-  ['500 with an OAuth error', faults.error('invalid_grant', 500), 502],
-  ['a page instead of tokens', faults.html(200), 502],
   ['an empty response', faults.empty(200), 502],
-  ['a redirect', faults.redirect('https://elsewhere.example/'), 502],
   ['broken JSON', faults.notJson(), 502],
-  ['JSON that is not an object', faults.notJson(200, '["token"]'), 502],
   ['an endless response', faults.giant(Number.POSITIVE_INFINITY), 502],
   ['no access token', faults.change({ access_token: undefined }), 502],
   ['no lifetime', faults.change({ expires_in: undefined }), 502],
@@ -666,6 +604,8 @@ test('while the provider is down a callback gets 504, and when it is up the same
   await idp.offline()
   const response = await openCallback(browser, back)
   t.is(response.statusCode, 504)
+  t.regex(response.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
+  t.is((await browser.get(back)).json().error_description, 'The identity provider could not be reached.')
   t.deepEqual(response.setCookies, [])
   t.is(sessionHeader(browser), session)
   await idp.online()
@@ -804,6 +744,7 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
     const response = await browser.get(back)
     t.is(response.statusCode, 504)
     t.is(response.json().error, 'temporarily_unavailable')
+    t.is(response.json().error_description, 'The identity provider has not responded in time.')
     t.true(performance.now() - started >= 7900)
     t.deepEqual(response.setCookies, [])
     t.is(sessionHeader(browser), session)
@@ -813,13 +754,6 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
     if (step === 'request for the public token') await eventually(() => idp.revoked.length === 1)
   })
 }
-
-test('the code exchange accepts additional scopes, any order of scopes and a token type in lower case', async t => {
-  const { browser, idp } = await startTestServer(t)
-  const scope = 'account:write extra:scope data:read account:read'
-  idp.fail('token', faults.change({ scope, token_type: 'bearer' }))
-  t.is((await signIn(browser)).statusCode, 302)
-})
 
 /** The highest log level of a login in dual mode whose token requests meet the given faults: 50 is an error, 40 a warning. */
 const logged: readonly (readonly [level: number, reason: string, cases: readonly (readonly Fault[])[]])[] = [

@@ -6,16 +6,7 @@ import { createClock } from '../../helpers/clock.js'
 import { discovered, publicOrigin } from '../../helpers/config.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
-import {
-  authorize,
-  guarded,
-  httpsCallbackUrl,
-  loginCookieName,
-  parameter,
-  sessionCookies,
-  sessionCookiesSet,
-  startSignedIn
-} from '../support.js'
+import { authorize, guarded, httpsCallbackUrl, loginCookieName, parameter, startSignedIn } from '../support.js'
 
 for (const prompt of ['login', 'select_account']) {
   test(`login passes on prompt=${prompt} in place of the configured prompt, and opens the requested page afterwards`, async t => {
@@ -233,13 +224,6 @@ test('a login request that is not a navigation gets 403 as JSON and starts no lo
     t.is(response.headers.location, undefined)
   }
   t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
-})
-
-test('login does not remove a session cookie that it cannot read', async t => {
-  const { browser } = await startTestServer(t)
-  browser.cookies.set('platform_session', 'of another instance on this host', new URL(publicOrigin))
-  t.deepEqual(sessionCookiesSet(await browser.navigate('/api/auth/login')), [])
-  t.is(sessionCookies(browser).length, 1)
 })
 
 test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {

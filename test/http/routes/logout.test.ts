@@ -37,14 +37,9 @@ for (const mode of modes) {
   })
 }
 
-test('logout works without a session, repeatedly, and with cookies that cannot be opened', async t => {
+test('logout works without a session, repeatedly', async t => {
   const { browser, idp } = await startTestServer(t)
   for (let time = 0; time < 2; time++) t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
-  browser.cookies.set('platform_session', '4nonsense', new URL('http://localhost:8080/'))
-  browser.cookies.set('platform_session.2', 'more', new URL('http://localhost:8080/'))
-  const response = await browser.navigate('/api/auth/logout')
-  t.is(response.statusCode, 302)
-  t.deepEqual(browser.cookies.all(), [])
   t.is(idp.requests.length, 0)
 })
 
@@ -112,27 +107,6 @@ test('with logout: idp the response does not wait for a slow discovery, and afte
   hold.release()
   const next = await browser.navigate('/api/auth/logout')
   t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
-})
-
-test('a link on another site can log a user out, but an image, script, frame or fetch of another site cannot', async t => {
-  const { browser } = await startSignedIn(t)
-  const cases = [
-    ['image', 'no-cors'],
-    ['script', 'no-cors'],
-    ['iframe', 'navigate'],
-    ['empty', 'cors']
-  ]
-  for (const site of ['cross-site', 'same-site']) {
-    for (const [dest, mode] of cases) {
-      const headers = { 'sec-fetch-site': site, 'sec-fetch-dest': dest, 'sec-fetch-mode': mode }
-      const response = await browser.get('/api/auth/logout', { headers })
-      t.is(response.statusCode, 403, `${site} ${dest}`)
-      t.deepEqual(response.setCookies, [])
-    }
-  }
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  const navigation = await browser.navigate('/api/auth/logout', { from: 'https://elsewhere.example' })
-  t.is(navigation.statusCode, 302)
 })
 
 test('logout redirects to a path in return_to, and with logout: idp only if the provider has no logout page', async t => {

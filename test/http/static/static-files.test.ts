@@ -608,36 +608,6 @@ test('pages in wwwroot get no security policy headers, so that they can load a v
   }
 })
 
-test('a missing file is 404, as a page for people and as JSON for programs', async t => {
-  const { browser } = await startWith(t, {})
-  const paths = [
-    '/nothing',
-    '/nothing.html',
-    '/deep/route/of/an/application',
-    '/api',
-    '/api/',
-    '/api/other',
-    '/api/auth',
-    '/api/auth/'
-  ]
-  for (const path of paths) {
-    const page = await browser.navigate(path)
-    t.is(page.statusCode, 404, path)
-    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
-    t.regex(String(page.headers['content-security-policy']), /default-src 'none'.*frame-ancestors 'none'/)
-    t.regex(page.text(), /There is no page here/)
-    for (const accept of ['application/json', '*/*', undefined]) {
-      const json = await browser.get(path, { headers: { accept } })
-      t.is(json.statusCode, 404, path)
-      t.is(json.headers['content-type'], 'application/json; charset=utf-8')
-      t.deepEqual(Object.keys(json.json()), ['error', 'error_description', 'request_id'])
-      t.is(json.json().error, 'not_found')
-      t.is(json.json().request_id, json.headers['x-request-id'])
-      t.is(json.headers['cache-control'], 'no-store')
-    }
-  }
-})
-
 test('all methods except GET and HEAD get 405 with the allowed methods, whether the file exists or not', async t => {
   const { ask } = await startWith(t, { 'www/page.html': html })
   const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'SEARCH']
