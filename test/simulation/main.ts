@@ -1,31 +1,57 @@
-// `npm run simulate -- --seeds N [--from N] [--without SAFEGUARD]` runs N schedules, and prints the schedule of each seed that
-// fails. `--one SEED` prints one schedule. It exits with 1 if a seed fails. `--list` prints the safeguards.
-// `npm run simulate -- --restore [--replicas N] [--sessions N] [--copies N]` restores sessions after Redis has lost its data.
+// Runs simulated schedules, and prints the schedule of each seed that fails. It exits with 1 if a seed fails.
 import { parseArgs } from 'node:util'
 import { simulateRestore } from './restore.js'
 import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '0' },
-    one: { type: 'string' },
-    without: { type: 'string' },
-    list: { type: 'boolean', default: false },
-    restore: { type: 'boolean', default: false },
-    replicas: { type: 'string', default: '1000' },
-    sessions: { type: 'string', default: '10000' },
-    copies: { type: 'string', default: '1' }
-  }
-})
+const usage = `Usage: npm run simulate -- [options]
+
+  --seeds 1000          the number of schedules
+  --from 0              the first seed
+  --one SEED            prints this schedule
+  --without NUMBER      switches off a safeguard
+  --list                prints the safeguards with their numbers
+
+  --restore             restores sessions after Redis has lost its data
+  --replicas 1000       the number of processes that restore
+  --sessions 10000      the number of sessions
+  --copies 1            the number of processes that remember a session`
 
 const write = (line: string) => process.stdout.write(`${line}\n`)
 
-if (values.list) {
-  for (const [index, { name }] of safeguards.entries()) write(`${index + 1}: ${name}`)
-} else if (values.restore) {
-  const [replicas, sessions, copies] = [Number(values.replicas), Number(values.sessions), Number(values.copies)]
+try {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '1000' },
+      from: { type: 'string', default: '0' },
+      one: { type: 'string' },
+      without: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      restore: { type: 'boolean', default: false },
+      replicas: { type: 'string', default: '1000' },
+      sessions: { type: 'string', default: '10000' },
+      copies: { type: 'string', default: '1' },
+      help: { type: 'boolean', default: false }
+    }
+  })
+  if (values.help) write(usage)
+  else if (values.list) for (const [index, { name }] of safeguards.entries()) write(`${index + 1}: ${name}`)
+  else if (values.restore) await restore(number(values.replicas), number(values.sessions), number(values.copies))
+  else if (values.one !== undefined) await runSchedules(number(values.one), 1, true, values.without)
+  else await runSchedules(number(values.from), number(values.seeds), false, values.without)
+} catch (error) {
+  const isBadOption = String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')
+  if (!isBadOption && !(error instanceof RangeError)) throw error
+  write(`${(error as Error).message}\n\n${usage}`)
+  process.exitCode = 2
+}
+
+function number(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text)
+  throw new RangeError(`"${text}" is not a whole number.`)
+}
+
+async function restore(replicas: number, sessions: number, copies: number): Promise<void> {
   const result = await simulateRestore({ replicas, sessions, copies })
   const { halfSeconds, allSeconds, availableSeconds, reads, scripts, busiestSecond, outages, lost } = result
   write(`${replicas} replicas restore ${sessions} sessions, each of which ${copies} of them remember:`)
@@ -35,12 +61,13 @@ if (values.list) {
   )
   write(`Redis ran ${scripts} scripts and ${reads} reads, at most ${busiestSecond} in a second; sessions lost: ${lost}`)
   process.exitCode = lost > 0 ? 1 : 0
-} else {
-  const safeguard = values.without === undefined ? undefined : safeguards[Number(values.without) - 1]
-  if (values.without !== undefined && !safeguard)
-    throw new Error(`--without takes a number from 1 to ${safeguards.length}`)
-  const from = Number(values.one ?? values.from)
-  const count = values.one === undefined ? Number(values.seeds) : 1
+}
+
+/** @param isPrinted true to print the schedules also if they do not fail */
+async function runSchedules(from: number, count: number, isPrinted: boolean, without?: string): Promise<void> {
+  const safeguard = without === undefined ? undefined : safeguards[number(without) - 1]
+  if (without !== undefined && !safeguard)
+    throw new RangeError(`--without takes a number from 1 to ${safeguards.length}.`)
   let failed = 0
   let lost = 0
   let calls = 0
@@ -52,14 +79,14 @@ if (values.list) {
     calls += result.calls
     lost += violations.length
     if (violations.length > 0) failed++
-    if (values.one === undefined && (violations.length === 0 || safeguard || failed > 3)) continue
+    if (!isPrinted && (violations.length === 0 || safeguard || failed > 3)) continue
     write(
       `seed ${seed} (${schedule.mode}, sessions in ${schedule.sessionStore}, ${schedule.faults.join(', ') || 'no faults'}):`
     )
     for (const line of [...notes, ...violations.map(violation => `VIOLATION: ${violation}`)]) write(`  ${line}`)
   }
-  const without = safeguard ? ` without this safeguard: ${safeguard.name}` : ''
-  for (const [excuse, number] of excuses) write(`accepted: ${number} logins were lost, because ${excuse}`)
-  write(`${count} schedules with ${calls} token requests${without}: ${failed} failed, with ${lost} violations`)
+  const suffix = safeguard ? ` without this safeguard: ${safeguard.name}` : ''
+  for (const [excuse, times] of excuses) write(`accepted: ${times} logins were lost, because ${excuse}`)
+  write(`${count} schedules with ${calls} token requests${suffix}: ${failed} failed, with ${lost} violations`)
   process.exitCode = failed > 0 ? 1 : 0
 }
