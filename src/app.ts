@@ -1,7 +1,7 @@
 /** The Koa application. It lists the middleware that every request passes, outermost first. */
 import Koa, { type Middleware } from 'koa'
-import type { Config } from './config/settings.js'
-import { STARTER_PAGE } from './config/settings.js'
+import { requireComplete } from './config/load.js'
+import { type Config, STARTER_PAGE } from './config/settings.js'
 import { health } from './http/edge/health.js'
 import { normalizeRequest, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
@@ -20,8 +20,10 @@ import { type AppOptions, createServices, type Services } from './services.js'
  * Creates the server as a Koa application. Add custom routes with `app.use()`, and start it with `app.listen()`.
  * The module in the setting `extend` is not loaded, because only `startServer` can wait for an import.
  * @param options a clock or a logger that replaces the default one
+ * @throws {ConfigError} if `config` lacks a setting
  */
 export function createApp(config: Config, options: Partial<AppOptions> = {}): Koa {
+  requireComplete(config)
   return assemble(createServices(config, options))
 }
 

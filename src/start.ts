@@ -1,5 +1,6 @@
 /** Starts a server in the same way as the command line, with a demo identity provider on request. */
 import { pino } from 'pino'
+import { requireComplete } from './config/load.js'
 import type { Config } from './config/settings.js'
 import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
@@ -31,9 +32,10 @@ export interface RunningServer extends ListeningServer {
  * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
  * `replaceSecrets()` on SIGHUP. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
  * error has `listener: 'metrics'`, `listener: 'forwardAuth'` or `listener: 'demo'` if it is about the port of the
- * metrics, of forward-auth or of the demo.
+ * metrics, of forward-auth or of the demo. Rejects with ConfigError if `config` lacks a setting.
  */
-export function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  requireComplete(config)
   return start(config, options)
 }
 

@@ -2,7 +2,10 @@
 
 import { createServer } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
+import { createApp } from '#src/app.js'
+import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
+import type { Config } from '#src/config/settings.js'
 import { openDemo } from '#src/open-demo.js'
 import { serve } from '#src/server.js'
 import { startServer } from '#src/start.js'
@@ -90,6 +93,16 @@ test('no other program can take the port of a demo before the server listens on 
   await server.close()
   await demo.close()
   await listen(t, createServer(), port)
+})
+
+test('startServer() and createApp() list the settings that an incomplete configuration lacks', async t => {
+  const { platform: _, ...config } = await demoConfig(t)
+  const incomplete = { ...config, port: undefined } as unknown as Config
+  const advice = '(this program) is missing. Pass the config that loadConfig returns.'
+  const message = `The settings cannot be used:\n  platform ${advice}\n  port ${advice}`
+  await t.throwsAsync(startServer(incomplete), { instanceOf: ConfigError, message })
+  await t.throwsAsync(startServer(undefined as unknown as Config), { instanceOf: ConfigError })
+  t.throws(() => createApp(incomplete), { instanceOf: ConfigError, message })
 })
 
 test('if the server cannot listen, startServer() stops the demo', async t => {

@@ -1,4 +1,5 @@
 import { relative } from 'node:path'
+import { isJsonObject } from '../support/json.js'
 import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
 import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
 import { ConfigError, notGiven, type Problem } from './errors.js'
@@ -8,6 +9,7 @@ import { findings } from './rules.js'
 import {
   type Config,
   flagName,
+  groups,
   type Overrides,
   required,
   type SettingKey,
@@ -71,6 +73,23 @@ export function configOf(values: Values): Config {
   return config as Config
 }
 
+/**
+ * Checks that a program passes a complete configuration. A program in JavaScript may have written it by hand.
+ * @throws {ConfigError} listing the missing groups and settings
+ */
+export function requireComplete(config: Config): void {
+  const isMissing = (path: string) =>
+    path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config) ===
+    undefined
+  const withValue = settingKeys.filter(key => settingOf(key).default !== undefined)
+  const missing = groups.filter(isMissing)
+  missing.push(...withValue.filter(key => isMissing(key) && !missing.some(group => key.startsWith(`${group}.`))))
+  const message = 'is missing. Pass the config that loadConfig returns.'
+  if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: programSource, message })))
+}
+
+const programSource = 'this program'
+
 /** The settings from all sources, with every problem and warning. */
 export interface Resolution {
   readonly values: Values
@@ -90,7 +109,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
   const layers: readonly Layer[] = [
     await layerOfFlags(flags, cwd),
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
-    overrides ? layerOfObject(overrides, 'this program', { nullIsDefault: true }) : emptyLayer,
+    overrides ? layerOfObject(overrides, programSource, { nullIsDefault: true }) : emptyLayer,
     await layerOfEnvironment(env, cwd),
     file
   ]
@@ -113,10 +132,10 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     sources[key] = source
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
+    const isMissing = !picked.given && fallback === required
     if ('value' in outcome) values[key] = outcome.value
     // If the settings file could not be read, it may contain the missing setting, so the setting is not reported.
-    else if ('rejected' in outcome) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
-    else if (file.isRead) problems.push({ key, source, message: outcome.missing })
+    else if (file.isRead || !isMissing) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
   }
 
   const filesNamedBy = (...keys: readonly SettingKey[]) =>
@@ -179,8 +198,7 @@ function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): S
   return [dotEnvFile(cwd), ...settings, ...secrets]
 }
 
-/** `missing` is the message about a required setting without a value. */
-type Validated = { readonly source: string } & (Checked | { readonly missing: string })
+type Validated = { readonly source: string } & Checked
 
 async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string, value: unknown): Promise<Validated> {
   if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
@@ -193,7 +211,7 @@ async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string
   // The default of wwwroot depends on the working directory, so the settings table does not contain it.
   if (key === 'wwwroot') return { source: atDefault, ...(await defaultFolder(cwd)) }
   if (value !== required) return { source: atDefault, value }
-  return { source: emptyAt ?? notGiven, missing: missingMessage(key, emptyAt !== undefined) }
+  return { source: emptyAt ?? notGiven, rejected: [missingMessage(key, emptyAt !== undefined)] }
 }
 
 function missingMessage(key: SettingKey, isEmpty: boolean): string {
