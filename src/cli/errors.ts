@@ -1,4 +1,4 @@
-import { settings } from '../config/settings.js'
+import { settingOf } from '../config/settings.js'
 import { errorCode } from '../support/error-code.js'
 import { nearest } from '../support/nearest.js'
 
@@ -40,8 +40,8 @@ export function unknownWord(kind: 'command' | 'flag', word: string, known: reado
 /** The flags or variables for the port and the host of each listener. */
 export const listeners = {
   server: { portOption: '--port', hostOption: '--host' },
-  metrics: { portOption: '--metrics-port', hostOption: settings['metrics.host'].env },
-  forwardAuth: { portOption: '--forward-auth-port', hostOption: settings['forwardAuth.host'].env },
+  metrics: { portOption: '--metrics-port', hostOption: settingOf('metrics.host').env },
+  forwardAuth: { portOption: '--forward-auth-port', hostOption: settingOf('forwardAuth.host').env },
   demo: { portOption: '--demo-port', hostOption: '--host' }
 } as const
 

@@ -1,10 +1,8 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { access, constants, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { PageFilesError, readLogo, readPagesFolder } from '../pages/index.js'
-import { errorCode } from '../support/error-code.js'
+import { PageFilesError } from '../pages/index.js'
 import { quote } from './errors.js'
-import { readTextFile, whyUnreadable } from './files.js'
+import { whyUnreadable } from './files.js'
+import { noSuchFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 import { withoutUser } from './urls.js'
 
@@ -44,100 +42,33 @@ function typeName(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** Makes the path of a file or folder absolute. Rejects a path that the server cannot use. */
-type CheckPath = (given: string, cwd: string) => Promise<Checked>
-
-/** The settings whose value is the path of a file or folder that the server reads. */
-const paths: { readonly [Key in SettingKey]?: CheckPath } = {
-  wwwroot: checkPath('wwwroot', whyNoFolder),
-  extend: checkPath('extend', whyNoModule),
-  'pages.logo': checkPages(readLogo),
-  'pages.folder': checkPages(readPagesFolder),
-  'redisTls.caFile': checkPath('redisTls.caFile', whyNoCertificates),
-  'redisTls.certFile': checkPath('redisTls.certFile', whyNoCertificates),
-  'redisTls.keyFile': checkPath('redisTls.keyFile', whyNoKey)
-}
-
-/** Checks one value as `checkValue` does, and then the file or folder that it names. */
+/** Checks one value as `checkValue` does. If it is a path, makes it absolute, and checks the file or folder. */
 export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: string, file?: string): Promise<Checked> {
   const checked = checkValue(key, value, file)
-  const check = paths[key]
-  return check && 'value' in checked ? check(String(checked.value), cwd) : checked
+  const { allowed, whyUnusable } = settingOf(key).type
+  if (!whyUnusable || !('value' in checked)) return checked
+  const given = String(checked.value)
+  const path = resolve(cwd, given)
+  let why: string | undefined
+  try {
+    why = await whyUnusable(path)
+  } catch (error) {
+    if (error instanceof PageFilesError) {
+      return { rejected: error.problems.map(problem => `cannot be the string ${quote(given)}, because ${problem}.`) }
+    }
+    why = whyUnreadable(error)
+  }
+  if (why === undefined) return { value: path }
+  // The operator may have given the key itself instead of the path of its file, so the message must not quote it.
+  const found = given.includes('PRIVATE KEY') ? 'the key itself' : `the string ${quote(given)}, because ${why}`
+  return { rejected: [`cannot be ${found}. Set it to the path of ${allowed}.`] }
 }
 
 /**
- * Returns the folder `wwwroot` of the working directory, or the value undefined if it does not exist. This folder is served
- * if no other folder is configured.
+ * Returns the folder `wwwroot` of the working directory, or the value undefined if it does not exist. This folder is
+ * served if no other folder is configured.
  */
 export async function defaultFolder(cwd: string): Promise<Checked> {
   const isMissing = (await whyNoFolder(join(cwd, 'wwwroot'))) === noSuchFolder
   return isMissing ? { value: undefined } : checkValueAndPath('wwwroot', 'wwwroot', cwd)
-}
-
-function checkPath(key: SettingKey, whyUnusable: (path: string) => Promise<string | undefined>): CheckPath {
-  return async function checkPathOf(given, cwd) {
-    const path = resolve(cwd, given)
-    const why = await whyUnusable(path).catch(whyUnreadable)
-    if (why === undefined) return { value: path }
-    // The operator may have given the key itself instead of the path of its file, so the message must not quote it.
-    const found = given.includes('PRIVATE KEY') ? 'the key itself' : `the string ${quote(given)}, because ${why}`
-    return { rejected: [`cannot be ${found}. Set it to the path of ${settingOf(key).type.allowed}.`] }
-  }
-}
-
-const noSuchFolder = 'there is no such folder'
-
-async function whyNoFolder(folder: string): Promise<string | undefined> {
-  try {
-    // stat(folder) succeeds even if this user may not enter the folder, so stat(folder/.) is used.
-    return (await stat(`${folder}/.`)).isDirectory() ? undefined : noSuchFolder
-  } catch (error) {
-    return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? noSuchFolder : whyUnreadable(error)
-  }
-}
-
-async function whyNoModule(path: string): Promise<string | undefined> {
-  await access(path, constants.R_OK)
-  return (await stat(path)).isFile() ? undefined : 'it is not a file'
-}
-
-function checkPages(read: (path: string) => unknown): CheckPath {
-  return async function checkPagesAt(given, cwd) {
-    const path = resolve(cwd, given)
-    try {
-      read(path)
-      return { value: path }
-    } catch (error) {
-      if (!(error instanceof PageFilesError)) throw error
-      return { rejected: error.problems.map(problem => `cannot be the string ${quote(given)}, because ${problem}.`) }
-    }
-  }
-}
-
-// The Redis client reads the PEM files again for each connection, so a damaged file should be found at the start.
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
-
-async function whyNoCertificates(path: string): Promise<string | undefined> {
-  const certificates = (await readTextFile(path)).match(CERTIFICATE)
-  if (!certificates) return 'it contains no certificate in PEM format'
-  return certificates.every(pem => isParsed(() => new X509Certificate(pem)))
-    ? undefined
-    : 'it contains a damaged certificate'
-}
-
-async function whyNoKey(path: string): Promise<string | undefined> {
-  const text = await readTextFile(path)
-  if (!text.includes('PRIVATE KEY-----')) return 'it contains no private key in PEM format'
-  if (text.includes('ENCRYPTED')) return 'its key has a passphrase'
-  return isParsed(() => createPrivateKey(text)) ? undefined : 'its key is damaged'
-}
-
-function isParsed(parse: () => unknown): boolean {
-  try {
-    parse()
-    return true
-  } catch {
-    return false
-  }
 }

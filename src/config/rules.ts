@@ -27,236 +27,226 @@ export async function findings(values: Values, isGiven: IsGiven): Promise<Settin
 }
 
 const rules: readonly SettingsRule[] = [
-  publicScopesAreInternalToo,
-  scopesOfTheOtherMode,
-  callbackOverPlainHttp,
-  logoutNeedsItsEndpoint,
-  backChannelLogoutNeedsOpenid,
-  accessListNeedsClaims,
-  clientKeyFits,
-  listenersHaveTheirOwnPorts,
-  sessionsInRedisNeedRedis,
-  forwardAuthWithoutRedis,
-  graceCoversARefresh,
-  publicTokenNeedsDualMode,
-  proxyNeedsFetchMetadata,
-  logoNeedsName,
-  redisTlsNeedsRedis,
-  wwwrootHasTheNamedFiles
-]
+  function publicScopesAreInternalToo(values) {
+    const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
+    if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
+    const key = 'platform.publicScopes'
+    const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
+    // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
+    if (extra.length > 0) {
+      const allowed = `Use only scopes of platform.internalScopes (${internalScopes.join(' ')}).`
+      return { key, message: `contains ${extra.join(' ')}, which the internal token lacks. ${allowed}` }
+    }
+    if (internalScopes.every(scope => publicScopes.includes(scope))) {
+      const message = 'has the same scopes as platform.internalScopes, so pages have the same access as the server.'
+      return { key, isWarning: true, message }
+    }
+    return undefined
+  },
 
-function publicScopesAreInternalToo(values: Values): RuleResult {
-  const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
-  if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
-  const key = 'platform.publicScopes'
-  const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
-  // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
-  if (extra.length > 0) {
-    const allowed = `Use only scopes of platform.internalScopes (${internalScopes.join(' ')}).`
-    return { key, message: `contains ${extra.join(' ')}, which the internal token lacks. ${allowed}` }
-  }
-  if (internalScopes.every(scope => publicScopes.includes(scope))) {
-    const message = 'has the same scopes as platform.internalScopes, so pages have the same access as the server.'
+  function scopesOfTheOtherMode({ mode }, isGiven) {
+    const ofOtherMode: Record<string, readonly SettingKey[]> = {
+      single: ['platform.internalScopes', 'platform.publicScopes'],
+      dual: ['platform.scopes']
+    }
+    const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
+    return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}.` }))
+  },
+
+  function callbackOverPlainHttp({ 'platform.callbackUrl': url }) {
+    if (!url || isTrustworthy(url)) return undefined
+    const message =
+      'uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.'
+    return { key: 'platform.callbackUrl', isWarning: true, message }
+  },
+
+  function logoutNeedsItsEndpoint(values, isGiven) {
+    const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
+    if (logout === 'idp' && endSession === 'none') {
+      return {
+        key: 'logout',
+        message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.'
+      }
+    }
+    if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
+      return {
+        key: 'logout',
+        isWarning: true,
+        message: 'revokes nothing, because platform.revocationEndpoint is none.'
+      }
+    }
+    return undefined
+  },
+
+  // A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
+  // 2.4), so each login needs an ID token.
+  function backChannelLogoutNeedsOpenid(values) {
+    const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
+    const key = 'platform.backChannelLogout'
+    if (!isOn || !mode) return undefined
+    if (issuer === undefined) {
+      const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
+      return { key, message: `is on without platform.issuer, but ${reason}. Set platform.issuer.` }
+    }
+    const login = loginScopesOf(values)
+    if (!login.scopes || login.scopes.includes('openid')) return undefined
+    const found = `is on, but ${login.key} does not contain openid, so the server does not know to whom a session belongs`
+    return { key, message: `${found}. Add openid to ${login.key}.` }
+  },
+
+  // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
+  // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
+  function accessListNeedsClaims(values) {
+    const { 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
+    const { key: scopesKey, scopes } = loginScopesOf(values)
+    if (!allow || userInfo !== 'none' || !scopes) return undefined
+    const key = 'access.allow'
+    if (!scopes.includes('openid')) {
+      const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is`
+      return { key, message: `${found}. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.` }
+    }
+    if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
+    const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, nobody can sign in.`
     return { key, isWarning: true, message }
-  }
-  return undefined
-}
+  },
 
-function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): RuleResult {
-  const ofOtherMode: Record<string, readonly SettingKey[]> = {
-    single: ['platform.internalScopes', 'platform.publicScopes'],
-    dual: ['platform.scopes']
-  }
-  const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
-  return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}.` }))
-}
+  function clientKeyFits(values, isGiven) {
+    const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
+    if (method === undefined) return undefined
+    if (method !== 'private_key_jwt') {
+      const unused = `has no effect, because platform.clientAuthentication is ${method}.`
+      return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined
+    }
+    if (!isGiven('platform.clientKey')) {
+      const message =
+        'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
+      return { key: 'platform.clientAuthentication', message }
+    }
+    const { 'platform.clientKeyAlgorithm': algorithm } = values
+    if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
+    const message = `is ${algorithm}, but platform.clientKey is another kind of key. Set it to ${key.algorithms.join(' or ')}.`
+    return { key: 'platform.clientKeyAlgorithm', message }
+  },
 
-function callbackOverPlainHttp({ 'platform.callbackUrl': url }: Values): RuleResult {
-  if (!url || isTrustworthy(url)) return undefined
-  const message =
-    'uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.'
-  return { key: 'platform.callbackUrl', isWarning: true, message }
-}
+  function listenersHaveTheirOwnPorts(values) {
+    const listeners = [
+      { key: 'port', host: values.host, name: 'the server itself' },
+      { key: 'forwardAuth.port', host: values['forwardAuth.host'], name: 'forward-auth' },
+      { key: 'metrics.port', host: values['metrics.host'], name: 'metrics' }
+    ] as const
+    return listeners.flatMap(({ key, host }, index) => {
+      const port = values[key]
+      // With port 0, each listener gets a different free port, so there is no conflict. Without a host, a listener uses
+      // its port on all interfaces.
+      const isTaken = (other: (typeof listeners)[number]) =>
+        port && values[other.key] === port && (other.host === undefined || other.host === host)
+      return listeners
+        .slice(0, index)
+        .filter(isTaken)
+        .map(({ name }) => ({
+          key,
+          message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
+        }))
+    })
+  },
 
-function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): RuleResult {
-  const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
-  if (logout === 'idp' && endSession === 'none') {
-    return { key: 'logout', message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.' }
+  function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }) {
+    if (store !== 'redis' || redisUrl !== undefined) return undefined
+    const message =
+      'is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
+    return { key: 'session.store', message }
+  },
+
+  function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }) {
+    if (port === undefined || redisUrl !== undefined) return undefined
+    const message =
+      "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
+    return { key: 'forwardAuth.port', isWarning: true, message }
+  },
+
+  // If a stop interrupts a refresh, the old refresh token may already be spent, and the browser does not receive the new
+  // one, so the session is lost.
+  function graceCoversARefresh(values) {
+    const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
+    if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
+    const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
+    if (graceSeconds >= longest) return undefined
+    const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeoutSeconds)`
+    const message = `is ${graceSeconds}, but ${duration}. If a stop interrupts a refresh, that user must sign in again.`
+    return { key: 'shutdown.graceSeconds', isWarning: true, message }
+  },
+
+  function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }) {
+    const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
+    return unusable.map(({ text }) => ({
+      key: 'proxy.routes',
+      message: `cannot contain the rule ${quote(text)}, because it uses the public token, but mode is single. Use token=internal.`
+    }))
+  },
+
+  function proxyNeedsFetchMetadata(values) {
+    const { 'platform.callbackUrl': url, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
+    if (routes.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
+    const message =
+      'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
+    return { key: 'proxy.routes', isWarning: true, message }
+  },
+
+  // WCAG 2.2, success criterion 1.1.1.
+  function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }) {
+    if (logo === undefined || name !== undefined) return undefined
+    const message = 'is set without pages.name, so screen readers cannot tell what the logo shows. Set pages.name.'
+    return { key: 'pages.logo', message }
+  },
+
+  async function redisTlsNeedsRedis(values, isGiven) {
+    const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
+    const given = (['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile'] as const).filter(isGiven)
+    if (!isGiven('redisUrl')) {
+      return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redisUrl is not set.' }))
+    }
+    if (redisUrl && !redisUrl.tls) {
+      const message =
+        'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
+      return given.map(key => ({ key, message }))
+    }
+    if (certFile !== undefined && keyFile !== undefined) {
+      const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
+      if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
+      const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.`
+      return { key: 'redisTls.keyFile', message }
+    }
+    const pairs = [
+      ['redisTls.certFile', 'redisTls.keyFile'],
+      ['redisTls.keyFile', 'redisTls.certFile']
+    ] as const
+    return pairs
+      .filter(([key, other]) => isGiven(key) && !isGiven(other))
+      .map(([key, other]) => ({ key, message: `is set without ${other}. Set both or neither.` }))
+  },
+
+  /** Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, they cannot be checked. */
+  async function wwwrootHasTheNamedFiles(values) {
+    if (!('wwwroot' in values)) return undefined
+    const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
+    const found: SettingsFinding[] = []
+    if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
+      const message = `cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
+      found.push({ key: 'fallback', message })
+    }
+    for (const folder of hashedAssets) {
+      if (await exists(join(wwwroot, folder), 'isDirectory')) continue
+      const message = `lists ${quote(folder)}, but wwwroot has no such folder.`
+      found.push({ key: 'hashedAssets', isWarning: true, message })
+    }
+    return found
   }
-  if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
-    return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none.' }
-  }
-  return undefined
-}
+]
 
 /** The setting with the scopes of a login, and these scopes. */
 function loginScopesOf({ mode, ...values }: Values) {
   const key = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const
-}
-
-// A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
-// 2.4), so each login needs an ID token.
-function backChannelLogoutNeedsOpenid(values: Values): RuleResult {
-  const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
-  const key = 'platform.backChannelLogout'
-  if (!isOn || !mode) return undefined
-  if (issuer === undefined) {
-    const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
-    return { key, message: `is on without platform.issuer, but ${reason}. Set platform.issuer.` }
-  }
-  const login = loginScopesOf(values)
-  if (!login.scopes || login.scopes.includes('openid')) return undefined
-  const found = `is on, but ${login.key} does not contain openid, so the server does not know to whom a session belongs`
-  return { key, message: `${found}. Add openid to ${login.key}.` }
-}
-
-// Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
-// for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-function accessListNeedsClaims(values: Values): RuleResult {
-  const { 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
-  const { key: scopesKey, scopes } = loginScopesOf(values)
-  if (!allow || userInfo !== 'none' || !scopes) return undefined
-  const key = 'access.allow'
-  if (!scopes.includes('openid')) {
-    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is`
-    return { key, message: `${found}. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.` }
-  }
-  if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
-  const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, nobody can sign in.`
-  return { key, isWarning: true, message }
-}
-
-function clientKeyFits(values: Values, isGiven: IsGiven): RuleResult {
-  const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
-  if (method === undefined) return undefined
-  if (method !== 'private_key_jwt') {
-    const unused = `has no effect, because platform.clientAuthentication is ${method}.`
-    return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined
-  }
-  if (!isGiven('platform.clientKey')) {
-    const message =
-      'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
-    return { key: 'platform.clientAuthentication', message }
-  }
-  const { 'platform.clientKeyAlgorithm': algorithm } = values
-  if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
-  const message = `is ${algorithm}, but platform.clientKey is another kind of key. Set it to ${key.algorithms.join(' or ')}.`
-  return { key: 'platform.clientKeyAlgorithm', message }
-}
-
-function listenersHaveTheirOwnPorts(values: Values): RuleResult {
-  const listeners = [
-    { key: 'port', host: values.host, name: 'the server itself' },
-    { key: 'forwardAuth.port', host: values['forwardAuth.host'], name: 'forward-auth' },
-    { key: 'metrics.port', host: values['metrics.host'], name: 'metrics' }
-  ] as const
-  return listeners.flatMap(({ key, host }, index) => {
-    const port = values[key]
-    // With port 0, each listener gets a different free port, so there is no conflict. Without a host, a listener uses
-    // its port on all interfaces.
-    const isTaken = (other: (typeof listeners)[number]) =>
-      port && values[other.key] === port && (other.host === undefined || other.host === host)
-    return listeners
-      .slice(0, index)
-      .filter(isTaken)
-      .map(({ name }) => ({
-        key,
-        message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
-      }))
-  })
-}
-
-function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): RuleResult {
-  if (store !== 'redis' || redisUrl !== undefined) return undefined
-  const message =
-    'is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
-  return { key: 'session.store', message }
-}
-
-function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): RuleResult {
-  if (port === undefined || redisUrl !== undefined) return undefined
-  const message =
-    "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
-  return { key: 'forwardAuth.port', isWarning: true, message }
-}
-
-// If a stop interrupts a refresh, the old refresh token may already be spent, and the browser does not receive the new
-// one, so the session is lost.
-function graceCoversARefresh(values: Values): RuleResult {
-  const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
-  if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
-  const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
-  if (graceSeconds >= longest) return undefined
-  const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeoutSeconds)`
-  const message = `is ${graceSeconds}, but ${duration}. If a stop interrupts a refresh, that user must sign in again.`
-  return { key: 'shutdown.graceSeconds', isWarning: true, message }
-}
-
-function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): RuleResult {
-  const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
-  return unusable.map(({ text }) => ({
-    key: 'proxy.routes',
-    message: `cannot contain the rule ${quote(text)}, because it uses the public token, but mode is single. Use token=internal.`
-  }))
-}
-
-function proxyNeedsFetchMetadata(values: Values): RuleResult {
-  const { 'platform.callbackUrl': url, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
-  if (routes.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
-  const message =
-    'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
-  return { key: 'proxy.routes', isWarning: true, message }
-}
-
-// WCAG 2.2, success criterion 1.1.1.
-function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): RuleResult {
-  if (logo === undefined || name !== undefined) return undefined
-  const message = 'is set without pages.name, so screen readers cannot tell what the logo shows. Set pages.name.'
-  return { key: 'pages.logo', message }
-}
-
-async function redisTlsNeedsRedis(values: Values, isGiven: IsGiven): Promise<RuleResult> {
-  const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
-  const given = (['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile'] as const).filter(isGiven)
-  if (!isGiven('redisUrl')) {
-    return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redisUrl is not set.' }))
-  }
-  if (redisUrl && !redisUrl.tls) {
-    const message =
-      'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
-    return given.map(key => ({ key, message }))
-  }
-  if (certFile !== undefined && keyFile !== undefined) {
-    const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
-    if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
-    const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.`
-    return { key: 'redisTls.keyFile', message }
-  }
-  const pairs = [
-    ['redisTls.certFile', 'redisTls.keyFile'],
-    ['redisTls.keyFile', 'redisTls.certFile']
-  ] as const
-  return pairs
-    .filter(([key, other]) => isGiven(key) && !isGiven(other))
-    .map(([key, other]) => ({ key, message: `is set without ${other}. Set both or neither.` }))
-}
-
-/** Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, they cannot be checked. */
-async function wwwrootHasTheNamedFiles(values: Values): Promise<RuleResult> {
-  if (!('wwwroot' in values)) return undefined
-  const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
-  const found: SettingsFinding[] = []
-  if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
-    const message = `cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
-    found.push({ key: 'fallback', message })
-  }
-  for (const folder of hashedAssets) {
-    if (await exists(join(wwwroot, folder), 'isDirectory')) continue
-    const message = `lists ${quote(folder)}, but wwwroot has no such folder.`
-    found.push({ key: 'hashedAssets', isWarning: true, message })
-  }
-  return found
 }
 
 async function exists(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
+import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisUrl } from './redis-url.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
@@ -20,8 +21,9 @@ export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.u
 export const required = Symbol('required')
 
 export interface Setting<Value = unknown> {
-  readonly env: string
-  /** The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if `env` is not set. */
+  /** The name of the environment variable, if it does not follow from the key (see `variableOf`). */
+  readonly env?: string
+  /** The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if the other one is not set. */
   readonly tutorialEnv?: string
   /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
   readonly flag?: string
@@ -72,7 +74,6 @@ const cookieName: ValueType<string> = {
 
 export const settings = {
   mode: {
-    env: 'PLATFORM_AUTH_MODE',
     flag: '--mode <mode>',
     type: oneOf('single', 'dual'),
     default: 'single',
@@ -88,35 +89,30 @@ export const settings = {
     summary: 'Listen on this port. With 0, the system chooses a free port.'
   },
   host: {
-    env: 'PLATFORM_AUTH_HOST',
     flag: '--host <host>',
     type: hostName,
     defaultText: 'all interfaces',
     summary: 'Listen on this host name or IP address.'
   },
   wwwroot: {
-    env: 'PLATFORM_AUTH_WWWROOT',
     flag: '--wwwroot <folder>',
-    type: string('a folder', /\S/),
+    type: folder,
     defaultText: './wwwroot if it exists, otherwise the packaged starter page',
     summary: 'Serve the static files of this folder, relative to the working directory.'
   },
   fallback: {
-    env: 'PLATFORM_AUTH_FALLBACK',
     flag: '--fallback <file>',
     type: string('a file of wwwroot, such as index.html', pathInside),
     summary: 'Serve this file if a browser opens a URL without a file, as single-page applications need.'
   },
   hashedAssets: {
-    env: 'PLATFORM_AUTH_HASHED_ASSETS',
     flag: '--hashed-assets <folders>',
     type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
     summary: 'Let browsers cache the files of these folders for a year. Their names must change with their content.'
   },
   extend: {
-    env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
-    type: string('a JavaScript module', /\S/),
+    type: scriptModule,
     summary: 'Add the custom routes of the default export of this module.'
   },
   'session.secret': {
@@ -135,7 +131,6 @@ export const settings = {
     summary: 'Accept sessions that were encrypted with these earlier secrets.'
   },
   'session.maxAgeSeconds': {
-    env: 'PLATFORM_AUTH_SESSION_MAX_AGE',
     flag: '--session-max-age <seconds>',
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: seconds(1, 34_560_000),
@@ -143,7 +138,6 @@ export const settings = {
     summary: 'End a session this long after its login or its last refresh.'
   },
   'session.absoluteMaxAgeSeconds': {
-    env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
     // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes that the browser
     // does not keep the cookie, so that the page starts logins again and again (a login loop). If a session could end
     // in less than 60 seconds, an ordinary second login would also be treated as a loop.
@@ -151,7 +145,6 @@ export const settings = {
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
   'session.store': {
-    env: 'PLATFORM_AUTH_SESSION_STORE',
     flag: '--session-store <store>',
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
@@ -165,7 +158,6 @@ export const settings = {
     summary: 'Give the session cookie this name.'
   },
   'platform.clientId': {
-    env: 'PLATFORM_CLIENT_ID',
     tutorialEnv: 'APS_CLIENT_ID',
     flag: '--client-id <id>',
     type: clientId,
@@ -173,7 +165,6 @@ export const settings = {
     summary: 'Identify the application with this OAuth client id.'
   },
   'platform.clientSecret': {
-    env: 'PLATFORM_CLIENT_SECRET',
     tutorialEnv: 'APS_CLIENT_SECRET',
     flag: '--client-secret-file <file>',
     type: clientSecret,
@@ -183,26 +174,22 @@ export const settings = {
       'Authenticate the application with this OAuth client secret, unless platform.clientAuthentication is private_key_jwt.'
   },
   'platform.clientKey': {
-    env: 'PLATFORM_CLIENT_KEY',
     flag: '--client-key-file <file>',
     type: clientKey,
     secret: true,
     summary: 'Authenticate the application with this private key, if platform.clientAuthentication is private_key_jwt.'
   },
   'platform.clientKeyId': {
-    env: 'PLATFORM_CLIENT_KEY_ID',
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
     defaultText: 'the kid of the JWK',
     summary: 'Name the public key of platform.clientKey with this key id.'
   },
   'platform.clientKeyAlgorithm': {
-    env: 'PLATFORM_CLIENT_KEY_ALGORITHM',
     type: keyAlgorithm,
     defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
     summary: 'Sign with platform.clientKey and this algorithm.'
   },
   'platform.callbackUrl': {
-    env: 'PLATFORM_CALLBACK_URL',
     tutorialEnv: 'APS_CALLBACK_URL',
     flag: '--callback-url <url>',
     type: callbackUrl,
@@ -211,7 +198,6 @@ export const settings = {
       'Let the provider send the browser to this public URL after a login. Register exactly this URL at the provider.'
   },
   'platform.scopes': {
-    env: 'PLATFORM_SCOPES',
     flag: '--scopes <scopes>',
     type: scopes,
     default: ['data:read', 'account:read', 'account:write'],
@@ -232,106 +218,90 @@ export const settings = {
     summary: 'Request these scopes for the token for pages (dual mode). They must also be in platform.internalScopes.'
   },
   'platform.issuer': {
-    env: 'PLATFORM_ISSUER',
     flag: '--issuer <url>',
     type: issuerUrl,
     summary:
       'Use the identity provider with this issuer and discovery document, instead of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
-    env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
     type: providerUrl,
     ...endpoint,
     summary: 'Send the browser to this URL for a login.'
   },
   'platform.tokenEndpoint': {
-    env: 'PLATFORM_TOKEN_ENDPOINT',
     type: providerUrl,
     ...endpoint,
     summary: 'Exchange a code or a refresh token for new tokens at this URL.'
   },
   'platform.userinfoEndpoint': {
-    env: 'PLATFORM_USERINFO_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
     summary:
       'Read the display name of a user from this URL. With none, the name comes from the ID token, which needs the scope openid.'
   },
   'platform.revocationEndpoint': {
-    env: 'PLATFORM_REVOCATION_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
     summary: 'Revoke the refresh token at this URL during a logout. With none, a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
-    env: 'PLATFORM_END_SESSION_ENDPOINT',
     type: optionalProviderUrl,
     ...endpoint,
     summary:
       'Send the browser to this logout page of the provider, if logout is idp. Use none if the provider has no logout page.'
   },
   'platform.backChannelLogout': {
-    env: 'PLATFORM_BACK_CHANNEL_LOGOUT',
     type: yesOrNo,
     default: false,
     summary:
       'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope openid.'
   },
   'platform.clientAuthentication': {
-    env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     summary:
       'Authenticate at the token endpoint with the client secret in a header (client_secret_basic) or in the body (client_secret_post), or with a JWT that platform.clientKey signs (private_key_jwt).'
   },
   'platform.pkce': {
-    env: 'PLATFORM_PKCE',
     flag: '--no-pkce',
     type: yesOrNo,
     default: true,
     summary: 'Use PKCE (RFC 7636). Switch it off only if the provider rejects it.'
   },
   'platform.prompt': {
-    env: 'PLATFORM_PROMPT',
     flag: '--prompt <prompt>',
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     summary:
       'Send this prompt parameter with a login. With login, users sign in each time, and can choose another account.'
   },
   'platform.timeoutSeconds': {
-    env: 'PLATFORM_TIMEOUT',
     type: seconds(1, 300),
     default: 10,
     summary: 'Wait at most this long for a response of the identity provider.'
   },
   'refresh.marginSeconds': {
-    env: 'PLATFORM_AUTH_REFRESH_MARGIN',
     type: seconds(0, 3600),
     default: 0,
     summary: 'Refresh a session if its access token expires within this time.'
   },
   'refresh.spreadSeconds': {
-    env: 'PLATFORM_AUTH_REFRESH_SPREAD',
     type: seconds(0, 3600),
     default: 0,
     summary:
       'Refresh each session earlier by a different time, between 0 and this value, in addition to refresh.marginSeconds. Sessions that began together are then refreshed at different times.'
   },
   'profile.keepSeconds': {
-    env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),
     default: 0,
     summary: 'Cache the profile of a session for this time. With 0, every request for the profile calls the provider.'
   },
   'access.allow': {
-    env: 'PLATFORM_AUTH_ACCESS_ALLOW',
     type: accessEntries,
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary: 'Let only users sign in who fit one of these entries. The provider must have verified an e-mail address.'
   },
   logout: {
-    env: 'PLATFORM_AUTH_LOGOUT',
     flag: '--logout <how>',
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
@@ -339,39 +309,33 @@ export const settings = {
       'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. idp ends the session and signs out at the provider.'
   },
   'proxy.routes': {
-    env: 'PLATFORM_AUTH_PROXY_ROUTES',
     flag: '--proxy <rule>',
     type: proxyRoutes,
     default: [],
     summary: 'Forward requests that match these rules to an API, with an access token of the session.'
   },
   'proxy.requestHeaders': {
-    env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
     type: requestHeaderNames,
     // The APIs of APS need these two headers to select a region. No API needs an additional response header.
     default: ['x-ads-region', 'region'],
     summary: 'Forward these request headers in addition to the built-in ones.'
   },
   'proxy.responseHeaders': {
-    env: 'PLATFORM_AUTH_PROXY_RESPONSE_HEADERS',
     type: responseHeaderNames,
     default: [],
     summary: 'Forward these response headers in addition to the built-in ones.'
   },
   'proxy.timeoutSeconds': {
-    env: 'PLATFORM_AUTH_PROXY_TIMEOUT',
     type: seconds(1, longestTimeoutSeconds),
     default: 60,
     summary: "Wait at most this long for the next part of an upstream's response."
   },
   'proxy.maxBodyBytes': {
-    env: 'PLATFORM_AUTH_PROXY_MAX_BODY',
     type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
     default: 104_857_600,
     summary: 'Reject a request to the API proxy if its body is larger than this.'
   },
   'proxy.csrfHeader': {
-    env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
     type: csrfHeaderName,
     summary: 'Require this header in every request to the API proxy. Pages of other sites cannot add it.'
   },
@@ -385,18 +349,18 @@ export const settings = {
   },
   'redisTls.caFile': {
     env: 'REDIS_TLS_CA_FILE',
-    type: string('a PEM file with one or more certificates', /\S/),
+    type: certificates,
     defaultText: 'the authorities that Node trusts',
     summary: 'Trust these authorities to sign the certificate of Redis.'
   },
   'redisTls.certFile': {
     env: 'REDIS_TLS_CERT_FILE',
-    type: string('a PEM file with a certificate', /\S/),
+    type: certificate,
     summary: 'Authenticate at Redis with this client certificate.'
   },
   'redisTls.keyFile': {
     env: 'REDIS_TLS_KEY_FILE',
-    type: string('a PEM file with a private key without a passphrase', /\S/),
+    type: keyFile,
     summary: 'Use this private key for redisTls.certFile.'
   },
   'log.level': {
@@ -407,50 +371,42 @@ export const settings = {
     summary: 'Log the events of this level and of more severe ones.'
   },
   'log.pretty': {
-    env: 'PLATFORM_AUTH_LOG_PRETTY',
     flag: '--log-pretty',
     type: yesOrNo,
     defaultText: 'on a terminal only',
     summary: 'Write readable log lines instead of JSON.'
   },
   'log.requests': {
-    env: 'PLATFORM_AUTH_LOG_REQUESTS',
     flag: '--log-requests',
     type: yesOrNo,
     default: false,
     summary: 'Log every request, except successful ones for /healthz and /readyz.'
   },
   trustProxy: {
-    env: 'PLATFORM_AUTH_TRUST_PROXY',
     flag: '--trust-proxy',
     type: yesOrNo,
     default: false,
     summary: 'Log the client address from X-Forwarded-For. The setting has no other effect.'
   },
   'pages.name': {
-    env: 'PLATFORM_AUTH_PAGES_NAME',
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
     summary: 'Show this name of your application on the pages of this server, such as error pages.'
   },
   'pages.logo': {
-    env: 'PLATFORM_AUTH_PAGES_LOGO',
-    type: string('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
+    type: logo,
     summary: 'Show this logo on the pages of this server. Screen readers read pages.name instead.'
   },
   'pages.accent': {
-    env: 'PLATFORM_AUTH_PAGES_ACCENT',
     type: string('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
     defaultText: 'a blue',
     rejectsEmpty: true,
     summary: 'Give the buttons and links on the pages of this server this colour.'
   },
   'pages.folder': {
-    env: 'PLATFORM_AUTH_PAGES_FOLDER',
-    type: string('a folder', /\S/),
+    type: pagesFolder,
     summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
   'forwardAuth.port': {
-    env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
     flag: '--forward-auth-port <port>',
     type: port,
     defaultText: 'off',
@@ -458,7 +414,6 @@ export const settings = {
       'Listen on this port for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach this port.'
   },
   'forwardAuth.host': {
-    env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
     // The server itself listens on all interfaces, because browsers must reach it. This port gives away tokens, so by
     // default only this machine can reach it.
@@ -466,27 +421,23 @@ export const settings = {
     summary: 'Listen on this host name or IP address for forward-auth.'
   },
   'metrics.port': {
-    env: 'PLATFORM_AUTH_METRICS_PORT',
     flag: '--metrics-port <port>',
     type: port,
     defaultText: 'off',
     summary: 'Offer metrics for Prometheus on this port.'
   },
   'metrics.host': {
-    env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
     // As with forward-auth, only this machine can reach the port unless the operator sets another host.
     default: '127.0.0.1',
     summary: 'Offer the metrics on this host name or IP address.'
   },
   'shutdown.delaySeconds': {
-    env: 'PLATFORM_AUTH_SHUTDOWN_DELAY',
     type: seconds(0, 300),
     default: 0,
     summary: 'Continue to serve requests for this time during a stop, while /readyz already returns 503.'
   },
   'shutdown.graceSeconds': {
-    env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
     type: seconds(0, 300),
     // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds, they take at
     // most 20 seconds, so 5 seconds remain as a reserve.
@@ -530,9 +481,25 @@ export type Overrides = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | n
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 
-/** Returns the row of a setting as the type `Setting`, for code that handles all rows alike. */
-export function settingOf(key: SettingKey): Setting {
-  return settings[key]
+type CompleteSetting = Setting & { readonly env: string }
+
+const rows = new Map<SettingKey, CompleteSetting>(
+  settingKeys.map(key => [key, { env: variableOf(key), ...settings[key] }])
+)
+
+/** Returns the row of a setting with the name of its variable, in a type for code that handles all rows alike. */
+export function settingOf(key: SettingKey): CompleteSetting {
+  return rows.get(key) as CompleteSetting
+}
+
+/**
+ * Returns the environment variable of a setting, unless its row names another one. For example, `proxy.timeoutSeconds` is
+ * set by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
+ */
+function variableOf(key: SettingKey): string {
+  const name = key.replace(/(Seconds|Bytes)$/, '').replace('.', '_')
+  const words = name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()
+  return key.startsWith('platform.') ? words : `PLATFORM_AUTH_${words}`
 }
 
 /** Returns the value as a settings file would contain it. */

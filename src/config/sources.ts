@@ -118,9 +118,8 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   if (typeof value === 'boolean') return { source, value }
   if (typeof value !== 'string') return { source, value: value.flatMap(string => readString(type, string)) }
   if (!namesFile(flag)) return { source, value: readString(type, value.trim()) }
-  const found = await readSecretFile(value, cwd, source, type)
   // An empty variable counts as not set, but an empty file named by a flag is a mistake.
-  return isEmpty(found) ? { source, rejected: emptyFile(value, type) } : found
+  return readSecretFile(value, { cwd, source, type, mayBeEmpty: false })
 }
 
 /**
@@ -192,11 +191,10 @@ async function givenByVariable(
     return { source, rejected: `${severalLines} Set it to ${variable === file ? 'the path of a file' : type.allowed}.` }
   }
   if (variable === file) {
-    const found = await readSecretFile(variable.value, cwd, source, type)
     // If an empty file of the client key or the Redis URL were accepted, the server would run without the key or
     // without Redis. The file of the previous session secrets may be empty, and an empty file of a required secret is
     // reported as a missing setting.
-    return isEmpty(found) && fallback === undefined ? { source, rejected: emptyFile(variable.value, type) } : found
+    return readSecretFile(variable.value, { cwd, source, type, mayBeEmpty: fallback !== undefined })
   }
   return { source, value: secret ? variable.value : readString(type, value) }
 }
@@ -237,11 +235,16 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
  * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add one that is not part of
  * the secret.
  */
-async function readSecretFile(path: string, cwd: string, source: string, type: ValueType<unknown>): Promise<Given> {
+async function readSecretFile(
+  path: string,
+  { cwd, source, type, mayBeEmpty }: { cwd: string; source: string; type: ValueType<unknown>; mayBeEmpty: boolean }
+): Promise<Given> {
   const secretFile = resolve(cwd, path)
   try {
-    const secret = await readTextFile(secretFile)
-    return { source, secretFile, value: secret.replace(/\r?\n$/, '') }
+    const value = (await readTextFile(secretFile)).replace(/\r?\n$/, '')
+    if (mayBeEmpty || value.trim() !== '') return { source, secretFile, value }
+    const message = `cannot be read from the file ${path}, because the file is empty. The file must contain ${type.allowed}.`
+    return { source, rejected: message }
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(errorCode(error) ?? '')
     const isShown = !isMissing || (type.isFileContent ? !looksLikeKey(path) : await looksLikePath(path, cwd))
@@ -249,10 +252,6 @@ async function readSecretFile(path: string, cwd: string, source: string, type: V
     const message = `cannot be read from ${file}, because ${whyUnreadable(error)}. Set it to the path of a file that contains the secret.`
     return { source, rejected: message }
   }
-}
-
-function emptyFile(path: string, { allowed }: ValueType<unknown>): string {
-  return `cannot be read from the file ${path}, because the file is empty. The file must contain ${allowed}.`
 }
 
 // A path that does not exist may be the secret itself, given by mistake. Messages show it only if that is ruled out.

@@ -17,6 +17,11 @@ export interface ValueType<Value, Written = Value> {
   write?(value: Value): Written
   /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
   readonly mask?: (string: string) => string
+  /**
+   * Checks the file or folder that a path leads to. Returns the reason why the server cannot use it, which continues
+   * "because …", or rejects with the error of reading it.
+   */
+  readonly whyUnusable?: (path: string) => Promise<string | undefined>
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
   readonly isRepeatable?: true
   /** True if the value is usually the content of a file, such as a key. Messages then name this file. */

@@ -1,6 +1,6 @@
 import { editDistance, nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
-import { type SettingKey, settingKeys, settingOf, settings } from './settings.js'
+import { type SettingKey, settingKeys, settingOf } from './settings.js'
 
 // Finds the variables that have one of our prefixes but are not settings. They are probably misspelt.
 
@@ -61,7 +61,7 @@ function messageFor(name: string, protecting: string | undefined): string {
 }
 
 const protectsServer = (key: SettingKey) => /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret
-const ACCESS_LIST = settings['access.allow'].env
+const ACCESS_LIST = settingOf('access.allow').env
 const MAX_EDITS = 3
 
 /** Returns the variable of the security setting that a name resembles more than any other setting. */

@@ -1,0 +1,71 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { access, constants, stat } from 'node:fs/promises'
+import { errorCode } from '../support/error-code.js'
+import { readTextFile, whyUnreadable } from './files.js'
+import { string, type ValueType } from './types.js'
+
+// The types of the settings that are paths of files or folders which the server reads.
+
+function pathOf(allowed: string, whyUnusable: (path: string) => Promise<string | undefined>): ValueType<string> {
+  return { ...string(allowed, /\S/), whyUnusable }
+}
+
+export const folder = pathOf('a folder', whyNoFolder)
+export const scriptModule = pathOf('a JavaScript module', whyNoModule)
+
+// Only commands that check the settings load the readers of these files.
+export const pagesFolder = pathOf('a folder', async path => {
+  const { readPagesFolder } = await import('../pages/index.js')
+  readPagesFolder(path)
+  return undefined
+})
+export const logo = pathOf('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', async path => {
+  const { readLogo } = await import('../pages/index.js')
+  readLogo(path)
+  return undefined
+})
+
+// The Redis client reads the PEM files again for each connection, so a damaged file should be found at the start.
+export const certificates = pathOf('a PEM file with one or more certificates', whyNoCertificates)
+export const certificate = pathOf('a PEM file with a certificate', whyNoCertificates)
+export const keyFile = pathOf('a PEM file with a private key without a passphrase', whyNoKey)
+
+export const noSuchFolder = 'there is no such folder'
+
+export async function whyNoFolder(path: string): Promise<string | undefined> {
+  try {
+    // stat(path) succeeds even if this user may not enter the folder, so stat(path/.) is used.
+    return (await stat(`${path}/.`)).isDirectory() ? undefined : noSuchFolder
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? noSuchFolder : whyUnreadable(error)
+  }
+}
+
+async function whyNoModule(path: string): Promise<string | undefined> {
+  await access(path, constants.R_OK)
+  return (await stat(path)).isFile() ? undefined : 'it is not a file'
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+async function whyNoCertificates(path: string): Promise<string | undefined> {
+  const found = (await readTextFile(path)).match(CERTIFICATE)
+  if (!found) return 'it contains no certificate in PEM format'
+  return found.every(pem => isParsed(() => new X509Certificate(pem))) ? undefined : 'it contains a damaged certificate'
+}
+
+async function whyNoKey(path: string): Promise<string | undefined> {
+  const text = await readTextFile(path)
+  if (!text.includes('PRIVATE KEY-----')) return 'it contains no private key in PEM format'
+  if (text.includes('ENCRYPTED')) return 'its key has a passphrase'
+  return isParsed(() => createPrivateKey(text)) ? undefined : 'its key is damaged'
+}
+
+function isParsed(parse: () => unknown): boolean {
+  try {
+    parse()
+    return true
+  } catch {
+    return false
+  }
+}
