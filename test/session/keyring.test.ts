@@ -36,6 +36,14 @@ test('sealing the same content twice gives two values that have only their heade
   t.notDeepEqual(one?.subarray(17), two?.subarray(17))
 })
 
+test('no IV is used twice, also when many values are sealed for several purposes', t => {
+  const sealers = [sealer([FIRST], 'one'), sealer([FIRST], 'two')]
+  const ivs = Array.from({ length: 500 }).flatMap(() =>
+    sealers.map(({ seal }) => Buffer.from(seal(plaintext, ''), 'base64url').toString('hex', 5, 17))
+  )
+  t.is(new Set(ivs).size, 1000)
+})
+
 test('a value that was sealed with a second key opens only with this key and the secret', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context', 'second key')
