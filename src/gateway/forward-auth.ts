@@ -43,9 +43,9 @@ const LIMITS = {
 }
 
 /**
- * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
- * it.
- * @param limits for tests, which cannot wait as long as a slow client may take
+ * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
+ * 'forwardAuth'`.
+ * @param limits shorter time limits, for tests
  * @example const gateways = await listenForGateways(services, { port: 4180, host: '127.0.0.1' })
  */
 export async function listenForGateways(
@@ -64,16 +64,14 @@ export async function listenForGateways(
 }
 
 /**
- * Responds to every request, with any path and method, with an empty body:
- * - 200 and `Authorization: Bearer <internal token>` if there is a session
- * - 401 if there is no session, or if the session has ended
- * - 403 if a page of another site may have caused the request, if a browser opened the gateway's URL for forward-auth, or
- *   if the account is no longer allowed
- * - 500 after an unexpected error
- * - 503 with `Retry-After` if the session cannot be read or refreshed now
+ * Responds to every request, with any path and method, with an empty body: - 200 and `Authorization: Bearer <internal
+ * token>` if there is a session - 401 if there is no session, or if the session has ended - 403 if a page of another
+ * site may have caused the request, if a browser has requested the URL that the gateway uses for forward-auth, or if
+ * the account is no longer allowed - 500 after an unexpected error - 503 with `Retry-After` if the session cannot be
+ * read or refreshed now
  *
  * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
- * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
+ * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.
  */
 function forwardAuth(services: Services): (request: IncomingMessage, response: ServerResponse) => void {
   const { config, refreshes, mode, store, site, sessionCookie, metrics, log, tracing } = services
@@ -122,7 +120,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
     response.end()
-    // The body of the request is read and ignored, because a gateway that sends a body may wait until it is read.
+    // The body of the request is read and ignored, because a gateway that sends a body may wait until the body is read.
     request.resume()
   }
 
@@ -140,8 +138,8 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
 }
 
 /**
- * Returns the methods of the browser's request that the gateway sends in headers, or else the method of the gateway's own
- * request.
+ * Returns the methods of the browser's request, which the gateway sends in headers. Without such a header, returns the
+ * method of the gateway's own request.
  */
 function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['methods'] {
   const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
@@ -150,7 +148,7 @@ function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['m
 
 /**
  * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL,
- * every page can read the internal token. In nginx, this happens if the location for this URL lacks `internal;`.
+ * every page can read the internal token. In nginx, browsers can open this URL if its location lacks `internal;`.
  *
  * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore every
  * interpretation of the paths is compared. The path `/` is not checked, because a request for the start page has the
@@ -167,7 +165,7 @@ export function isRequestedByBrowser({
   return forwarded.some(target => readingsOf(target).some(path => ours.has(path)))
 }
 
-/** Returns every path as which a gateway may interpret a request target, without the host and the query. */
+/** Returns all paths that a gateway may see in a request target, without the host and the query. */
 function readingsOf(target: string): readonly string[] {
   const path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
   return decodings(path).map(bytes => mergePath(readAsText(bytes)))

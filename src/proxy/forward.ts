@@ -18,10 +18,9 @@ import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } fro
 type ForwardRoute = Extract<Route, { kind: 'forward' }>
 
 /**
- * Resolves in these cases:
- * - the response has ended, the API has aborted it, or the shutdown of this server has ended it
- * - the client has disconnected
- * - the session was logged out after its refresh, so no response was sent and `requireTokens` responds with 401
+ * Resolves in these cases: - the response has ended, the API has aborted it, or the shutdown of this server has ended
+ * it - the client has disconnected - the session was logged out after its refresh, so this function sends no response,
+ * and `requireTokens` responds with 401
  *
  * Rejects with HttpError if there is no response to forward.
  */
@@ -38,7 +37,7 @@ export function createForward(
   const turns = createTurns()
 
   return async function forward(ctx, route) {
-    // If the client has disconnected while the session was refreshed, nothing is sent to the API.
+    // If the client disconnected while the session was being refreshed, nothing is sent to the API.
     if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
@@ -109,8 +108,8 @@ export function createForward(
         if (statusCode === 401) rejectWith(upstreamUnauthorized())
         else if (statusCode === 407)
           rejectWith(upstreamError('unusable', new Error('it asks for proxy authentication')))
-        // The session was refreshed for this request and then logged out. This response would set the new session
-        // cookies, so it is dropped, and `requireTokens` responds with 401.
+        // The session was refreshed for this request and then logged out. The API's response would set the new session
+        // cookies, so the response is dropped, and `requireTokens` responds with 401.
         else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
         else begin(statusCode, rawHeaders)
       }
@@ -225,9 +224,9 @@ export function createForward(
 }
 
 /**
- * Returns the session and the user to which the limits of the proxy apply. A user is known by issuer and subject
- * (OpenID Connect Core section 2). Without the scope `openid` the user is not known, so each session counts as a user.
- * Call it only after the middleware `session` has run.
+ * Returns the session and the user to which the limits of the proxy apply. The issuer and the subject identify a user
+ * (OpenID Connect Core section 2). Without the scope `openid`, the user is unknown, so each session counts as a user.
+ * Call this function only after `requireTokens` has run.
  */
 function requesterOf(ctx: Context): Requester {
   const record = sessionRecord(ctx)
@@ -251,8 +250,8 @@ function isEventStream([contentType = '']: readonly string[] = []): boolean {
 }
 
 /**
- * Ends an incomplete response in a way that the client notices. A response with neither a length nor chunks ends when
- * its connection is closed, so only a reset of the connection shows that such a response is incomplete.
+ * Ends an incomplete response so that the client notices the error. A response with neither a length nor chunks ends
+ * when its connection is closed. So only a reset of the connection shows that such a response is incomplete.
  */
 function abortResponse(res: ServerResponse): void {
   if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()

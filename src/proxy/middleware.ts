@@ -30,8 +30,8 @@ export function proxy(services: Services): Middleware {
   const refreshSession = requireTokens(services)
 
   return function proxy(ctx, next) {
-    // Other middleware may have rewritten `ctx.url`, but the original target is forwarded. So the rules are applied to
-    // the original target.
+    // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original
+    // target is forwarded.
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()
     if (route.kind === 'inexact') {
@@ -46,7 +46,7 @@ export function proxy(services: Services): Middleware {
   }
 }
 
-// These headers are for the responses of this server itself, such as 401. A forwarded response replaces them.
+// These headers protect the responses that this server creates itself, such as 401. A forwarded response replaces them.
 function setProtectiveHeaders({ res }: Context): void {
   res.setHeader('Cache-Control', 'private, no-store')
   res.setHeader('Vary', 'Cookie')

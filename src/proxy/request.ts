@@ -12,12 +12,12 @@ const ALWAYS_SENT = [
 ]
 
 /**
- * Returns the selected headers. Names and values alternate, and the names are in lower case.
- * @param rawHeaders Node's `rawHeaders`, in which names and values alternate
+ * Returns the selected headers: each name, in lower case, is followed by its value.
+ * @param rawHeaders Node's `rawHeaders`, in which each name is followed by its value
  */
 type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
 
-/** @param additional the names of more headers to send, from the setting `proxy.requestHeaders` */
+/** @param additional the names of additional headers to send, from the setting `proxy.requestHeaders` */
 export function createRequestHeaders(additional: readonly string[]): SelectRequestHeaders {
   const allowed = new Set([...ALWAYS_SENT, ...additional.map(name => name.toLowerCase())])
 
@@ -44,7 +44,7 @@ function withoutNames(headers: readonly string[], names: ReadonlySet<string>): s
   return headers.filter((_, index) => !names.has(headers[index - (index % 2)] as string))
 }
 
-/** A request with a body that has not been read yet. Node's IncomingMessage is such a request. */
+/** A request whose body has not been read yet, such as Node's IncomingMessage. */
 interface BodySource extends Readable {
   /** True if the whole body has arrived from the client. */
   readonly complete: boolean
@@ -57,7 +57,7 @@ export class BodyTooLargeError extends Error {
 export interface RequestBody {
   /** The stream for the upstream. If it is destroyed, the request of the client stays open. */
   readonly stream: Readable
-  /** Returns true if all received bytes have been forwarded, and the client has not sent the rest of the body yet. */
+  /** Returns true if all received bytes were forwarded, but the client has not sent the rest of the body yet. */
   isWaitingForClient(): boolean
   /** Stops forwarding. Reads and discards the rest of the body, so that the client can use its connection again. */
   discard(): void
@@ -85,7 +85,7 @@ export function createRequestBody(source: BodySource, maxBytes: number, onProgre
   }
   source.once('close', fail)
   stream.once('close', () => source.off('close', fail))
-  // undici handles the errors of the stream. If undici does not read the stream, this listener prevents an uncaught
+  // undici handles the errors of the stream. While undici does not read the stream, this listener prevents an uncaught
   // exception.
   stream.on('error', () => {})
   source.pipe(stream)

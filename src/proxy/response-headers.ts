@@ -17,7 +17,7 @@ const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
 interface ResponseHead {
   readonly statusCode: number
-  /** The headers as the upstream sent them. Names and values alternate. */
+  /** The headers as the upstream sent them: each name is followed by its value. */
   readonly rawHeaders: readonly Buffer[]
 }
 
@@ -31,7 +31,7 @@ interface ResponseContext {
 /** The values of each header. Each value is sent as a separate header field. */
 type ResponseHeaders = ReadonlyMap<string, readonly string[]>
 
-/** @param additional the names of more headers to forward, from the setting `proxy.responseHeaders` */
+/** @param additional the names of additional headers to forward, from the setting `proxy.responseHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
   const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
 
@@ -57,8 +57,8 @@ export function createResponseHeaders(additional: readonly string[]) {
 }
 
 /**
- * The content of a response may come from other users of the upstream. These headers keep scripts in the content from
- * running in the origin of this server (CSP level 3 `sandbox`), and they keep other sites from loading the content.
+ * The content of a response may come from other users of the upstream. These headers prevent scripts in the content
+ * from running in the origin of this server (CSP level 3 `sandbox`), and prevent other sites from loading the content.
  */
 const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
@@ -66,7 +66,7 @@ const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['cross-origin-resource-policy', 'same-origin']
 ]
 
-// Header values are bytes. They are read and written as latin1, which does not change them.
+// Header values are bytes. They are read and written as latin1, which does not change the bytes.
 function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
   const all = new Map<string, string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -113,7 +113,10 @@ function withCookie(values: readonly string[] = []): string {
   return names.includes('cookie') ? values.join(', ') : [...values, 'Cookie'].join(', ')
 }
 
-/** Converts the Location header of an upstream for the browser. Returns undefined if it is not an http or https URL. */
+/**
+ * Converts an upstream's Location header for the browser. Returns undefined if the location is not an http or https
+ * URL.
+ */
 type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
 /** A request to an upstream. `target` is its path and query. */
@@ -126,8 +129,7 @@ interface RequestedTarget {
  * Creates the function that converts a Location. If the URL belongs to the upstream and matches the target of the rule,
  * the result is the path of this server that the rule forwards to this URL. Any other Location becomes an absolute URL
  * (RFC 9110 section 10.2.2).
- * @param basePath the path that browsers use in front of the routes of this server, if a reverse proxy removes it;
- * otherwise empty
+ * @param basePath the path that a reverse proxy removes from the URLs of this server, otherwise empty
  */
 export function createMapLocation(findRoute: FindRoute, basePath: string): MapLocation {
   return function mapLocation(location, { rule, target }) {

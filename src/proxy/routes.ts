@@ -1,4 +1,4 @@
-/** Finds the rule of the API proxy for a request, and the path and query that are requested from the upstream. */
+/** Finds the proxy rule for a request, and the path and query to request from the upstream. */
 import { fillPattern, matchPattern, type PathPattern, whyNotExact } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
@@ -12,7 +12,8 @@ export type Route =
    */
   | { readonly kind: 'wrongMethod'; readonly allow: string }
   /**
-   * The path seems to match a rule, but the upstream could interpret it as another path. The request must be rejected.
+   * The path seems to match a rule, but the upstream could interpret the path in another way. So the request must be
+   * rejected.
    */
   | { readonly kind: 'inexact'; readonly reason: string }
 
@@ -64,8 +65,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     return mayBelongToRule(path.replace(/\?.*/, '')) ? { kind: 'inexact', reason: 'it has another host' } : undefined
   }
 
-  // An ambiguous path is never forwarded. If it could match a rule, the response has status 400. Otherwise other routes
-  // handle it.
+  // An ambiguous path is never forwarded. If such a path could match a rule, the response has the status 400.
+  // Otherwise, other routes handle the request.
   function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
     const decoded = decodings(path).map(readAsText)
@@ -78,8 +79,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
 }
 
 /**
- * Compares a path with the segments of a pattern before its first wildcard. If the pattern begins with a wildcard,
- * compares it with all segments. Returns true if the path begins with these segments.
+ * Returns true if a path begins with the segments that precede the first wildcard of a pattern. If the pattern begins
+ * with a wildcard, the path must begin with all segments of the pattern.
  */
 function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolean {
   const wildcard = segments.indexOf('*')

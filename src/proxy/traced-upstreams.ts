@@ -2,9 +2,9 @@ import type { Tracing } from '../telemetry/tracing.js'
 import type { Upstreams } from './upstream.js'
 
 /**
- * Returns upstreams that create a span for each request. The span ends with the response. Its trace headers replace
- * those of the client, so the upstream continues the trace. The path is not recorded, because the span of the request
- * to this server already contains it. The query is not recorded, because it may contain secrets.
+ * Returns upstreams that create a span for each request. The span ends with the response. The trace headers of the span
+ * replace those of the client, so the upstream continues the trace. The path is not recorded, because the span of the
+ * request to this server already contains it. The query is not recorded, because it may contain secrets.
  */
 export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstreams {
   return {

@@ -1,25 +1,25 @@
 /**
  * Limits the number of proxied requests in progress for each upstream host, each session, each user and the process. So
- * neither a slow upstream nor a page or a user can use all resources of the server, or block an upstream for others. A
- * request beyond a limit waits in the queue of its host.
+ * no slow upstream, page or user can use up the resources of the server, or block an upstream for others. A request
+ * that exceeds a limit waits in the queue of its host.
  */
 import { createFairQueue, type Requester } from '../support/fair-queue.js'
 
 /**
- * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is
- * complete. It uses one connection to its host during this time.
+ * The maximum numbers of requests. A request is in progress from the moment when it is sent until its response is
+ * complete. During this time, it uses one connection to its host.
  */
 export const TURN_LIMITS = {
   /**
    * The slots of a host. A request has a slot from the end of its body until the beginning of its response. A request
    * whose body is still being sent needs no slot, because a client that sends slowly would otherwise block the host. If
-   * several uploads end while all slots are taken, the limit is exceeded, and new requests get only reserved slots until
-   * fewer requests wait.
+   * uploads end while all slots are taken, their requests exceed the limit. New requests then get only reserved slots
+   * until there are free slots again.
    */
   waitingForHead: 64,
   /**
-   * The number of reserved slots. Each user can have only one of them, so a few users with slow requests cannot take
-   * all slots of a host.
+   * The number of reserved slots of a host. Each user can have only one reserved slot, so a few users with slow
+   * requests cannot take all slots of a host.
    */
   reserved: 8,
   /** Requests in progress to one host. */
@@ -50,7 +50,7 @@ export type Turn = ReturnType<ReturnType<typeof createTurns>['take']>
 export interface TurnRequest extends Requester {
   /** The scheme, host and port of the upstream. */
   readonly origin: string
-  /** Called when the turn has come. Returns true if the client has not sent the whole body yet. */
+  /** Called when the request may be sent. Returns true if the client has not sent the whole body yet. */
   isUploading(): boolean
 }
 
@@ -72,9 +72,9 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   const hosts = createTally(limits.ofOneHost)
   const sessions = createTally(limits.ofOneSession)
   const users = createTally(limits.ofOneUser)
-  // The users who have a reserved slot, each with the host of this slot.
+  // The owners of the reserved slots: host and user.
   const holders = new Set<string>()
-  // The queues of the hosts with waiting requests. A queue that was served moves to the end.
+  // The queues of the hosts with waiting requests. A queue from which a request was started moves to the end.
   const queues = new Map<string, ReturnType<typeof createFairQueue<Waiting>>>()
   let inProgress = 0
 
@@ -134,7 +134,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   return {
     /**
      * Registers a request. If the queue is full, removes the newest request of the user with the most queued requests.
-     * @throws UpstreamBusyError if this request would be the one that is removed
+     * @throws UpstreamBusyError if this request itself would be removed
      */
     take({ origin, session, user, isUploading }: TurnRequest) {
       let state: 'queued' | 'inProgress' | 'over' = 'queued'
@@ -158,19 +158,24 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         settle(true)
       }
 
-      /** Call this when the whole body was sent to the upstream. It need not be called for a request without a body. */
+      /**
+       * Call this function when the whole body was sent to the upstream. A request without a body does not need this
+       * call.
+       */
       function bodySent() {
         if (state === 'inProgress' && isHeadExpected) freeSlot ??= takeSlot(origin, user, false)
       }
 
-      /** Call this when the headers of the response have arrived, or when the request fails without a response. */
+      /**
+       * Call this function when the headers of the response have arrived, or when the request fails without a response.
+       */
       function headReceived() {
         if (!isHeadExpected) return
         isHeadExpected = false
         freeSlot?.()
       }
 
-      /** Call this when the response is complete, or when the client has disconnected. */
+      /** Call this function when the response is complete, or when the client has disconnected. */
       function end() {
         if (state === 'queued') giveUp(false)
         if (state === 'over') return
@@ -189,8 +194,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         settle(outcome)
       }
 
-      // No queued request can be sent at the moment, so this request does not overtake any of them if it is sent
-      // immediately.
+      // No queued request can be sent at the moment, so this request overtakes none of them if it is sent immediately.
       if (isHostFull(origin) || isUserFull(origin, user) || sessions.isFull(session)) enqueue(origin, waiting)
       else start()
 

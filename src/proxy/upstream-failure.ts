@@ -10,15 +10,17 @@ const FAILURES: Readonly<Record<FailureKind, readonly [status: number, descripti
   timeout: [504, 'The API did not respond in time.']
 }
 
-/** Returns the error for an API that sent no response headers in time, or whose response cannot be forwarded. */
+/**
+ * Returns the error for an API that cannot be reached, sends no response headers in time, or sends a response that
+ * cannot be forwarded.
+ */
 export function upstreamError(kind: FailureKind, cause: unknown): HttpError {
   const [status, description] = FAILURES[kind]
   return new HttpError({ status, error: `upstream_${kind}`, description, cause })
 }
 
 /**
- * Returns the error for a failed request to the API. A request body that is longer than `maxBodyBytes` also makes the
- * request fail.
+ * Returns the error for a failed request to the API. A request also fails if its body is longer than `maxBodyBytes`.
  */
 export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: number): HttpError {
   return cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : upstreamError(kind, cause)
@@ -26,14 +28,14 @@ export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: num
 
 /**
  * Returns the error for an API that responded with 401. The client gets 502, because a page would interpret 401 as a
- * missing login, and would start a login again and again.
+ * missing login, and would start one login after another.
  */
 export function upstreamUnauthorized(): HttpError {
   const description = 'The API did not accept the token of your session.'
   return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
 }
 
-/** Returns the error for a request that was removed from the full queue of its API, or waited there for too long. */
+/** Returns the error for a request that was removed from the full queue of its API, or waited too long in the queue. */
 export function upstreamBusy(): HttpError {
   const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }

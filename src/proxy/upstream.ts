@@ -1,6 +1,6 @@
 /**
  * Sends the requests of the API proxy to the upstreams with the package undici. There is one connection pool for each
- * host. Each chunk of a response is passed on when it arrives, and the receiver can pause the response.
+ * host. The receiver gets each chunk of a response when the chunk arrives, and can pause the response.
  */
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -13,8 +13,8 @@ export interface UpstreamRequest {
   readonly target: string
   readonly method: string
   /**
-   * Names in lower case and values alternate. Connection, Host, Content-Length and Transfer-Encoding must not be among
-   * them.
+   * A list in which each header name, in lower case, is followed by its value. It must not contain Connection, Host,
+   * Content-Length and Transfer-Encoding.
    */
   readonly headers: readonly string[]
   readonly body: UpstreamBody | undefined
@@ -27,8 +27,8 @@ interface UpstreamBody {
   /** The Content-Length. If undefined, the body is sent with Transfer-Encoding: chunked. */
   readonly length: number | undefined
   /**
-   * Returns true if all available bytes were sent. The upstream then waits for the client, so the time limit does not
-   * apply.
+   * Returns true if all available bytes were sent. In that case, the upstream waits for the client, so the time limit
+   * does not apply.
    */
   isWaitingForClient(): boolean
 }
@@ -50,7 +50,8 @@ export interface Exchange {
   /** Continues a paused response. */
   resume(): void
   /**
-   * Reports that data was transferred, for example a part of the request body. The time limit `silenceMs` starts again.
+   * Reports that data was transferred, for example a part of the request body. This restarts the time limit
+   * `silenceMs`.
    */
   progressed(): void
   /** Aborts the request. The receiver is not called again. */
@@ -84,14 +85,17 @@ export interface Upstreams {
 export interface UpstreamOptions {
   /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
   readonly connectTimeoutMs: number
-  /** The maximum number of connections to one host. A further request waits until a connection is free. */
+  /**
+   * The maximum number of connections to one host. If all of them are in use, a request waits until a connection is
+   * free.
+   */
   readonly connectionsPerHost: number
   /** The trusted certificate authorities. They replace the authorities that Node trusts by default. */
   readonly ca?: string
 }
 
-// The time limits of undici are disabled, and `silenceMs` is used instead. With its own limits, undici would not end a
-// stalled upload, but would end a long upload even if data is being transferred.
+// The time limits of undici are disabled, and `silenceMs` is used instead. With its own limits, undici would not end an
+// upload that stalls, but would end a long upload even while data is being transferred.
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 
 export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions): Upstreams {
@@ -108,8 +112,8 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
   }
 
   /**
-   * Returns a pool whose only connection is new, because the upstream may have closed all idle connections of the other
-   * pool.
+   * Returns a pool with only one connection, which is new, because the upstream may have closed all idle connections of
+   * the other pool.
    */
   function freshPool(origin: string): Pool {
     return new Pool(origin, { connect, connections: 1, ...NO_TIMEOUTS })
@@ -147,9 +151,9 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
     receiver.failed(new UpstreamError(kind, cause))
   }
 
-  // Responses with status 204 or 304 have no content, so they end after the headers. A 304 response may have a
-  // Content-Length (RFC 9110 section 8.6), and undici would wait for this content and then report an incomplete
-  // response.
+  // Responses with status 204 or 304 have no content, so they end after the headers. Without this function, undici
+  // would wait for the content if a 304 response has a Content-Length (RFC 9110 section 8.6), and would report an
+  // incomplete response.
   function end() {
     if (isDone) return
     finish()
@@ -163,8 +167,8 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
 
   function checkSilence() {
     const before = progressCount
-    // If this process was suspended, data may have arrived that Node has not read yet. With setImmediate, Node reads
-    // this data before the callback runs.
+    // If this process was suspended, data may have arrived that Node has not read yet. Node reads this data before it
+    // runs the callback of setImmediate.
     setImmediate(() => {
       if (isDone) return
       if (progressCount !== before || isPaused || body?.isWaitingForClient()) {
@@ -194,7 +198,7 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
         hasResponseStarted = true
       },
       onResponseStart(controller, statusCode) {
-        // Responses with a status below 200 are discarded, which a proxy may do (RFC 9110 section 15.2).
+        // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
         recordProgress()
         receiver.responded(statusCode, controller.rawHeaders as Buffer[])
@@ -249,9 +253,9 @@ function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   return hasRequestStarted ? 'unusable' : 'unreachable'
 }
 
-// Contains the errors of reused connections, which are those on which an earlier response had arrived. An upstream may
-// close an idle connection while this server sends the next request on it. So after such an error, and only then, a GET
-// or HEAD request is sent again (RFC 9110 section 9.2.2).
+// The errors of connections on which an earlier response has arrived. An upstream may close such an idle connection
+// while this server is sending the next request. So only after such an error, a GET or HEAD request is sent again (RFC
+// 9110 section 9.2.2).
 const errorsAfterResponse = new WeakSet<Error>()
 
 function trackingResponses(connect: buildConnector.connector): buildConnector.connector {

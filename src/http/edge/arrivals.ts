@@ -1,26 +1,26 @@
 /**
- * How requests arrive at the HTTP server: one after the other on a connection, within time limits, and counted until their
- * handlers have ended.
+ * Controls the arrival of requests: handles the requests of one connection one after the other, limits the time of
+ * request bodies, and counts running handlers for shutdown.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
  * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
- * enough. At least one request must be able to wait, because Node reports the end of a file late. A client that has
- * read the whole file may have sent its next request before that.
+ * enough. At least one request must be able to wait, because Node emits `close` for a response late. A client that has
+ * already read the whole response may have sent its next request before that.
  */
 const MAX_WAITING = 16
 
 export type Pipelining = ReturnType<typeof inTurn>
 
 /**
- * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
- * handler starts only when its response is the next one on its connection. By default, Node starts all handlers
- * immediately. If the client then disconnected, Node would not notify the responses that wait for their turn, so the
- * files that these responses have opened would stay open.
+ * Creates a listener that runs the handlers of pipelined requests one after the other. A client pipelines if it sends a
+ * request without waiting for earlier responses (RFC 9112 section 9.3.2). A handler starts only when all earlier
+ * responses of its connection have been sent. By default, Node starts all handlers immediately. If the client then
+ * disconnected, Node would not notify the responses that wait for their turn, so the files that these responses have
+ * opened would stay open.
  *
- * Creates the listener that runs the handlers in turn.
  * @param handle called once for each request, in the order of the requests on each connection
  * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
  */
@@ -50,7 +50,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
   }
 
   return {
-    /** The listener for the server's `request` event. It calls the handler. */
+    /** The listener for the server's `request` event. */
     listener(request: IncomingMessage, response: ServerResponse) {
       const { socket } = request
       // Node may still parse requests from data that it read before the connection was destroyed.
@@ -105,9 +105,11 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
 }
 
 interface BodyLimits {
-  /** The credit of a client in milliseconds, at the beginning and at most. It is also the longest pause in a body. */
+  /** The initial and maximum time credit of a client, in milliseconds. No pause in a body may be longer. */
   readonly requestTimeout: number
-  /** The rate at which a body that a route reads must arrive on average after the first `requestTimeout`. */
+  /**
+   * The minimum average rate of a body that a route reads. It applies after the first `requestTimeout` milliseconds.
+   */
   readonly minBodyBytesPerSecond: number
   /** Milliseconds between two checks of the bodies. */
   readonly connectionsCheckingInterval: number
@@ -143,7 +145,7 @@ export function postponeBody(request: IncomingMessage): () => void {
  */
 export function limitBodyTimes(server: Server, limits: BodyLimits): void {
   const { requestTimeout, minBodyBytesPerSecond, connectionsCheckingInterval } = limits
-  // The first check may come immediately after the beginning of a body, so a body gets the time of one more interval.
+  // The first check may come immediately after the beginning of a body, so the credit is one interval longer.
   const maxCreditMs = requestTimeout + connectionsCheckingInterval
   // A connection carries one request body at a time, so the map needs only one entry for each connection.
   const incoming = new Map<Socket, IncomingBody>()
@@ -176,15 +178,16 @@ export function limitBodyTimes(server: Server, limits: BodyLimits): void {
     body.bytesRead = bytesRead
     const isRead = request.readableDidRead && !response.writableFinished
     if (isRead) body.creditMs += (newBytes / minBodyBytesPerSecond) * 1000
-    // The client did not cause a pause if the route has not read all data yet, or if the response has begun.
+    // If the route has not yet read all data that has arrived, or if the response has begun, the client did not cause
+    // the pause.
     const isOurPause = isRead ? request.readableLength > 0 || response.headersSent : postponed.has(request)
-    // Each check subtracts one interval, however long ago the last check was. So the client does not lose credit for a
-    // time in which the process was suspended.
+    // Each check subtracts one interval, however long ago the last check was. So a suspension of the process costs the
+    // client at most one interval.
     body.creditMs = Math.min(body.creditMs - (isOurPause ? 0 : connectionsCheckingInterval), maxCreditMs)
   }
 
   function end({ request: { socket }, response }: IncomingBody) {
-    // The response was already sent, so the client would mistake an error response for the response to its next
+    // If the response was already sent, the client would mistake an error response for the response to its next
     // request.
     if (response.writableFinished) socket.destroy()
     else
@@ -210,20 +213,20 @@ interface ArrivalLimits {
   readonly headersTimeout: number
   /** 0 for no limit. */
   readonly requestTimeout: number
-  /** The time between two checks of Node. */
+  /** The time between two of Node's checks. */
   readonly connectionsCheckingInterval: number
 }
 
 /**
- * Keeps the time limits of Node from counting a time in which the process was stopped, for example by SIGSTOP or
- * because its container was frozen. Node compares the age of a connection with `headersTimeout` and `requestTimeout` as
- * soon as the process continues, and only then reads what has arrived meanwhile. Complete requests would therefore get
- * 408.
+ * Prevents Node's time limits from including the time during which the process was stopped, for example by SIGSTOP or
+ * because its container was frozen. When the process continues, Node first compares the age of each connection with
+ * `headersTimeout` and `requestTimeout`, and only then reads the data that has arrived. Complete requests would
+ * therefore get 408.
  *
- * Call this before the server listens. Node checks the limits once in each interval. Before each check, this function
- * measures the time of as many intervals as the limit contains, and of one more, and raises the limit to this time. If
- * the process was stopped, this time is longer than usual. A client therefore has at least the given time. If the
- * process was not stopped, the client has at most one interval more than without this function.
+ * Call this function before the server listens. Node checks the limits once in each interval. Before each check, this
+ * function measures how long the latest intervals took: as many intervals as fit into the limit, and one more. If they
+ * took longer than the limit, it raises the limit to the measured time. Even if the process was stopped, a client
+ * therefore has at least the given time. If the process was not stopped, a client has at most one additional interval.
  */
 export function ignoreStops(server: Server, limits: ArrivalLimits): void {
   const { headersTimeout, requestTimeout, connectionsCheckingInterval } = limits

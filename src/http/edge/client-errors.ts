@@ -1,6 +1,6 @@
 /**
- * Responds to requests that are malformed, have too large headers, or do not arrive in time. The response has the same form
- * as every other error, and the connection is closed.
+ * Responds to requests that are malformed, have headers that are too large, or do not arrive in time. The body has the
+ * same format as that of every other error response, and the connection is closed.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'

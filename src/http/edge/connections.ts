@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { closeServer } from '../../support/listener.js'
 
 // Node's undocumented reference to the response in progress. It is needed only at shutdown, and tracking the responses
-// here would cost time at every request.
+// here would cost time for every request.
 interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
@@ -16,7 +16,7 @@ interface HttpSocket extends Socket {
 interface ConnectionLimits {
   /**
    * Time limit in milliseconds for a client that stops reading its response. The connection is closed after one to two
-   * times this limit, because Node checks for progress only once in this time.
+   * times this limit, because Node checks for progress only when the limit has passed.
    */
   readonly unreadTimeout: number
   /** Milliseconds between two checks of the connections. */
@@ -43,7 +43,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
       return
     }
     response.shouldKeepAlive = false
-    // Headers that were sent before promised keep-alive, so Node does not close the connection after the response.
+    // The headers were already sent and promised keep-alive, so Node does not close the connection after the response.
     if (response.headersSent) response.once('close', () => endAfterResponse(socket))
   }
 
@@ -63,11 +63,11 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
     async end(graceMs: number) {
       const closed = closeServer(server, graceMs)
       // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived, so
-      // these are destroyed.
+      // such connections are destroyed.
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
       await closed
       if (open.size === 0) return
-      // The 'close' events of the last connections come slightly later, so they are awaited, too.
+      // The last connections emit `close` slightly later, so this function waits for these events, too.
       await new Promise<void>(resolve => {
         onAllClosed = resolve
       })
@@ -78,7 +78,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
 /**
  * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data,
  * because a client may have to wait long for a response or for its next part. Node's own limit (`server.timeout`) would
- * apply to all connections, and restarting its timer would cost time at every response.
+ * apply to all connections, and restarting its timer would cost time for every response.
  */
 function endUnread(
   server: Server,

@@ -4,13 +4,13 @@ import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
 import { hasBody } from './arrivals.js'
 
-// The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers, so their
-// length is limited. Browsers send about a hundred characters.
+// Koa and koa-send parse these headers with the package negotiator, which takes quadratic time, so the length of the
+// headers is limited. Browsers send about a hundred characters.
 const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
-// A path whose first segment is not empty. `url.parse()` would read the characters after two slashes, or after a slash
-// and a backslash, as a host.
+// A path whose first segment is not empty. `url.parse()` would interpret the characters after two slashes, or after a
+// slash and a backslash, as a host.
 const PLAIN_PATH = /^\/(?![/\\])/
 
 // Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2).
@@ -54,7 +54,7 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
   if (isHttp11 && headers.expect !== undefined && !/\b100-continue\b/i.test(headers.expect)) {
     throw rejection(417, 'This server supports no expectation except 100-continue.')
   }
-  // No route reads the body of a GET or HEAD, so the server does not wait for it.
+  // No route reads the body of a GET or HEAD, so the server does not wait for such a body.
   if ((method === 'GET' || method === 'HEAD') && hasBody(req)) {
     throw rejection(413, 'Requests to this server must not have a body.')
   }
@@ -62,7 +62,7 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
 }
 
 // RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another one, so
-// a request with several is rejected.
+// a request with several Host headers is rejected.
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -16,7 +16,7 @@ const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
- * logged, because it contains codes and states. Probes ask for the health routes every few seconds, so a request for them
+ * logged, because it contains codes and states. Probes request the health routes every few seconds, so such a request
  * is logged only if it fails.
  * @example app.use(accessLog(log))
  */
@@ -35,7 +35,7 @@ export function accessLog(log: Logger): Middleware {
         event: 'request',
         method,
         path,
-        // If no headers were sent, the client got no status. The status in `ctx` would then be Koa's initial 404.
+        // If no headers were sent, the client got no status, and the status in `ctx` is only Koa's initial 404.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !isSent,
         // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
@@ -71,8 +71,8 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
 }
 
 /**
- * Returns the name of a group of routes as a label. If paths were labels, clients could create any number of time
- * series.
+ * Returns the label for a request: the name of its route, or of a group of routes. If paths were labels, clients could
+ * create any number of time series.
  */
 function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
@@ -118,8 +118,8 @@ export function endSpanWithStatus(span: Span, status: number | undefined, wasSen
 }
 
 /**
- * True if the whole response was sent, as far as Node can tell. Node reports the end of a file slightly late, and a
- * client that counted the bytes may have disconnected before that. So a file that was read to its end counts as sent.
+ * True if the whole response was sent, as far as Node can tell. Node reports the end of a response slightly late, and a
+ * client that knows the length may disconnect before that. So a file that was read to its end counts as sent.
  */
 function wasSent({ res, body, length }: Context): boolean {
   const { bytesRead } = (body ?? {}) as Partial<ReadStream>
@@ -135,7 +135,7 @@ const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATUR
  * loading a page.
  */
 export function brokenResponses(log: Logger) {
-  // Koa reports one failure twice, once for the body and once for the connection, but it is logged only once.
+  // Koa reports the same failure twice, for the body and for the connection, but the failure must be logged only once.
   const logged = new WeakSet<Context>()
 
   return function brokenResponse(error: NodeJS.ErrnoException, ctx: Context): void {

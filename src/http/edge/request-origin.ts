@@ -35,13 +35,13 @@ interface Policy {
    */
   readonly otherSites: 'none' | 'links' | 'all'
   /**
-   * The prefetches that are accepted. A page that the browser has prerendered sends requests with
-   * `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
+   * The prefetches that are accepted. With `ownPages`, a page of this origin may prefetch. This includes a page that
+   * the browser prerenders, which sends `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
    */
   readonly prefetches: 'none' | 'ownPages'
   /** True if WebSockets, and other requests with `Upgrade`, are accepted from pages of this origin. */
   readonly acceptsUpgrades?: true
-  /** True if a request is accepted although its `Origin` is not ours. */
+  /** True if a request is accepted even if its `Origin` is not ours. */
   readonly ignoresOrigin?: true
   /** True if only requests that open a page in a tab, a window or a frame are accepted. */
   readonly navigationsOnly?: true
@@ -61,17 +61,19 @@ interface Policy {
 const HARMLESS_DESTINATIONS = new Set(['empty', 'image', 'audio', 'video', 'track', 'font', 'document'])
 
 const POLICIES = {
-  /** Login changes no session, so other sites may open it in a tab or a frame. */
+  /** Login changes no session, so other sites may open this URL in a tab or a frame. */
   login: { otherSites: 'all', prefetches: 'none', navigationsOnly: true },
   /**
-   * The identity provider sends the browser here, and `state` proves that this browser started the login. A browser may keep
-   * the `Origin` of the provider's form when it follows the redirect to the callback.
+   * The identity provider sends the browser here, and `state` proves that this browser started the login. `Origin` is
+   * not checked, because a browser may keep the `Origin` of the provider's form when it follows the redirect to the
+   * callback.
    */
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
   /**
-   * A logout on all devices of a user. A link on another site must not cause such a logout. Browsers that do not send
-   * `Sec-Fetch-Site`, as on sites with plain http, name the page of the link in `Referer` (RFC 9110 section 10.1.3).
+   * A logout on all devices of a user. A link on another site must not cause such a logout. A browser that does not
+   * send `Sec-Fetch-Site`, for example to a site with plain http, sends the URL of the page with the link in `Referer`
+   * (RFC 9110 section 10.1.3).
    */
   logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
   /** The profile and the public token, which scripts of our pages read. */
@@ -84,7 +86,7 @@ const POLICIES = {
 } as const satisfies Record<string, Policy>
 
 const DESCRIPTIONS = {
-  upgrade: 'This URL accepts no WebSockets and no other change of the protocol.',
+  upgrade: 'This URL accepts no WebSockets and no other protocol upgrade.',
   prefetch: 'This URL must not be prefetched.',
   other_site: 'A page of another site sent this request. Only pages of the same origin may use this URL.',
   other_origin:
@@ -129,8 +131,8 @@ export function rejectionOf(
   const policy: Policy = POLICIES[audience]
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'
-  // A proxy may remove the hop-by-hop header `Upgrade` (RFC 9110 section 7.8), and HTTP/2 does not have it, so the
-  // header of WebSocket handshakes is checked, too.
+  // A proxy may remove the hop-by-hop header `Upgrade` (RFC 9110 section 7.8), and HTTP/2 does not have it, so
+  // `Sec-WebSocket-Version`, which every WebSocket handshake contains, is checked, too.
   const isUpgrade = Boolean(headers.upgrade) || headers['sec-websocket-version'] !== undefined
   if (isUpgrade && !policy.acceptsUpgrades) return 'upgrade'
   // Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.

@@ -6,7 +6,8 @@ import type { Logger } from 'pino'
 // id that contains them is replaced.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
-// W3C Trace Context section 3.2: version, trace id, parent id, flags. Ids of zeros only and the version ff are invalid.
+// W3C Trace Context section 3.2: version, trace id, parent id, flags. An id that contains only zeros, and the version
+// ff, are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
 // The id and the logger are properties of the context. A WeakMap would keep each context in memory until the next full
@@ -27,8 +28,8 @@ export function requestIdOf(sent: string | string[] | undefined): string {
 }
 
 /**
- * Returns the logger of a request. Each of its lines contains the request id. It is created on first use, because most
- * requests log nothing.
+ * Returns the logger of a request. Each of its lines contains the request id. The logger is created on first use,
+ * because most requests log nothing.
  * @param log the log of the server
  */
 export function requestLog(ctx: IdentifiedContext, log: Logger): Logger {

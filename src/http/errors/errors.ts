@@ -36,8 +36,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
   }
 
   function logFault(error: unknown, httpError: HttpError, ctx: Context) {
-    // The cause of a BusyError, if there is one, is the error of the provider. It is logged instead, because it contains
-    // the endpoint and the status.
+    // The cause of a BusyError, if there is one, is the error of the provider. The cause is logged instead of the
+    // BusyError, because it contains the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
     // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All others are
@@ -71,7 +71,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     // Without this prompt, the provider would sign in the same account again, and the user could never choose another
-    // one.
+    // account.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {
@@ -82,7 +82,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       description,
       inLogin,
       isUnreachable,
-      // The page can be opened again only for a GET, because opening it does not send a form again.
+      // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
+      // again.
       isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
       retryAfterSeconds: retry?.retryAfterSeconds
     }
@@ -114,8 +115,8 @@ function httpErrorOf(error: unknown, ctx: Context): HttpError {
     const description = 'The tokens of this login are too large for a session of this server.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
-  // Koa, `ctx.throw()` and libraries such as body parsers throw errors with `status`, as Koa's own error handler expects them. The
-  // client may see the message only if `expose` is true.
+  // Koa, `ctx.throw()` and libraries such as body parsers throw errors with a `status`, which Koa's own error handler
+  // uses. The client may see the message only if `expose` is true.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
   if (typeof status === 'number' && status >= 400 && status < 500) {

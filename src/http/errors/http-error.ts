@@ -34,7 +34,7 @@ export class HttpError extends Error {
 interface BusyErrorOptions {
   readonly description: string
   readonly retryAfterSeconds: number
-  /** 503 unless given. */
+  /** The default is 503. */
   readonly status?: 503 | 504
   /** The URL that the error page opens next. By default it is the URL of the failed request. */
   readonly retryPath?: string | undefined
@@ -58,7 +58,7 @@ export class BusyError extends HttpError {
   }
 }
 
-/** @param allow the methods that are allowed for this URL, as in the header `Allow` */
+/** @param allow the methods that are allowed for this URL, in the form of the `Allow` header */
 export function methodNotAllowed(allow: string): HttpError {
   const description = `This URL accepts ${allow} only.`
   return new HttpError({ status: 405, error: 'method_not_allowed', description, headers: { Allow: allow } })

@@ -32,8 +32,8 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'denied':
       return accountNotAllowed()
     case 'pending': {
-      // The error page repeats the callback later, because by then the code exchange may have ended, so that the store
-      // has its result.
+      // The error page repeats the callback later. The code exchange may have ended by then, and its result may be in
+      // the store.
       const { retryAfterSeconds } = failed
       const description = 'The identity provider has not responded in time.'
       return new BusyError({ description, retryAfterSeconds, status: 504 })
@@ -93,7 +93,8 @@ function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefin
   return cookieMissing('The login cookie did not come back.', reasons, startedAt)
 }
 
-// If the login began under another name of this machine, the page gives only this reason for the missing cookie.
+// If the login began under another name of this machine, the page gives only `other_host` as the reason for the missing
+// cookie.
 function cookieMissing(
   description: string,
   likelyReasons: readonly LoginLoopReason[],

@@ -24,8 +24,8 @@ export function authRouter(services: Services): Router {
   const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
-  // Each route accepts exactly one spelling of its path, because the rules of a reverse proxy for this path may not
-  // match another spelling.
+  // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
+  // another spelling.
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login(services))
   router.get(AUTH_ROUTES.callback, from('callback'), callback(services))
@@ -41,7 +41,8 @@ export function authRouter(services: Services): Router {
 }
 
 export function authRoutes(services: Services): Middleware {
-  // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
+  // The type of the router requires a context with fields that the router itself adds. The cast removes this
+  // requirement.
   const routes = authRouter(services).routes() as unknown as Middleware
   const methodsByPath = new Map<string, readonly string[]>([[AUTH_ROUTES.client, ['GET', 'HEAD']]])
   if (services.backChannelLogout) methodsByPath.set(AUTH_ROUTES.backChannelLogout, ['POST'])
@@ -77,12 +78,12 @@ function profileFailure(error: unknown): unknown {
   if (error instanceof OAuthError) return providerFailure(error)
   if (!(error instanceof ProviderError)) return error
   if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
-  const description = 'The identity provider did not give the profile.'
+  const description = 'The identity provider did not return the profile.'
   return new HttpError({ status: 502, error: 'server_error', description, cause: error })
 }
 
 /**
- * `GET /api/auth/token` returns the public token, which is the access token with fewer scopes that pages may use. No route
+ * `GET /api/auth/token` returns the public token, the access token with fewer scopes, which pages may use. No route
  * sends the internal token (the access token that stays on the server) to a browser.
  */
 const token: Middleware = function token(ctx) {
@@ -101,8 +102,8 @@ const noPublicToken: Middleware = function noPublicToken() {
 
 /**
  * `GET /api/auth/client.js` returns a module for pages. The module is the same for all users, so the browser may cache
- * it. The browser must ask for changes before each use, because after an update of the server, a page and its module
- * must have the same version.
+ * it. The browser must check for changes before each use, because a page and its module must have the same version
+ * after an update of the server.
  */
 const client: Middleware = function client(ctx) {
   ctx.remove('Vary')
@@ -116,7 +117,7 @@ const client: Middleware = function client(ctx) {
 
 /**
  * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body
- * (service contract, section 7). A script may also ask for HTML, but its requests have another `Sec-Fetch-Mode`.
+ * (service contract, section 7). A script may also accept HTML, but its requests have another `Sec-Fetch-Mode`.
  */
 const signInPage: Middleware = async function signInPage(ctx, next) {
   await next()

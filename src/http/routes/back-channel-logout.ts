@@ -11,9 +11,9 @@ const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
 
 /**
  * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel
- * Logout section 2.5). It uses no session of a browser, so it needs no check of the origin. It responds with 200
- * without a body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable
- * later, it responds with 503 and `Retry-After`.
+ * Logout section 2.5). It does not use the session of the browser that sends the request, so it does not check the
+ * origin. It responds with 200 without a body, or 400 if the request or the token cannot be used (section 2.8). If the
+ * same token may be usable later, it responds with 503 and `Retry-After`.
  */
 export function backChannelLogout(loading: NonNullable<Services['backChannelLogout']>, { log }: Services): Middleware {
   return async function backChannelLogoutRoute(ctx) {
@@ -22,7 +22,7 @@ export function backChannelLogout(loading: NonNullable<Services['backChannelLogo
     if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
     const endSessions = await loading
     if (!(await endSessions(token, requestLog(ctx, log)))) throw invalidRequest('The logout token cannot be used.')
-    // If the body is set to null, Koa sets the status 204, so the status 200 is set after it.
+    // Koa sets the status 204 when the body is set to null, so the status 200 is set afterwards.
     ctx.body = null
     ctx.status = 200
   }

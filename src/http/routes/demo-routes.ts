@@ -1,6 +1,6 @@
 /**
- * Two routes with which the starter page of a demo shows that many requests cause one refresh. They exist only if the
- * identity provider is the built-in demo, and only then is this file loaded.
+ * Two routes with which the starter page of a demo shows that many requests cause only one refresh. This file is loaded
+ * only if the identity provider is the built-in demo.
  */
 import type { Context, Middleware } from 'koa'
 import { isLocalRequest } from '../../config/urls.js'

@@ -12,7 +12,8 @@ import { errorCode } from '../../support/error-code.js'
 import type { TokensState } from './require-tokens.js'
 
 /**
- * Objects that an extension receives as an argument. It therefore works in a folder in which no package is installed.
+ * The objects that an extension receives as an argument. It does not have to import them, so it works even in a folder
+ * without installed packages.
  */
 export interface ExtensionTools {
   /** The `requireTokens` middleware that this package exports. */
@@ -40,7 +41,7 @@ export async function loadExtension(path: string): Promise<Extension> {
   const module: { readonly default?: Extension } = await import(pathToFileURL(path).href).catch(
     async (error: unknown) => {
       if (isTypeScriptUnsupported(error)) {
-        const way = 'Use Node 22.18 or later, or compile the module and give the compiled file'
+        const way = 'Use Node 22.18 or later, or compile the module and use the compiled file'
         throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
       }
       const position =
@@ -61,7 +62,7 @@ export async function loadExtension(path: string): Promise<Extension> {
   }
 }
 
-/** True if Node does not know the extension of a TypeScript file. The file may be one that the module imports. */
+/** True if Node cannot load a TypeScript file, which may be the module itself or a file that it imports. */
 function isTypeScriptUnsupported(error: unknown): boolean {
   return errorCode(error) === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?ts"/.test(String(error))
 }
@@ -88,7 +89,7 @@ function summary(error: unknown, path: string, position?: SourcePosition): strin
   return `${error.name}: ${error.message}${where}`
 }
 
-/** Returns the position with which the stack of some syntax errors begins, such as those of CommonJS modules. */
+/** Returns the position of a syntax error if its stack begins with the position, as for CommonJS modules. */
 function positionOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
   if (file === undefined) return undefined
@@ -102,12 +103,12 @@ export interface SourcePosition {
 
 /**
  * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if they cannot be found.
- * Node reports them only when the error ends the process. This function therefore starts another process that checks
- * the module, and then the modules that it imports by relative paths. No module is run.
+ * Node reports them only when the error ends the process. This function therefore lets another process check the
+ * module, and then each module that it imports by a relative path. No module is run.
  */
 export async function syntaxErrorPosition(path: string): Promise<SourcePosition | undefined> {
   const addresses = new Set([pathToFileURL(path).href])
-  // The set grows while it is iterated, and each module is checked once.
+  // The loop also visits modules that are added during the loop. Each module is checked only once.
   for (const address of addresses) {
     const source = await readFile(fileURLToPath(address), 'utf8').catch(() => '')
     const line = await wrongLine(source)

@@ -36,7 +36,7 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
   }
 }
 
-/** @throws HttpError 400 if the parameter has another value than the prompts that a page may request */
+/** @throws HttpError 400 if the parameter is not one of the prompts that a page may request */
 function promptOf(query: URLSearchParams): LoginPrompt | undefined {
   const values = query.getAll('prompt')
   if (values.length === 0) return undefined

@@ -11,7 +11,7 @@ import { clearLoginCookie, openSession, removeSession } from './session.js'
  * `GET /api/auth/logout` terminates the session. It redirects to the page in the parameter `return_to`, which is the
  * start page by default. With `logout: idp`, it redirects to the provider's logout page instead. In that case, the
  * parameter has no effect, because the provider redirects only to registered URLs. With `everywhere=true`, the route
- * terminates all sessions of the user, and responds with 403 to links of other sites and to requests that do not show
+ * terminates all sessions of the user, and responds with 403 to links on other sites and to requests that do not show
  * where they come from.
  */
 export function logout(services: Services): Middleware {
@@ -33,7 +33,7 @@ export function logout(services: Services): Middleware {
   }
 }
 
-/** @throws HttpError 400 if the parameter has another value than true */
+/** @throws HttpError 400 if the parameter has a value other than true */
 function isEverywhere(querystring: string): boolean {
   const values = new URLSearchParams(querystring).getAll('everywhere')
   if (values.length > 1 || (values.length === 1 && values[0] !== 'true'))

@@ -1,7 +1,7 @@
 /**
- * Provides `ctx.session` for routes that a program has added. It uses koa-session and stores the session in the
- * encrypted cookies, or with `session.store: redis` in Redis. koa-session hashes the session twice for each request, so
- * the built-in routes do not use it.
+ * Provides `ctx.session` for custom routes. It uses koa-session, and stores the session in the encrypted cookies or,
+ * with `session.store: redis`, in Redis. koa-session hashes the session twice for each request, so the built-in routes
+ * do not use it.
  */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
@@ -19,8 +19,8 @@ const HAS_SESSION = Symbol('has ctx.session')
 type Marked = Context & { [HAS_SESSION]?: true }
 
 /**
- * Creates the middleware. It must run after `requireTokens`. It saves the session after the handlers if they
- * changed it.
+ * Creates the middleware. It must run after `requireTokens`. If the handlers have changed the session, it saves the
+ * session after them.
  */
 export function programSession(app: Koa, services: Services): Middleware {
   const { config, site, refreshes, store, log } = services

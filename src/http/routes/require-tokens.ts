@@ -29,8 +29,8 @@ export interface TokensState {
 
 /**
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
- * `ctx.state.tokens`. It responds with 401 with an empty body without a session, 403 if the account is no longer
- * allowed, and 503 with `Retry-After` if the session cannot be refreshed now.
+ * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body. If the account is no longer allowed,
+ * it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
  * @example router.get('/profile', requireTokens(services), handler)
  */
 export function requireTokens(services: Services): Middleware {
@@ -43,7 +43,7 @@ export function requireTokens(services: Services): Middleware {
     const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {
       // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If
-      // the newest revision is lost, a later request may still bring it in its cookie.
+      // the newest revision is lost, the cookie of a later request may still contain it.
       if (current.why !== LOGGED_OUT && current.why !== LOST) {
         removeSession(ctx)
         forgetSuccess(ctx)
@@ -68,7 +68,7 @@ export function requireTokens(services: Services): Middleware {
 
   /**
    * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A
-   * reference names a revision only after Redis has confirmed it.
+   * cookie that only refers to a session in Redis names a revision only after Redis has confirmed this revision.
    */
   function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
     if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {
@@ -80,8 +80,8 @@ export function requireTokens(services: Services): Middleware {
     return true
   }
 
-  // Call this when the server itself removes the session cookie. If `succeededAt` stayed in the login cookie, the next
-  // login would conclude that the browser does not keep cookies.
+  // Call this function when the server itself removes the session cookie. If `succeededAt` stayed in the login cookie,
+  // the next login would conclude that the browser does not keep cookies.
   function forgetSuccess(ctx: Context): void {
     const loginCookie = readLoginCookie(ctx, cookies)
     if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })

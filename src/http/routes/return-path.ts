@@ -15,7 +15,7 @@ export function requestedReturnTo(ctx: Context): string {
 
 /**
  * Returns the public path of a return path. The return path `/` means the start page. If a reverse proxy removes a base
- * path from each request, the browser needs the start page with this base path. All other return paths came from the
+ * path from each request, the browser needs the start page with this base path. All other return paths come from the
  * browser and already contain the base path.
  * @param homePath the public path of the start page, for example `/app/`
  */
@@ -83,8 +83,8 @@ export function safeReturnTo(value: string | undefined): string {
   const path = value.split(/[?#]/, 1)[0] as string
   if (path.includes('//') || AMBIGUOUS_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
   if (AUTH_ROUTE.test(decodeAscii(path))) return '/'
-  // The final check uses the WHATWG URL parser, because browsers use the same algorithm. It must find the same path and
-  // no other host.
+  // The final check uses the WHATWG URL parser, because browsers use the same algorithm. The parser must find the same
+  // path and no other host.
   const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
   return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
 }

@@ -1,6 +1,6 @@
 /**
- * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The
- * built-in routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
+ * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The built-in
+ * routes use these functions. Custom routes use `ctx.session` (program-session.ts).
  */
 import type { Context } from 'koa'
 import type { CookieNames } from '../../config/site.js'
@@ -20,7 +20,7 @@ const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
- * Opens the session in the cookies of a request. If it was opened before and has been replaced, for example by a
+ * Opens the session in the cookies of a request. If this request has already replaced the session, for example by a
  * refresh, returns the new session. Returns undefined without a session. With `session.store: redis`, returns a
  * reference until `useSession` is called.
  */
@@ -30,7 +30,7 @@ export function openSession(ctx: Context, services: Services): CookieSession | u
   return request[SESSION].current
 }
 
-/** Returns the session of this request behind `requireTokens`. Returns undefined without a session. */
+/** Returns the session of this request after `requireTokens` has run. Returns undefined without a session. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
   const session = (ctx as WithSession)[SESSION]?.current
   return session && hasTokens(session) ? session : undefined
@@ -70,8 +70,8 @@ function replaceSession(ctx: Context, record: SessionRecord | undefined, chunks:
   for (const [index, name] of sessionCookie.names.entries()) {
     const chunk = chunks[index]
     if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
-    // No session can be opened without its first chunk. It is cleared even if the browser did not send it, because
-    // another tab may have logged in since the browser sent this request.
+    // No session can be opened without its first chunk. This chunk is cleared even if the browser did not send it,
+    // because another tab may have logged in since the browser sent this request.
     else if (index === 0 || sent.includes(name)) setCookie(ctx, name, '', 0, secure)
   }
 }
@@ -114,8 +114,8 @@ export interface LoginCookie {
   /** The random value that identifies this browser. Login transactions are bound to it. */
   readonly browserId: string
   /**
-   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was none, if the
-   * browser has started another login since, or if the server has ended the session.
+   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was no login, if the
+   * browser has started another login since then, or if the server has ended the session.
    */
   readonly succeededAt: number | undefined
 }

@@ -12,12 +12,12 @@ export interface OpenedFile {
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /**
- * Creates a function that opens files of `root`. The function resolves with undefined if there is no such file, if the
+ * Creates a function that opens files in `root`. The function resolves with undefined if there is no such file, if the
  * path leads to something other than a file, if the opened file is outside `root`, or if a name in its path is hidden.
  * If the file cannot be opened for another reason, the function rejects with the error of Node.
  *
- * The checks are made after the file was opened. Otherwise, an attacker who may change a symlink or a folder in `root`
- * could exchange it between the check and the opening.
+ * The checks are made after the file was opened. Otherwise, an attacker who can change a symlink or a folder in `root`
+ * could replace it after the check and before the open.
  * @param root the real path of a folder
  * @param hasDescriptorPaths true if `/proc` contains the path of each descriptor; for tests
  */
@@ -68,10 +68,10 @@ export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
 }
 
 /**
- * Returns the current path of the opened file, on systems on which a process cannot read the path of a descriptor.
- * Returns undefined if `path` now leads to another file. If an attacker exchanges a symlink or folder once, this
- * function always detects it. To deceive it, an attacker would have to exchange a folder three times, before the open,
- * before `realpath` and before `lstat`.
+ * Returns the current path of the opened file. It is for systems on which a process cannot read the path of a
+ * descriptor. Returns undefined if `path` now leads to another file. If an attacker replaces a symlink or folder once,
+ * this function always detects the change. To deceive it, an attacker would have to replace a folder three times:
+ * before the open, before `realpath` and before `lstat`.
  */
 function comparedPathOf(fd: number, path: string): string | undefined {
   try {

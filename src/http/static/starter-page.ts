@@ -1,4 +1,4 @@
-/** Serves a description of this server for the starter page in this package, if the starter page is served. */
+/** Serves a description of this server, which the starter page of this package shows. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
@@ -11,14 +11,14 @@ export function hasStarterPage(wwwroot: string): boolean {
 }
 
 /**
- * Creates the middleware that serves `/starter-about.json` to requests from this machine. For other requests the URL does
- * not exist, because they must not learn the paths of this machine. The starter page works without it.
+ * Creates the middleware that serves `/starter-about.json` to requests from this machine. Other clients get 404,
+ * because they must not learn the paths of this machine. The starter page works without the description.
  * @example app.use(starterPage(services))
  */
 export function starterPage({ config, demo }: Services): Middleware {
   const { mode, wwwroot, platform } = config
-  // A server with a public callback URL does not reveal the folder for the pages of the operator. A reverse proxy on
-  // this machine may forward the requests of visitors, which then seem to come from this machine.
+  // A server with a public callback URL does not reveal the folder for the operator's pages, because a reverse proxy on
+  // this machine may forward requests from visitors. These requests seem to come from this machine.
   const pages = isLoopback(platform.callbackUrl) && {
     folder: wwwroot ?? resolve('wwwroot'),
     hasFolder: wwwroot !== undefined

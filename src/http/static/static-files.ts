@@ -1,7 +1,7 @@
 /**
  * Serves the files of `wwwroot`. koa-static finds the file for a URL: it decodes the path, rejects hidden names,
- * completes `index.html`, and chooses a compressed variant. This file opens the file that was found and sends it. It adds
- * conditional requests, and rejects symlinks that lead out of the root.
+ * completes `index.html`, and chooses a compressed variant. This module opens the found file and sends it. It also
+ * handles conditional requests, and rejects symlinks that lead out of the root.
  */
 import fs, { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -24,8 +24,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   const root = realpathSync.native(wwwroot)
   const open = openInside(root)
   const hashedFolders = hashedAssets.map(folder => `${folder}/`)
-  // Files take precedence over routes (service contract, section 4, rule 5). For requests under `/api/auth`, a file is
-  // searched only if `wwwroot` contains this folder.
+  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the
+  // server looks for a file only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
@@ -78,8 +78,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   }
 
   /**
-   * Returns the `Cache-Control` header of a file. Browsers cache the files of the folders `hashedAssets` for a year (RFC
-   * 8246). They ask for all other files again.
+   * Returns the `Cache-Control` header of a file. Browsers cache the files of the folders `hashedAssets` for a year
+   * (RFC 8246). They check all other files for changes before each use.
    * @param file the path of the file below wwwroot, with `/` as separator. A URL may spell this path differently.
    */
   function cacheControlOf(file: string): string {
@@ -114,14 +114,14 @@ function dotSegments(path: string): number {
 }
 
 /**
- * koa-send calls this function when it has found the file. Throwing here ends its work before it opens the file,
- * because it would open the path without checking what it has opened.
+ * koa-send calls this function when it has found the file. The thrown value ends the work of koa-send before it opens
+ * the file, because koa-send would not check what it has opened.
  */
 function endSearch(_response: ServerResponse, path: string, stats: Stats): never {
   throw stats.isFile() ? new FoundFile(path) : new NotAFileError()
 }
 
-/** This is not an error, because an error would collect a stack trace for each request. */
+/** This class does not extend `Error`, because an error would collect a stack trace for each request. */
 class FoundFile {
   readonly path: string
 
@@ -135,7 +135,7 @@ class NotAFileError extends Error {
   readonly status = 404
 }
 
-// A stream reads this many bytes in one step, so it has no advantage for a smaller file.
+// A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
 const SMALL_FILE_BYTES = 64 * 1024
 
 /** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */
@@ -168,7 +168,7 @@ function contentOf({ fd, stats: { size } }: OpenedFile): Promise<Buffer> {
 }
 
 /**
- * Reads a large file piece by piece, but not further than its length in the headers. If the file becomes shorter, the
+ * Reads a large file piece by piece, and no more bytes than the headers promise. If the file becomes shorter, the
  * response can no longer be completed. The connection is then closed, so that the client does not wait for the rest.
  */
 function streamOf({ fd, stats: { size } }: OpenedFile, response: ServerResponse): fs.ReadStream {
@@ -183,9 +183,9 @@ class ShortenedError extends Error {
 }
 
 /**
- * Wraps the middleware for static files, so that it does not search the folders of proxy rules. Files take precedence over
- * proxy rules, but looking for a file costs 40 % of a proxied request. Therefore the first folder in the path of a rule
- * is searched only if `wwwroot` contained this folder when the server started.
+ * Wraps the middleware for static files, so that it does not search the folders of proxy rules. Files take precedence
+ * over proxy rules, but looking for a file causes 40 % of the cost of a proxied request. Therefore the first folder in
+ * the path of a rule is searched only if `wwwroot` contained this folder when the server started.
  * @example app.use(skipProxiedFolders(staticFiles(wwwroot), config.proxy.routes, wwwroot))
  */
 export function skipProxiedFolders(staticFiles: Middleware, rules: readonly ProxyRule[], wwwroot: string): Middleware {
