@@ -32,8 +32,8 @@ export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
-  // With `trustProxy`, the client is the last IP address in X-Forwarded-For, which was added by the proxy in front of
-  // this server. The client can invent all others.
+  // With `trustProxy`, Koa takes the client's IP address from the end of X-Forwarded-For, where the proxy in front of
+  // this server has added it. The client can invent all other addresses in this header.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   gates.set(app, gate(app, services))
 
@@ -60,7 +60,7 @@ export function assemble(services: Services): Koa {
 
 const gates = new WeakMap<Koa, Middleware>()
 
-/** Creates the middleware in front of the custom routes of `app` that need tokens. */
+/** Creates the middleware that runs before each custom route of `app` that needs tokens. */
 function gate(app: Koa, services: Services): Middleware {
   const checkOrigin = requestOrigin('program', { publicOrigin: services.site.origin })
   const refreshSession = requireTokensOf(services)
@@ -69,7 +69,7 @@ function gate(app: Koa, services: Services): Middleware {
   )
 
   return function gate(ctx, next) {
-    // The handlers behind this middleware use the tokens of one user, so no shared cache may store their responses. A
+    // The handlers after this middleware use the tokens of one user, so no shared cache may store their responses. A
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
@@ -79,13 +79,13 @@ function gate(app: Koa, services: Services): Middleware {
 
 /**
  * Middleware for custom routes that need tokens. It refreshes the session if necessary and sets `ctx.state.tokens` to
- * `{ internal, public }`. Each of the two is `{ access_token, expires_in }`, where `expires_in` is the remaining lifetime
- * in seconds. If nobody is logged in, it responds with 401 and an empty body, and the handler does not run. If the
- * session cannot be refreshed now, it responds with 503. If a page of another origin caused the request, it responds
- * with 403. Links from other sites are accepted.
+ * `{ internal, public }`. Both values have the form `{ access_token, expires_in }`, where `expires_in` is the remaining
+ * lifetime in seconds. If nobody is logged in, it responds with 401 and an empty body, and the handler does not run. If
+ * the session cannot be refreshed now, it responds with 503. If a page of another origin caused the request, it
+ * responds with 403. Links from other sites are accepted.
  *
- * TypeScript knows the type of `ctx.state.tokens` in the handlers after it in the same `router.get()`, or in the same
- * chain of `app.use()`.
+ * TypeScript knows the type of `ctx.state.tokens` in the handlers that follow in the same `router.get()`, or in the
+ * same chain of `app.use()`.
  */
 export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {
   const gate = gates.get(ctx.app)

@@ -39,8 +39,8 @@ export function standardOutput(fd = 1): DestinationStream {
     opened.on('write', written => {
       if (written > 0) retries = 0
     })
-    // After an error, the stream would keep the line that it could not write, write it again before every other line,
-    // and never stop trying when it is flushed. So a new stream replaces it.
+    // After an error, the stream would keep the line that it could not write, and would try to write this line again
+    // before each new line. A flush of the stream would never end. So a new stream replaces it.
     opened.once('error', () => {
       mayHavePartialLine = true
       stream = open()
@@ -58,7 +58,7 @@ export function standardOutput(fd = 1): DestinationStream {
   }
 }
 
-/** Options that all log lines share: times are in UTC, and errors are reduced to the useful fields. */
+/** The options of the logger: times are in UTC, and errors are reduced to the useful fields. */
 export function logOptions(level: Config['log']['level']): LoggerOptions {
   return { level, timestamp: pino.stdTimeFunctions.isoTime, base: null, serializers: { err: errorFields } }
 }
@@ -79,8 +79,8 @@ function errorFields(error: Error): object {
 type LogEntry = Readonly<Record<string, unknown>>
 
 /**
- * Turns an event of the log into one readable line: the time in UTC, the level, the message and the fields. If the event
- * has an error, a second line describes the error.
+ * Converts a log event to a readable line: the time in UTC, the level, the message and the fields. If the event has an
+ * error, a second line describes the error.
  * @param line the event as one line of JSON
  */
 function readableLine(line: string, colours: Colours): string {

@@ -10,11 +10,11 @@ import { closeServer, listen } from './support/listener.js'
 export interface DemoChoices {
   /** The port of the demo identity provider. By default the system chooses a free port. */
   readonly port?: number | undefined
-  /** The lifetime of its access tokens in seconds. The default is 3599, as on the platform. */
+  /** The lifetime of the demo's access tokens in seconds. The default is 3599, as at Autodesk Platform Services. */
   readonly tokenLifetimeSeconds?: number | undefined
   /**
    * True if the API proxy also forwards requests to the APIs of the demo, such as `/api/hubs`. This is the default.
-   * Proxy rules take precedence over custom routes, so set this to false for a custom route with the same path.
+   * Proxy rules take precedence over custom routes, so set `hasApis` to false if a custom route has the same path.
    */
   readonly hasApis?: boolean | undefined
 }
@@ -33,15 +33,15 @@ interface OpenDemo extends DemoProvider {
 }
 
 /**
- * Starts the demo identity provider. If its port cannot be used, rejects with Node's own error and adds `listener:
- * 'demo'` to it.
+ * Starts the demo identity provider. If its port cannot be used, rejects with Node's error, which then has the property
+ * `listener: 'demo'`.
  */
 export async function openDemo(
   config: Config,
   { port: demoPort, tokenLifetimeSeconds, hasApis = true }: DemoChoices,
   log: Logger
 ): Promise<OpenDemo> {
-  // Only the demo needs this module, so an ordinary start does not load it.
+  // Only the demo needs this module, so a start without the demo does not load it.
   const { startDemo } = await import('./demo/index.js')
   // The demo provider needs the callback URL with its port before the server listens.
   const reserved = config.port === 0 ? createServer() : undefined
@@ -91,9 +91,9 @@ export async function openDemo(
 }
 
 /**
- * Returns the callback URL with the port on which the server will listen. This port replaces port 0 in the URL. If the
- * setting `port` is 0, the system has chosen the port, so a callback URL on this machine cannot contain the right port.
- * Its port is therefore replaced, too. Any other callback URL is not changed.
+ * Returns the callback URL with the port on which the server will listen. If the URL has port 0, this port replaces it.
+ * If the setting `port` is 0, the system has chosen the port, so a callback URL on this machine cannot contain the
+ * right port. In this case, the port in the URL is replaced, too. Any other callback URL stays unchanged.
  */
 function realCallbackUrl({ port: configuredPort, platform: { callbackUrl } }: Config, port: number): string {
   const url = new URL(callbackUrl)

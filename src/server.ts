@@ -17,7 +17,10 @@ import { version } from './support/version.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {
   readonly extend?: Extension | undefined
-  /** A server that keeps the port open until this one takes over. */
+  /**
+   * A server that already listens on the port, so that no other process can take it. The new server takes the port
+   * over.
+   */
   readonly reserved?: http.Server | undefined
 }
 
@@ -25,7 +28,7 @@ export interface ListeningServer {
   readonly port: number
   /** The port of `/metrics`, if metrics are on. */
   readonly metricsPort: number | undefined
-  /** The port at which gateways send their requests, if forward-auth is on. */
+  /** The port to which gateways send their requests, if forward-auth is on. */
   readonly forwardAuthPort: number | undefined
   /** The URL at which a browser on this machine reaches the server. */
   readonly url: string
@@ -66,11 +69,11 @@ const LAST_WORK_MS = 500
 
 /**
  * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
- * Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or
- * `listener: 'forwardAuth'` if it is about the port of the metrics or of forward-auth. Rejects with ExtensionError if
- * the module of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database
- * of `redisUrl`. Programs use `startServer` (start.ts).
- * @param limits for tests, which cannot wait as long as a slow client may take
+ * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or `listener:
+ * 'forwardAuth'` if it is about the port of the metrics or of forward-auth. Rejects with ExtensionError if the module
+ * of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
+ * `redisUrl`. Programs use `startServer` (start.ts).
+ * @param limits shorter time limits, for tests
  */
 export async function serve(
   config: Config,
@@ -91,9 +94,9 @@ export async function serve(
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
-  // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses do not have
-  // the headers of this server, so the application rejects these requests instead. Node's `requestTimeout` limits the
-  // whole request, even if the body arrives steadily, so `limitBodyTimes` replaces it.
+  // By default, Node itself rejects a request without a host or with an unknown expectation. Node's responses lack the
+  // headers of this server, so the application rejects these requests instead. Node's `requestTimeout` limits the whole
+  // request, even if the body arrives steadily, so `limitBodyTimes` replaces it.
   const serverOptions = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(serverOptions, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
@@ -135,8 +138,8 @@ export async function serve(
     log.info({ event: 'server_stopping', reason, requests: requests.count() }, 'stopping')
     connections.drain()
     if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
-    // An event stream would last for the whole grace period. It is therefore ended early, and the browser then connects
-    // to another replica.
+    // An event stream would last for the whole grace period. So the server ends it early, and the browser connects to
+    // another replica.
     shutdown.hooks.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)

@@ -22,7 +22,7 @@ export interface StartOptions extends Partial<AppOptions> {
 }
 
 export interface RunningServer extends ListeningServer {
-  /** The callback URL in use. The demo may have replaced port 0 in it with the port of the server. */
+  /** The callback URL in use. If the demo runs, port 0 in the URL has been replaced with the port of the server. */
   readonly callbackUrl: string
   /** The URL of the demo identity provider, if there is one. */
   readonly demoUrl: string | undefined
@@ -30,7 +30,7 @@ export interface RunningServer extends ListeningServer {
 
 /**
  * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
- * `replaceSecrets()` on SIGHUP. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
+ * `replaceSecrets()` on SIGHUP. Rejects with Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
  * error has `listener: 'metrics'`, `listener: 'forwardAuth'` or `listener: 'demo'` if it is about the port of the
  * metrics, of forward-auth or of the demo. Rejects with ConfigError if `config` lacks a setting.
  */
@@ -58,7 +58,7 @@ export async function start(
     ...server,
     callbackUrl,
     demoUrl: opened?.url,
-    // The client secret of a demo does not come from the settings, so they must not replace it.
+    // The client secret of a demo does not come from the settings, so the settings must not replace it.
     replaceSecrets: fresh =>
       server.replaceSecrets(opened ? { ...fresh, platform: { ...fresh.platform, clientSecret } } : fresh),
     async close(reason) {

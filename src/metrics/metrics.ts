@@ -1,6 +1,6 @@
 /**
- * The events that the server counts. Each value of a label needs memory in Prometheus, so every label has a small set of
- * values. Except HTTP statuses, no value is taken from a request or a response.
+ * The events that the server counts. Each value of a label needs memory in Prometheus, so every label has a small set
+ * of values. Apart from HTTP statuses, no value is taken from a request or a response.
  */
 export interface Metrics {
   loginStarted(): void
@@ -15,7 +15,9 @@ export interface Metrics {
    * @param outcome `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`, as in the log
    */
   refreshEnded(outcome: string): void
-  /** Called for each request that got a refreshed session without sending a token request, with the time that it waited. */
+  /**
+   * Called with the waiting time of each request that got a refreshed session without sending a token request itself.
+   */
   refreshWaited(seconds: number): void
   /**
    * Called for each request that this server sends to the identity provider.

@@ -38,13 +38,13 @@ export function createPrometheusMetrics(version: string) {
   )
   const refreshWaits = histogram(
     'refresh_wait_seconds',
-    'Time that a request waited for the refresh of another request or replica.',
+    'Time that a request waited for a refresh by another request or replica.',
     PROVIDER_SECONDS
   )
   const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
   const cookieBytes = histogram(
     'session_cookie_bytes',
-    'Size in bytes of the cookies of a written session.',
+    'Total size in bytes of the session cookies, each time they are set.',
     COOKIE_BYTES
   )
   const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of the response.', ['status'])
@@ -111,15 +111,15 @@ export function createPrometheusMetrics(version: string) {
   }
   return {
     ...metrics,
-    /** Reads the state of this store each time Prometheus reads the metrics. */
+    /** Sets the store whose state is read each time Prometheus reads the metrics. */
     watchStore(current: WatchedStore): void {
       store = current
     },
     /** Returns the metrics in the text exposition format. */
     text: () => registry.metrics(),
     /**
-     * Serves `GET /metrics`. If the port cannot be opened, rejects with the error of Node and adds the property `listener:
-     * 'metrics'`, so that the caller can name the setting.
+     * Serves `GET /metrics`. If the port cannot be opened, rejects with Node's error, which then has the property
+     * `listener: 'metrics'`, so that the caller can name the setting.
      * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
      */
     listen: (address: ScrapeAddress) => listenForScrapes(registry, address)

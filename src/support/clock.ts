@@ -23,9 +23,9 @@ export function wait(clock: Clock, ms: number): Promise<void> {
 }
 
 /**
- * Starts to measure time. Returns a function that returns the elapsed milliseconds. It uses the larger value of both
- * clocks, because the monotonic clock may stand still while a virtual machine is suspended, and because the system clock
- * may be set back.
+ * Starts to measure time. Returns a function that returns the elapsed milliseconds. The result is the larger value of
+ * the two clocks, because the monotonic clock may stand still while a virtual machine is suspended, and because the
+ * system clock may be set back.
  */
 export function startStopwatch(clock: Clock): () => number {
   const startedAt = clock.now()
@@ -37,8 +37,8 @@ export function startStopwatch(clock: Clock): () => number {
 export class TimeLimitError extends Error {}
 
 /**
- * The time in milliseconds that an overdue timer still waits. If the process was suspended, a response may have arrived
- * that Node has not read yet.
+ * The milliseconds that a timer waits after its time limit. If the process was suspended, a response may have arrived
+ * in time that Node has not read yet.
  */
 export const LATE_RESPONSE_MS = 100
 

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 
 export type Colours = ReturnType<typeof coloursFor>
 
-/** An output stream, and the environment variables that decide about its colours. */
+/** An output stream, and the environment variables that switch its colours on or off. */
 interface ColouredOutput {
   readonly stdout: { readonly isTTY?: boolean | undefined }
   readonly env: Readonly<Record<string, string | undefined>>

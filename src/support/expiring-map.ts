@@ -6,10 +6,11 @@ const REMOVED_PER_INSERTION = 4
  * Creates a map with a maximum size, in which each entry has a lifetime. The lifetimes should be similar, because the
  * map looks for expired entries only among the oldest ones. Unlike the package lru-cache, the map allocates no memory
  * in advance for the many entries that its limit allows.
- * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it, and
- * an entry that is heavier than the limit is not kept
+ * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it; an
+ *   entry that is heavier than the limit is not kept
  * @param now milliseconds since the epoch
- * @param weightOf returns the weight of a value. By default it is 1, so the limit is a number of entries.
+ * @param weightOf returns the weight of a value. By default, the weight is 1, so the limit is the maximum number of
+ *   entries.
  * @example const names = createExpiringMap<string>(10_000, Date.now)
  * names.set(id, 'Ana', 60_000)
  */

@@ -1,12 +1,12 @@
 /**
- * A queue that is served in turn by user, and for each user in turn by session. Therefore a user with many requests does not
- * delay the requests of other users.
+ * A queue in which users take turns, and within a user the sessions. So a user with many requests does not delay the
+ * requests of other users.
  */
 
 /** The session that has sent a request, and its user. */
 export interface Requester {
   readonly session: string
-  /** If the user is not known, each session counts as a user. */
+  /** If the user is unknown, each session counts as a user. */
   readonly user: string
 }
 
@@ -60,8 +60,8 @@ export function createFairQueue<T extends Requester>() {
     },
     /**
      * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns
-     * the newest request of this session without removing it. If several have equally many requests, and `preferred` is
-     * one of them, it is chosen.
+     * the newest request of this session without removing it. If several users or sessions have equally many requests,
+     * prefers the user and the session of `preferred`.
      */
     newestOfLargest(preferred: Requester): T | undefined {
       let largest = users.get(preferred.user)

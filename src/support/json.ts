@@ -12,7 +12,7 @@ export function parseJson(string: string): unknown {
   }
 }
 
-// RFC 8259: a bracket, colon or comma, a string, or another value. White space may come before it.
+// A token of RFC 8259, with the white space before it: a bracket, colon or comma, a string, or another value.
 const TOKEN =
   /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/uy
 
@@ -25,13 +25,13 @@ const COLON = 'a colon'
 interface JsonError {
   /** What JSON requires at this position, such as "a colon". */
   readonly expected: string
-  /** Line and column, which begin with 1. */
+  /** The line and the column, counted from 1. */
   readonly place: string
 }
 
 /**
- * Returns the first error of a string that JSON.parse rejects. The message of JSON.parse contains the position only in some
- * cases, and it quotes the string, which may contain a secret. The returned error quotes nothing.
+ * Returns the first error in a string that JSON.parse rejects. The message of JSON.parse contains the position only in
+ * some cases, and it quotes the string, which may contain a secret. The returned error quotes nothing.
  */
 export function findJsonError(text: string): JsonError {
   const tokens = new RegExp(TOKEN)

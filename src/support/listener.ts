@@ -9,7 +9,9 @@ interface ListenOptions {
   readonly host?: string | undefined
   /** A server that already listens on the port. The new server takes the port over from it. */
   readonly reserved?: Server | undefined
-  /** The value of the property `listener` that an error gets. It says which of several ports could not be opened. */
+  /**
+   * The value of the property `listener` of an error. It tells the caller which of several ports could not be opened.
+   */
   readonly listener?: string
 }
 
@@ -18,7 +20,7 @@ interface ListenOptions {
 const BACKLOG = 2048
 
 /**
- * Starts listening, and returns the port. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if the port cannot be
+ * Starts listening, and returns the port. Rejects with Node's error (`EADDRINUSE`, `EACCES`, …) if the port cannot be
  * opened.
  * @example const port = await listen(server, { port: 9464, host: '127.0.0.1', listener: 'metrics' })
  */
@@ -36,7 +38,7 @@ export function listen(server: Server, { port, host, reserved, listener }: Liste
 }
 
 /**
- * Stops accepting connections, and closes those that are idle. Resolves when all requests have ended. After `graceMs`
+ * Stops accepting connections, and closes idle connections. Resolves when all requests have ended. After `graceMs`
  * milliseconds, destroys the connections that are still open.
  */
 export function closeServer(server: Server, graceMs = 0): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * The paths that other servers may read from one percent-encoded path. A path should be decoded once (RFC 3986 section
- * 2.4), but a server behind a gateway may decode it again, and may replace characters that only look like dots or slashes.
+ * Finds all paths that other servers may see in one percent-encoded path. A path should be decoded once (RFC 3986
+ * section 2.4), but a server behind a gateway may decode it again, and may replace characters that only look like dots
+ * or slashes.
  */
 
 const MAX_DECODINGS = 3
@@ -27,7 +28,7 @@ export function isEncoded(path: string): boolean {
 
 /**
  * Reads the bytes of a decoded path as UTF-8. Replaces compatibility characters such as the full-width dot with their
- * ordinary form (Unicode NFKC), and backslashes by slashes.
+ * ordinary form (Unicode NFKC), and backslashes with slashes.
  * @param bytes a result of `decodings`
  */
 export function readAsText(bytes: string): string {
@@ -35,8 +36,8 @@ export function readAsText(bytes: string): string {
 }
 
 /**
- * Returns the path that a server uses which merges slashes and follows dot segments. Path parameters (RFC 3986 section
- * 3.3) do not hide a dot segment.
+ * Merges slashes and resolves dot segments, as some servers do. Path parameters (RFC 3986 section 3.3) do not hide a
+ * dot segment.
  */
 export function mergePath(path: string): string {
   const merged: string[] = []

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * Returns the version in package.json, which is two folders above the folder of this file, also in the published
- * package.
- */
+/** Returns the version in package.json, which is two folders above this folder, even in the published package. */
 export function version(): string {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string

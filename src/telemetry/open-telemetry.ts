@@ -21,7 +21,7 @@ const LAST_EXPORT_MS = 1000
 const PROBLEM_PAUSE_MS = 60_000
 
 /**
- * Loads the SDK of OpenTelemetry and starts it. If `node --import` has already started an SDK, that one is used. Throws if
+ * Loads the SDK of OpenTelemetry and starts it. If `node --import` has already started an SDK, uses that SDK. Throws if
  * the package is missing or cannot be loaded.
  * @param version the version of this program
  * @param onProblem called at most once a minute when the SDK reports a problem, for example that the collector cannot be
@@ -38,8 +38,8 @@ export function openTracing(version: string, onProblem: (message: string) => voi
 
 /**
  * The other packages are dependencies of the SDK, so they are resolved from the folder of the SDK. An operator then has
- * to install only the SDK, and this file uses the same API package as the SDK. Since version 0.300, the SDK does not
- * export these packages.
+ * to install only the SDK, and this file uses the same API package as the SDK. The SDK has not exported these packages
+ * since version 0.300.
  */
 function loadPackages(): Packages {
   const requireFromSdk = createRequire(import.meta.resolve('@opentelemetry/sdk-node'))
@@ -62,7 +62,7 @@ function startSdk(
 ): NodeSDK {
   const { defaultResource, resourceFromAttributes, envDetector, hostDetector } = resources
   const sdk = new NodeSDK({
-    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES replace these values.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over these values.
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': version })),
     // The detector of processes is left out, because it records the command line, which may contain a secret.
     resourceDetectors: [envDetector, hostDetector],
@@ -111,8 +111,7 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
       get headers() {
         const carrier: Record<string, string> = {}
         propagation.inject(ownContext, carrier)
-        // Other headers are not passed on. OTEL_PROPAGATORS may add some, such as baggage, which can contain personal
-        // data.
+        // No other headers are sent. OTEL_PROPAGATORS may add headers such as baggage, which can contain personal data.
         const { traceparent, tracestate } = carrier
         return { ...(traceparent !== undefined && { traceparent }), ...(tracestate !== undefined && { tracestate }) }
       },

@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The names are those of the semantic conventions of OpenTelemetry. Values that are undefined are left out. */
+/** The names follow OpenTelemetry's semantic conventions. Values that are undefined are left out. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>
 
 export interface Span {
@@ -17,7 +17,7 @@ export interface Span {
   set(attributes: Attributes): void
   /**
    * Ends the span. Further calls have no effect.
-   * @param error the kind of the error, for example `timeout` or `502`; undefined if there was none
+   * @param error the kind of the error, for example `timeout` or `502`; undefined if there was no error
    */
   end(error?: string): void
 }
@@ -25,8 +25,8 @@ export interface Span {
 export interface Tracing {
   /**
    * Starts a span. Its parent is the span of the current request.
-   * @param kind `server` for a request to this server, `client` for a call of this server
-   * @param incoming the headers of the request to this server, whose trace the span continues
+   * @param kind `server` for a request to this server, `client` for a request that this server sends
+   * @param incoming the headers of a request to this server; the span continues their trace
    */
   start(name: string, kind: 'server' | 'client', attributes: Attributes, incoming?: IncomingHttpHeaders): Span
   /** Calls `work`. Spans that start in `work`, or later in its asynchronous calls, are children of `span`. */

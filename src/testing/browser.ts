@@ -8,8 +8,9 @@ import { Readable } from 'node:stream'
 
 export interface TestBrowser {
   /**
-   * Sends a request as a script in a page of the application would with `fetch`. Follows redirects, unless `init.redirect`
-   * is `manual`. Unlike in a page, the response to such a redirect can be read.
+   * Sends a request as a script in a page of the application would with `fetch`. Follows redirects, unless
+   * `init.redirect` is `manual`. With `manual`, returns the redirect response itself, whose status and headers can be
+   * read, unlike in a page.
    * @param url a path, or a complete URL
    */
   fetch(url: string, init?: RequestInit): Promise<Response>

@@ -10,7 +10,7 @@ import { createTestBrowser, type TestBrowser } from './browser.js'
 export type { TestBrowser } from './browser.js'
 
 export interface TestServerOptions extends StartOptions {
-  /** Settings that take precedence over those of the settings file. */
+  /** Settings that take precedence over the settings file. */
   readonly settings?: Overrides
 }
 
@@ -18,7 +18,7 @@ export interface TestServer extends RunningServer {
   /** Returns a browser in which nobody is signed in. Browsers share no cookies. */
   newBrowser(): TestBrowser
   /**
-   * Returns a new browser in which a user is signed in. Every name works.
+   * Returns a new browser in which a user is signed in. Any name is accepted.
    * @throws Error if the server does not complete the login. The message contains the response.
    */
   signIn(userName?: string): Promise<TestBrowser>
@@ -36,14 +36,14 @@ const TEST_SETTINGS = {
 } as const satisfies Overrides
 
 /**
- * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working directory, as
- * the command line does, but not the environment.
+ * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working
+ * directory, as the command line does, but ignores the environment.
  * @example const server = await startTestServer({ settings: { mode: 'dual' }, extend: addRoutes })
  * const browser = await server.signIn('Ada Lovelace')
  * const response = await browser.fetch('/api/hubs')
  */
 export async function startTestServer({ settings = {}, ...options }: TestServerOptions = {}): Promise<TestServer> {
-  // Only flags override the proxy rules of a demo.
+  // Only flags override the proxy rules of a demo, so the rules are passed as flags.
   const rules = settings.proxy?.routes
   const flags = rules ? { 'proxy.routes': [rules].flat() } : {}
   const { config } = await loadConfig({ demo: true, env: {}, flags, overrides: merge(TEST_SETTINGS, settings) })
