@@ -1,7 +1,7 @@
 /**
- * The APIs of the demo: the user info, and small APIs to which the API proxy of a demo forwards requests (hubs, issues, a file
- * and an event stream). As on the real platform, the user info needs only a valid access token, and the other APIs need an
- * access token with the required scope.
+ * The APIs of the demo: the user info endpoint, and small APIs to which the API proxy of a demo forwards requests
+ * (hubs, issues, a file and an event stream). As at Autodesk Platform Services, user info requires only a valid access
+ * token, and the other APIs require an access token with a certain scope.
  */
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { PassThrough } from 'node:stream'
@@ -28,7 +28,7 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
     if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
       return undefined
     // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed with the same key,
-    // but it has no `userid`, so it is not accepted as an access token.
+    // but is not accepted as an access token, because it has no `userid`.
     const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const { exp, userid } = claims
     return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined
@@ -37,14 +37,14 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
   return {
     /** Returns the user id if this demo issued the access token and it has not expired. */
     userIdOf: (ctx: Koa.Context) => claimsOf(ctx)?.userid as string | undefined,
-    /** Returns the scopes of an access token for which `userIdOf` returns a user id, and otherwise an empty list. */
+    /** Returns the scopes of a valid access token, and an empty list for any other token. */
     scopesOf: (ctx: Koa.Context) => (claimsOf(ctx)?.scope as readonly string[] | undefined) ?? []
   }
 }
 
 /**
- * Responds to requests for user info. As on the platform, a valid access token is enough, whatever its scopes are. The
- * user info endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. Our access tokens are
+ * Responds to requests for user info. Any valid access token is sufficient, whatever its scopes are. The user info
+ * endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. The demo's access tokens are
  * JWTs, which oidc-provider does not store.
  */
 export function userInfo({ tokens, users }: { tokens: AccessTokenReader; users: Users }): Koa.Middleware {
@@ -124,7 +124,7 @@ export function platformApis({ tokens }: { readonly tokens: AccessTokenReader })
   }
 }
 
-// Responds with an error in the format of the platform's gateway.
+// Responds with an error in the format of Autodesk Platform Services.
 function reject(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
   ctx.status = status
   ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }

@@ -1,11 +1,11 @@
 /**
  * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that developers
- * can try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has
- * the paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It
- * accepts connections only from this machine, and only requests whose `Host` is this machine or the host of the
- * callback URL.
+ * can try the server without an account. The tests of the whole server use the demo, too. The demo is based on
+ * oidc-provider, and has the paths, scopes, token format and single-use refresh tokens of the platform. It keeps all
+ * data in memory. It accepts only connections from this machine, and only requests whose `Host` is this machine or the
+ * host of the callback URL.
  *
- * This folder is loaded only for a demo, so it does not slow down an ordinary start.
+ * This folder is loaded only for a demo, so it does not slow down a start without the demo.
  */
 import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -30,7 +30,7 @@ function noCalls() {
     authorizationCode: 0,
     /** Token requests with `grant_type=refresh_token`. */
     refreshToken: 0,
-    /** Refresh requests with a refresh token that was already spent. Each of them ended its grant. */
+    /** Refresh requests with a refresh token that was already used. Each such request ended the grant of its token. */
     reusedRefreshToken: 0,
     userInfo: 0,
     revocation: 0,
@@ -45,7 +45,10 @@ export interface DemoOptions {
   callbackUrl: string
   /** The port on 127.0.0.1. By default, or with 0, the system chooses a free port. */
   port?: number
-  /** The URL to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, it sends none. */
+  /**
+   * The URL to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, the demo sends no
+   * logout tokens.
+   */
   backChannelLogoutUrl?: string
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
@@ -63,14 +66,14 @@ export interface DemoOptions {
 export type Demo = Awaited<ReturnType<typeof startDemo>>
 
 /**
- * Starts the demo identity provider. If its port cannot be used, rejects with Node's own error and adds `listener:
- * 'demo'` to it.
+ * Starts the demo identity provider. If its port cannot be used, rejects with Node's error, which then has the property
+ * `listener: 'demo'`.
  */
 export async function startDemo(options: DemoOptions) {
   const { callbackUrl, backChannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
-  // The id and secret are about as long as on the platform. Form-encoding does not change their characters, so the demo
-  // accepts them from clients that form-encode the credentials and from clients that do not.
+  // The id and the secret are about as long as on the platform. Form-encoding does not change their characters, so
+  // clients may form-encode the credentials or send them unchanged.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
   const clientSecret = randomBytes(48).toString('base64url')
   const signingKey = options.signingKey ?? (await createSigningKey())
@@ -103,15 +106,15 @@ export async function startDemo(options: DemoOptions) {
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider
   app.on('error', (err, ctx?: Koa.Context) => {
-    // Koa also reports errors that were thrown to set a status, and requests that the client aborted. These are not
-    // internal errors.
+    // Koa also reports errors that only set a status, and requests that the client aborted. Neither is an internal
+    // error.
     const isInternalError = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
     if (isInternalError) report(err)
   })
   server.on('request', app.callback())
 
   return {
-    /** The value for `platform.issuer`. The discovery document has all other URLs. */
+    /** The value for `platform.issuer`. The discovery document contains all other URLs. */
     issuer,
     clientId,
     clientSecret,
@@ -126,7 +129,7 @@ export async function startDemo(options: DemoOptions) {
   }
 }
 
-/** Creates a middleware that responds with 403 to requests that are not from this machine. */
+/** Creates a middleware that responds with 403 to requests from other machines. */
 function localOnly(callbackUrl: string): Koa.Middleware {
   return function localOnly(ctx, next) {
     if (!isLocalRequest(ctx.req, callbackUrl)) ctx.throw(403, 'The demo accepts requests from this machine only.')
@@ -150,8 +153,8 @@ function countCalls(calls: DemoCalls): Koa.Middleware {
     if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
   }
 
-  // The grant type is known only after oidc-provider has parsed the body, so the request is counted after that. The
-  // body of a request with a wrong method is not parsed.
+  // The grant type is known only after oidc-provider has parsed the body, so the request is counted after that. If the
+  // request has a wrong method, its body is not parsed.
   function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
     if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
     if (oidc?.body?.grant_type !== 'refresh_token') return

@@ -1,7 +1,7 @@
-// The main module of oidc-provider prints a warning on every Node release that is not a recent LTS release, although
-// the provider works there. Node 20 is one of them. The demo therefore imports the provider class and its helpers from
-// their own modules. The version is pinned exactly, so these paths cannot change unnoticed. Remove this file when Node
-// 20 is no longer supported.
+// On Node releases that are not a recent LTS release, such as Node 20, the main module of oidc-provider prints a
+// warning, although the provider works. The demo therefore imports the provider class and its helpers from the modules
+// that define them. The version of oidc-provider is pinned exactly, so these paths cannot change unnoticed. Remove this
+// file when Node 20 is no longer supported.
 declare module 'oidc-provider/lib/provider.js' {
   export { default as Provider } from 'oidc-provider'
 }

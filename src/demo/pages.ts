@@ -1,4 +1,4 @@
-/** The HTML of the pages of the demo, the sign-in, and the changes of the demo to the sign-out of oidc-provider. */
+/** The HTML pages of the demo, its sign-in, and its changes to oidc-provider's sign-out. */
 import type Koa from 'koa'
 import type Provider from 'oidc-provider'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
@@ -15,7 +15,7 @@ interface SignInPage {
   signedIn: string | undefined
   /** The reason why the last attempt failed. */
   problem?: string
-  /** The name that was typed in the last attempt. The form contains it again. */
+  /** The name that was typed in the last attempt. The name field is filled in with it. */
   typed?: string
 }
 
@@ -87,8 +87,8 @@ function registeredCallback(callbackUrl: string): Html {
 <p><code>${callbackUrl}</code></p>`
 }
 
-// The page has three forms, because in a single form, Enter in the name field would press the first button of the page
-// and not submit the typed name.
+// The page has three forms. In a single form, Enter in the name field would press the first button of the page, and the
+// typed name would be ignored.
 function signInForm({ action, scopes, signedIn, problem, typed }: SignInPage): Html {
   return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
 ${signedIn === undefined ? undefined : html`<p>This browser is signed in here as <strong>${signedIn}</strong>. Choose the same user or another one.</p>`}
@@ -141,8 +141,8 @@ export function signIn({
   async function handle(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // Browsers send the interaction cookie only to the path of its sign-in. If a request for another path has the
-    // cookie, it does not come from a browser, so it is rejected.
+    // Browsers send the interaction cookie only to the path of its sign-in. A request that has the cookie but another
+    // path was not sent by a browser, so it is rejected.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const { session: { accountId } = {} } = interaction
     const signedIn = accountId === undefined ? undefined : users.find(accountId)?.name
@@ -169,9 +169,9 @@ export function signIn({
     ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
 
-  // If another account is signed in, oidc-provider would first show a sign-out page that needs a script. Somebody who
-  // chooses another account wants to sign out of the current one, so this function ends the old session without showing
-  // the sign-out page.
+  // If another account is signed in, oidc-provider would first show a sign-out page that needs a script. A user who
+  // chooses another account wants to sign out of the current account, so this function ends the old session without
+  // showing the sign-out page.
   async function endOtherSession(
     ctx: Koa.Context,
     interaction: Awaited<ReturnType<Provider['interactionDetails']>>,
@@ -186,10 +186,9 @@ export function signIn({
 }
 
 /**
- * Responds to a sign-out request with a redirect if nobody is signed in at the demo. The redirect leads to the application,
- * or to the page that confirms the sign-out if the request contains no URL of the application. oidc-provider would
- * respond with a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has
- * already removed it.
+ * Responds to a sign-out request with a redirect if nobody is signed in at the demo, because oidc-provider would
+ * respond with a page that needs a script. The redirect leads to the `post_logout_redirect_uri`, which oidc-provider
+ * has removed if it is not registered. Without this URL, the redirect leads to the page that confirms the sign-out.
  */
 export function redirectIfSignedOut(): Koa.Middleware {
   return async function redirectIfSignedOut(ctx, next) {
@@ -205,9 +204,8 @@ export function redirectIfSignedOut(): Koa.Middleware {
 }
 
 /**
- * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application
- * revokes the token when the user signs out of it. The next login then shows the sign-in page, so the user can choose
- * again.
+ * Ends the browser's session at the demo when the application revokes a refresh token, which it does when the user
+ * signs out of the application. The next login then shows the sign-in page, so the user can choose another account.
  */
 export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {
   return async function endRevokedSession(ctx, next) {

@@ -3,7 +3,9 @@ import { generateKeyPair, type JsonWebKey, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
 
-/** The paths of the endpoints, as on the platform. Only the user info endpoint of the platform is on another host. */
+/**
+ * The paths of the endpoints. They are those of the platform, whose user info endpoint, however, is on another host.
+ */
 export const paths = {
   authorization: '/authentication/v2/authorize',
   token: '/authentication/v2/token',
@@ -39,8 +41,8 @@ export const platformScopes = [
 const knownScopes: ReadonlySet<string> = new Set(platformScopes)
 
 /**
- * A scope `data:read:<URN>` permits reading one resource. An application can request many of these scopes, so a token
- * of the platform can become long.
+ * A scope `data:read:<URN>` permits reading one resource. An application can request many of these scopes, so its
+ * tokens can become long.
  */
 const resourceScope = /^data:read:[!#-[\]-~]+$/
 
@@ -73,7 +75,7 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
   }
 }
 
-/** Makes the key pair with which the demo signs ID tokens and access tokens. The JWK contains the private key. */
+/** Creates the key pair with which the demo signs ID tokens and access tokens. The JWK contains the private key. */
 export async function createSigningKey(): Promise<JsonWebKey> {
   // The key pair is generated as JWK. On Node 20, exporting a key to JWK later can deadlock with the garbage collector.
   const encoding = { format: 'jwk' }

@@ -29,9 +29,9 @@ const day = 24 * 60 * minute
 
 export function createProvider(options: DemoProviderOptions): Provider {
   const { issuer, client, signingKey, tokenLifetimeSeconds, users, pages, now } = options
-  // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the
-  // server of such a test use the moved clock. Without an extension, cookies and ID tokens would already have expired
-  // when they are issued. Their lifetimes are therefore extended by the difference between the clocks.
+  // oidc-provider uses the system clock, but a test may have moved the clock of the demo, the browser and the server
+  // ahead. By the moved clock, cookies and ID tokens might have expired when they are issued. Their lifetimes are
+  // therefore extended by the difference between the clocks.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return new Provider(issuer, {
@@ -82,7 +82,7 @@ export function createProvider(options: DemoProviderOptions): Provider {
       }
     },
     formats: {
-      // A refresh token has 42 characters of six bits, as on the platform.
+      // A refresh token has 42 characters of six bits, as at Autodesk Platform Services.
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'RefreshToken' ? 252 : 256),
       customizers: { jwt: (_ctx, token, jwt) => platformClaims(token, jwt, now) }
     },
@@ -110,8 +110,9 @@ export function createProvider(options: DemoProviderOptions): Provider {
       Session: extendForMovedClock(day)
     },
 
-    // The platform has the same rules. Every code exchange returns a refresh token, even without the scope `offline_access`.
-    // A refresh token works once. An unused refresh token stays valid when the user's session at the provider ends.
+    // These are the rules of Autodesk Platform Services. Every code exchange returns a refresh token, even without the
+    // scope `offline_access`. A refresh token can be used only once. An unused refresh token stays valid when the
+    // user's session at the provider ends.
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     expiresWithSession: () => false,
@@ -132,16 +133,16 @@ function signInPolicy() {
   return policy
 }
 
-// The dispatcher of oidc-provider rejects requests to this machine. The demo sends only logout tokens, and their recipient,
-// the application, is on this machine, too.
+// oidc-provider passes a dispatcher that rejects requests to this machine. Here, the dispatcher is removed, because the
+// demo sends requests only to the application, which is on this machine.
 function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
   const { dispatcher: _rejecting, ...others }: RequestInit & { dispatcher?: unknown } = options
   return fetch(url, others)
 }
 
-// Returns all scopes of the platform and the scopes of this request. oidc-provider calls this function at the authorization
-// endpoint, where the request contains the scopes, and at the token endpoint, where the code or the refresh token contains
-// them. An unknown scope is an error, as on the platform.
+// Returns all scopes of Autodesk Platform Services and the scopes of this request. At the authorization endpoint, the
+// request contains the scopes. At the token endpoint, the code or the refresh token contains them. An unknown scope is
+// an error.
 function knownScopes(ctx: KoaContextWithOIDC): string[] {
   const { params, entities } = ctx.oidc
   const sources = [params, entities.AuthorizationCode, entities.RefreshToken]
@@ -151,8 +152,8 @@ function knownScopes(ctx: KoaContextWithOIDC): string[] {
   return [...new Set([...platformScopes, ...requestedScopes])]
 }
 
-// Grants all requested scopes without a consent page. Each login gets a separate grant, because a refresh token that is
-// used twice must end only the login that it belongs to, not other logins of the same browser.
+// Grants all requested scopes without a consent page. Each login gets a separate grant, because the reuse of a refresh
+// token must end only the login of this token, and no other login of the same browser.
 async function grantEverything(ctx: KoaContextWithOIDC) {
   const { account, client, provider } = ctx.oidc
   if (!account || !client) return undefined
@@ -175,12 +176,14 @@ interface StoredRecord {
 }
 
 /**
- * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has its own bounded maps.
+ * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, …) has separate maps of
+ * limited size.
  *
- * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds a spent
- * record. Spent records have a separate map, so that the many spent tokens of one session cannot evict the valid token of
- * another session.
- * @param maxRecords the maximum number of records of one kind, and of spent records of this kind; the oldest are evicted first
+ * A used refresh token must be recognized when it is used again, so the records of used tokens are kept. They have a
+ * separate map, because every refresh adds such a record, and the many used tokens of one session must not evict the
+ * valid token of another session.
+ * @param maxRecords the maximum number of valid records and of used records, for each kind; the oldest are evicted
+ *   first
  */
 export function createStore({ now, maxRecords = 10_000 }: { now: () => number; maxRecords?: number }): AdapterFactory {
   return function createAdapter() {
@@ -196,8 +199,8 @@ export function createStore({ now, maxRecords = 10_000 }: { now: () => number; m
         return (live.get(id) ?? spent.get(id))?.payload
       },
       async findByUid(uid) {
-        // When a session gets a new id, it is written again with the same uid, so the newest record with this uid is
-        // the right one.
+        // When a session gets a new id, oidc-provider stores the session again with the same uid, so the newest record
+        // with this uid is the right record.
         let found: AdapterPayload | undefined
         for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
         return found

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 export interface User {
-  /** The id has twelve capital letters and digits, like a user id of the platform. */
+  /** The id has twelve capital letters and digits, like a user id of Autodesk Platform Services. */
   readonly id: string
   readonly name: string
   readonly givenName: string
@@ -16,7 +16,7 @@ export const offeredUsers = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Anto
 
 export type Users = ReturnType<typeof createUsers>
 
-/** Remembers the users who signed in. When there are more than `maxUsers`, the least recently used are evicted. */
+/** Remembers the users who signed in. If there are more than `maxUsers`, the least recently used are forgotten. */
 export function createUsers(maxUsers = 10_000) {
   const recent = new Map<string, User>()
 

@@ -1,4 +1,4 @@
-/** The styles for the accent colour of an operator. They keep the contrast that users with low vision need. */
+/** The styles for the operator's accent colour. They ensure the contrast that users with low vision need. */
 type Rgb = readonly [red: number, green: number, blue: number]
 
 // The backgrounds of wwwroot/starter-base.css in light and in dark mode.
@@ -14,8 +14,8 @@ const HOVER = 0.18
 
 /**
  * Returns the style rules for an accent colour. Buttons have exactly this colour, with white or black text. Links and
- * the focus indicator have the nearest shade with enough contrast to the background. The shade differs between light
- * and dark mode.
+ * the focus indicator have the nearest shade with enough contrast to the background. This shade is different in light
+ * mode and in dark mode.
  * @param accent a colour such as `#1d5fc2` or `#15c`
  */
 export function accentStyle(accent: string): string {

@@ -7,19 +7,19 @@ export interface ErrorDetails {
   /** The code of the JSON body, such as `access_denied`. */
   readonly error: string
   readonly description: string
-  /** The id of the request in the log, or undefined if the request is not logged. */
+  /** The id of the request in the log, or undefined if no log line contains it. */
   readonly requestId: string | undefined
-  /** True for the callback of a login, where a status has another meaning than on other routes. */
+  /** True for the callback of a login, where a status has a different meaning. */
   readonly inLogin: boolean
   /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
   readonly isUnreachable: boolean
-  /** True if the browser has a session that this error has not ended, and can open the page again. */
+  /** True if this error has not ended the session of the browser, and the browser can open the page again. */
   readonly isSignedIn: boolean
   /** The URL that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   /** Undefined if there is no start page. */
   readonly homePath: string | undefined
-  /** If set, the response makes the browser retry automatically after this many seconds. */
+  /** The seconds after which the browser automatically opens the page again, or undefined if it does not. */
   readonly retryAfterSeconds?: number | undefined
 }
 
@@ -69,7 +69,7 @@ interface Choice {
   readonly title?: string
 }
 
-// The first matching explanation is used. More specific explanations come first.
+// Returns the first explanation that matches. More specific explanations come first.
 function explanationOf(details: ErrorDetails, texts: Texts): Choice {
   const { status, error, inLogin, isUnreachable, isSignedIn, retryAfterSeconds } = details
   if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
@@ -123,7 +123,7 @@ export interface LoginLoopDiagnosis {
 }
 
 export interface LoginLoop extends LoginLoopDiagnosis {
-  /** The URL at which users should open the application: the origin and base path of the callback URL. */
+  /** The URL under which users should open the application: the origin and base path of the callback URL. */
   readonly applicationUrl: string
   readonly requestId: string | undefined
   readonly signInPath: string
@@ -136,7 +136,7 @@ export interface LoginLoop extends LoginLoopDiagnosis {
 export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
   const { reasons, requestId, applicationUrl, signInPath, startedAt } = loop
   const { actions, details, loginLoop } = texts
-  // The link leads to the host of the application, because a login on the host of this page might fail again.
+  // The link leads to the callback's host, because a login on the host of this page might fail again.
   const signIn = new URL(signInPath, applicationUrl).href
   const values = {
     address: html`<a href="${applicationUrl}">${applicationUrl}</a>`,

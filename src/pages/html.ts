@@ -1,10 +1,13 @@
-/** Markup that is safe to write into a page, and the placeholders such as `{{name}}` in the texts and templates of the pages. */
+/**
+ * Markup that can safely be inserted into a page, and placeholders such as `{{name}}` in the texts and templates of the
+ * pages.
+ */
 
-// The key of the markup is a symbol, so that no value parsed from a request (JSON, query, form) is accepted as trusted
-// markup.
+// The key of the markup is a symbol. So no value that was parsed from a request (JSON, query, form) can count as
+// trusted markup.
 const markup = Symbol('markup')
 
-/** Markup that is safe to write into a page. Only `html` and `trusted` create it. */
+/** Markup that can safely be inserted into a page. Only `html` and `trusted` create such markup. */
 export interface Html {
   readonly [markup]: string
 }
@@ -20,8 +23,8 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
 }
 
 /**
- * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never use it for a string
- * that comes from a request or a file of the operator.
+ * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never call it with a string
+ * from a request.
  */
 export function trusted(text: string): Html {
   return { [markup]: text }
@@ -43,7 +46,8 @@ function render(value: HtmlValue): string {
   return value[markup]
 }
 
-// This type guard is needed, because Array.isArray does not exclude a readonly array from the other branch.
+// After Array.isArray returns false, TypeScript would still consider the value a readonly array, so this type guard is
+// needed.
 function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue[] {
   return Array.isArray(value)
 }
@@ -65,7 +69,7 @@ export function hasUnclosedPlaceholder(parts: TextParts): boolean {
 }
 
 /**
- * Joins the parts and replaces each name with its value. Values are escaped, except markup.
+ * Joins the parts and replaces each name with its value. All values except markup are escaped.
  * @param asMarkup turns the text between the placeholders into markup; by default, this text is escaped
  */
 export function fill(
@@ -76,7 +80,7 @@ export function fill(
   return html`${parts.map((part, index) => (index % 2 === 1 ? values[part] : asMarkup(part)))}`
 }
 
-/** Replaces the placeholders of a plain text. */
+/** Replaces the placeholders in plain text, which is escaped. */
 export function fillText(text: string, values: Readonly<Record<string, HtmlValue>> = {}): Html {
   return fill(splitAtPlaceholders(text), values)
 }

@@ -1,8 +1,8 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
  * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` contains the
- * texts by language, and `custom/` reads the logo, the texts and the templates of an operator. `client/` contains the
- * module that the operator's own pages can import.
+ * texts of each language, and `custom/` reads the logo, the texts and the templates of the operator. `client/` contains
+ * the module that the operator's pages can import.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,16 +1,17 @@
-/** The parts that all pages share: the style sheet, the icon, the Content-Security-Policy and the head. */
+/** The elements that all pages share: the style sheet, the icon, the Content-Security-Policy and the head. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Html, html, trusted } from './html.js'
 import { builtInTemplate, type Template } from './template.js'
 
 /**
- * The style of all built-in pages. The starter page loads the same file. Its colours follow the light or dark setting
- * of the system. Most logos are made for a white background, so a logo has a white background in dark mode, too. For
- * the same reason, an SVG logo that has a dark mode is always shown in its light mode.
+ * The style of all built-in pages. The starter page loads the same file. Its colours follow the light or dark mode of
+ * the system. Most logos are made for a white background, so logos have a white background even in dark mode. For the
+ * same reason, an SVG logo that has a dark mode is always shown in its light mode.
  */
 export const pageStyle = readFileSync(new URL('../../wwwroot/starter-base.css', import.meta.url), 'utf8')
-  // Browsers turn each line break into a line feed before they compute the hash of a style, so this is done here, too.
+  // Browsers convert each line break to a line feed before they compute the hash of a style. The server must compute
+  // the hash of the same string.
   .replaceAll('\r\n', '\n')
 
 export interface Page {
@@ -20,7 +21,7 @@ export interface Page {
   readonly body: Html
 }
 
-/** What all pages of a site have in common. */
+/** The properties that all pages of a site share. */
 interface PageFrame {
   /** The language tag of the page (BCP 47). */
   readonly language: string
@@ -28,9 +29,9 @@ interface PageFrame {
   readonly name?: string | undefined
   /** The logo, or the name if there is no logo. */
   readonly brand?: Html | undefined
-  /** The element `style`. */
+  /** The `style` element. */
   readonly style: Html
-  /** The element of the icon. */
+  /** The `link` element of the icon. */
   readonly icon: Html
   readonly template: Template
 }
@@ -62,7 +63,7 @@ export function styleElement(style: string): Html {
 }
 
 /**
- * The icon of all built-in pages, a keyhole. It is part of the page, because without an icon, the browser would request
+ * The icon of all built-in pages, a keyhole. It is part of the page. Without an icon, the browser would request
  * /favicon.ico, and each error page would cause an additional 404 response.
  * @param colour a colour such as `#1d5fc2`
  */
@@ -77,11 +78,11 @@ export function iconElement(colour = '#1d5fc2'): Html {
 }
 
 /**
- * Returns the Content-Security-Policy of the built-in pages. It allows only their inline styles and the images in the page
- * itself.
- * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
- *   must contain the origins of all redirects
- * @param styles the texts of all elements `style` of these pages
+ * Returns the Content-Security-Policy of the built-in pages. It allows only the inline styles of these pages and images
+ * in `data:` URLs.
+ * @param formTargets the allowed targets of forms; browsers also check redirects after a form, so the list must contain
+ *   the origins of all redirects
+ * @param styles the content of each `style` element of these pages
  */
 export function securityPolicyFor(formTargets: readonly string[], styles: readonly string[] = [pageStyle]): string {
   return [

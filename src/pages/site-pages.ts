@@ -1,4 +1,4 @@
-/** The pages of a site: the built-in pages, with the name, logo, colour, texts and templates of the operator. */
+/** The built-in pages with the operator's name, logo, colour, texts and templates. */
 import { accentStyle } from './colour.js'
 import { readLogo } from './custom/files.js'
 import { emptyFolder, readPagesFolder } from './custom/folder.js'
@@ -19,7 +19,7 @@ export interface PagesSettings {
 
 export interface SitePages {
   /**
-   * Returns the language tag (BCP 47) of the pages for a user.
+   * Returns the tag (BCP 47) of the language in which a user gets the pages.
    * @param accepted the language tags that the user accepts, the preferred one first
    */
   languageFor(accepted: readonly string[]): string
@@ -32,7 +32,7 @@ export interface SitePages {
 }
 
 /**
- * Reads the files of the operator once, so that a request only fills in its values.
+ * Reads the operator's files once, so that no request has to read them.
  * @throws {PageFilesError} if one of the files cannot be used
  */
 export function createPages(settings: PagesSettings = {}): SitePages {

@@ -1,6 +1,6 @@
 /**
- * The frame around the content of a page. An operator may replace it. A template gets only the values that are listed
- * here, and none of them is a secret. All values are escaped or are markup of this server.
+ * The template of a page, which an operator may replace. A template gets only the values that are listed here, and none
+ * of them is a secret. All values are escaped or are markup of this server.
  */
 import {
   fill,
@@ -18,7 +18,7 @@ interface TemplateValues {
   readonly lang: string
   /** The elements that every page needs in its head: the encoding, the viewport, the title and the icon. */
   readonly head: Html
-  /** The element `style` with our style sheet. */
+  /** The `style` element with the built-in style sheet. */
   readonly style: Html
   /** The heading of the page. */
   readonly title: string
@@ -32,7 +32,10 @@ interface TemplateValues {
 
 export interface Template {
   render(values: TemplateValues): string
-  /** The texts of its elements `style`. The Content-Security-Policy must contain their hashes. */
+  /**
+   * The content of each `style` element in the template. The Content-Security-Policy must contain the hashes of these
+   * styles.
+   */
   readonly styles: readonly string[]
 }
 
@@ -52,15 +55,15 @@ const REQUIRED = ['lang', 'head', 'content']
 
 const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
 
-// The Content-Security-Policy of the pages blocks these. Without an error message, the operator could not find out why
-// they have no effect.
+// The Content-Security-Policy of the pages blocks these elements and attributes. Without an error message, the operator
+// could not find out why they have no effect.
 const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/<script\b/i, 'a script'],
   [/<[a-z][^>]*\son[a-z]+\s*=/i, 'an attribute with a script, such as onclick'],
   [/<[a-z][^>]*\sstyle\s*=/i, 'a style attribute; use a <style> element and a class'],
   [/<(?:iframe|frame|object|embed)\b/i, 'a frame or an embedded object'],
   [/<form\b/i, 'a form'],
-  [/<base\b/i, 'an element base'],
+  [/<base\b/i, 'a <base> element'],
   [/<meta\b[^>]*\shttp-equiv\b/i, 'a <meta> element with http-equiv'],
   [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'a <link> element; write the style sheet into a <style> element'],
   [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file from another URL; use a data: URL'],
@@ -69,7 +72,8 @@ const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
 
 /** @throws {TemplateError} if the template cannot be used */
 export function parseTemplate(text: string): Template {
-  // Browsers turn each line break into a line feed before they compute the hash of a style, so this is done here, too.
+  // Browsers convert each line break to a line feed before they compute the hash of a style. The server must compute
+  // the hash of the same string.
   const markup = text.replace(/\r\n?/g, '\n')
   const parts = splitAtPlaceholders(markup)
   const styles = [...markup.matchAll(STYLE_ELEMENT)].map(([, style = '']) => style)
@@ -102,7 +106,7 @@ function braced(name: string): string {
   return `{{${name}}}`
 }
 
-/** The template of the pages, unless the operator has another one. */
+/** The template for operators who have not replaced it. */
 export const builtInTemplate = parseTemplate(`<!doctype html>
 <html lang="{{lang}}">
 <head>

@@ -1,6 +1,6 @@
 /**
- * The built-in texts of the pages. Each language is a JSON file in the format that operators use for custom texts. English
- * defines the keys and the placeholders of all languages.
+ * The built-in texts of the pages. Each language is a JSON file in the format that operators use for custom texts. The
+ * English file defines the keys and the placeholders of all languages.
  */
 import de from './texts/de.json' with { type: 'json' }
 import en from './texts/en.json' with { type: 'json' }
@@ -15,14 +15,14 @@ export const english = en
 /** All texts of the pages in one language, by group and key. */
 export type Texts = typeof english
 
-/** By language tag (BCP 47). The first language is for users who accept none of the languages. */
+/** By language tag (BCP 47). Users who accept none of these languages get the first language. */
 export const builtInTexts: Readonly<Record<string, Texts>> = { en, de, fr, ja, zh }
 
 /**
- * Creates the function that chooses the language of a page. It gets the language tags of `Accept-Language`, the
- * preferred one first. A tag matches only a language with the same script. For example, users who accept `zh-TW` read
- * Traditional Chinese, so they do not get `zh`, which is Simplified Chinese.
- * @param languages the tags of the available languages; users who accept none of them get the first one
+ * Creates the function that chooses the language of a page. The function gets the language tags of `Accept-Language`,
+ * with the preferred tag first. A tag matches only a language with the same script. For example, users who accept
+ * `zh-TW` read Traditional Chinese, so they do not get `zh`, which is Simplified Chinese.
+ * @param languages the tags of the available languages; users who accept none of them get the first language
  */
 export function languageChoice(languages: readonly [string, ...string[]]) {
   // The first use of Intl.Locale takes milliseconds, so it happens at the first request and does not delay the start.
@@ -30,7 +30,8 @@ export function languageChoice(languages: readonly [string, ...string[]]) {
 
   return function languageFor(accepted: readonly string[]): string {
     offered ??= languages.map(tag => ({ tag, written: languageAndScript(tag) }))
-    // Browsers send `zh-TW, zh`, so a tag without a region or a script means the same script as an earlier tag.
+    // Browsers send `zh-TW, zh`, so a tag without a region and a script means the same script as an earlier tag of this
+    // language.
     const meanings = new Map<string, string | undefined>()
     for (const tag of accepted) {
       if (tag === '*') break
@@ -48,7 +49,10 @@ export function languageChoice(languages: readonly [string, ...string[]]) {
   }
 }
 
-/** Returns for instance `zh-Hant` for `zh-TW`. Returns undefined for an invalid tag, which a header can contain. */
+/**
+ * Returns the language and the script of a tag, for instance `zh-Hant` for `zh-TW`. Returns undefined for an invalid
+ * tag, which a header can contain.
+ */
 function languageAndScript(tag: string): string | undefined {
   try {
     const { language, script } = new Intl.Locale(tag).maximize()

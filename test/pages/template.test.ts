@@ -45,7 +45,7 @@ const unusable: readonly (readonly [what: string, template: string, problem: str
   ['a style in an attribute', frame('{{content}}<p class="a" style="color: red">'), 'blocks: a style attribute'],
   ['a frame', frame('{{content}}<iframe></iframe>'), 'blocks: a frame'],
   ['a form', frame('{{content}}<form></form>'), 'blocks: a form'],
-  ['a base', frame('{{content}}', '<base href="/">'), 'blocks: an element base'],
+  ['a base', frame('{{content}}', '<base href="/">'), 'blocks: a <base> element'],
   ['a reload', frame('{{content}}', '<meta http-equiv="refresh" content="1">'), 'blocks: a <meta> element'],
   ['a style sheet', frame('{{content}}', '<link rel="stylesheet" href="/a.css">'), 'blocks: a <link> element'],
   ['an image of another host', frame('{{content}}<img alt="" src="https://a.example/b.png">'), 'blocks: an image'],

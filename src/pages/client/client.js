@@ -3,20 +3,20 @@
  * `platform-auth-server/client`. client.d.ts documents the functions.
  */
 const DEFAULT_RETRY_SECONDS = 5
-// A `beforeunload` handler of the page may let the user stay on the page. After this time, the next call therefore
-// opens the sign-in again.
+// With a `beforeunload` handler, the user may stay on the page. So after this time, the next call opens the sign-in
+// page again.
 const LEAVE_MS = 10_000
 const never = new Promise(() => {})
 
 /** True from a response with status 200 until the session ends. */
 let isSignedIn = false
-/** True if the page has prevented the sign-in after the end of its session. */
+/** True if the page has called `preventDefault()` on `sessionended`, so no call may open the sign-in page. */
 let staysOpen = false
 let leavesUntil = 0
 let pause
 
-// A server that renders pages may import this file, too. On a server, the channel would keep the process running, so
-// none is opened.
+// A server that renders pages may import this file, too. On a server, an open channel would keep the process running,
+// so no channel is opened.
 const otherTabs = globalThis.document && new BroadcastChannel(urlOf('client.js'))
 otherTabs?.addEventListener('message', endSession)
 
@@ -41,7 +41,8 @@ export function signIn(returnTo = location.pathname + location.search + location
 
 export function signOut(returnTo = '/') {
   isSignedIn = false
-  // The other tabs are told when the next page replaces this one, because by then the server has ended the session.
+  // The other tabs are notified when the next page replaces this page, because by then the server has ended the
+  // session.
   addEventListener('pagehide', () => otherTabs?.postMessage('sessionended'), { once: true })
   return leaveFor('logout', returnTo)
 }
@@ -58,15 +59,15 @@ async function send(input, init, { triesOffline = false } = {}) {
 }
 
 /**
- * Returns false for a 503 of an API behind the proxy. The API may have executed the request, so the page must decide if
- * it is sent again.
+ * Returns true for a 503 of this server itself. Returns false for a 503 of an API behind the proxy, because the API may
+ * have executed the request, so the page must decide whether to send it again.
  */
 async function isTemporary(response) {
   if (response.status !== 503) return false
   return (await jsonOf(response.clone())).error === 'temporarily_unavailable'
 }
 
-/** Returns the same promise to all calls that have to wait, so that they try again at the same time. */
+/** Returns the same promise to all waiting calls, so that they send their requests again at the same time. */
 function pauseAfter(response) {
   const seconds = Number(response?.headers.get('retry-after')) || DEFAULT_RETRY_SECONDS
   pause ??= new Promise(resolve => setTimeout(resolve, seconds * 1000)).finally(() => {
@@ -115,7 +116,9 @@ function jsonOf(response) {
   return response.json().catch(() => ({}))
 }
 
-/** In a bundle, this module has another URL, so the routes are then expected at the root of the site. */
+/**
+ * If this module is part of a bundle, it does not know the base path, so it expects the routes at the root of the site.
+ */
 function urlOf(route) {
   const isServed = new URL(import.meta.url).pathname.endsWith('/api/auth/client.js')
   return isServed ? new URL(route, import.meta.url).href : new URL(`/api/auth/${route}`, location.href).href

@@ -1,7 +1,7 @@
-/** Reads the files of an operator for the pages. Every problem becomes a message that names the file and what is allowed. */
+/** Reads the operator's files for the pages. The message for a problem names the file and says what is allowed. */
 import { readFileSync, statSync } from 'node:fs'
 
-/** The files of an operator cannot be used. Each problem is a sentence about one file, without a full stop. */
+/** The operator's files cannot be used. Each problem is a sentence about one file, without a full stop. */
 export class PageFilesError extends Error {
   override readonly name = 'PageFilesError'
   readonly problems: readonly string[]
@@ -19,7 +19,7 @@ export function fileError(path: string, ...problems: readonly string[]): PageFil
 
 /**
  * Reads a text file in UTF-8 and removes the byte order mark that Windows editors write.
- * @param maxBytes the largest size that is allowed
+ * @param maxBytes the maximum size
  * @throws {PageFilesError} if the file cannot be read, is too large or is not in UTF-8
  */
 export function readText(path: string, maxBytes: number): string {
@@ -37,7 +37,7 @@ const SVG_NAMESPACE = 'http://www.w3.org/2000/svg'
 
 /**
  * Reads a logo and returns it as a `data:` URL, because the pages load nothing. An SVG image can contain a script, but
- * browsers do not run it in an element `img`.
+ * browsers do not run it in an `img` element.
  * @throws {PageFilesError} if the file cannot be read, is too large, or is not an image that browsers show
  */
 export function readLogo(path: string): string {
@@ -48,7 +48,7 @@ export function readLogo(path: string): string {
   throw fileError(path, `is not an image that every browser shows; ${allowed}`)
 }
 
-/** Explains an error of the operating system. The text continues a sentence that begins with the path. */
+/** Explains an error of the operating system. The result continues a sentence that begins with the path. */
 export function whyUnreadable(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
@@ -67,8 +67,8 @@ function readBytes(path: string, maxBytes: number): Buffer {
   }
 }
 
-// The content of the file decides about the type. If the extension decided and were wrong, browsers would not show the
-// image.
+// The type is determined from the content of the file, because browsers would not show an image if its extension were
+// wrong.
 function imageType(content: Buffer): string | undefined {
   const start = content.subarray(0, 12).toString('latin1')
   if (start.startsWith('\x89PNG\r\n')) return 'image/png'

@@ -5,11 +5,11 @@ import { builtInTexts, type Texts } from '../texts.js'
 import { fileError, PageFilesError, readText, whyUnreadable } from './files.js'
 import { parseTexts } from './texts-file.js'
 
-/** The templates and texts of an operator. */
+/** The operator's templates and texts. */
 interface PagesFolder {
   /** By language tag, for each language that has a file of texts. */
   readonly texts: ReadonlyMap<string, Texts>
-  /** By language tag. The template for all languages without a template has the key `''`. */
+  /** By language tag. The template with the key `''` is for all languages that have no template. */
   readonly templates: ReadonlyMap<string, Template>
 }
 

@@ -5,8 +5,8 @@ import { builtInTexts, english, type Texts } from '../texts.js'
 import { fileError } from './files.js'
 
 /**
- * Reads the texts in a JSON file. Texts that the file does not contain are the built-in texts in this language. If
- * there are none, the file must contain all texts, because a page in two languages would be hard to read.
+ * Reads the texts in a JSON file. The built-in texts in this language replace missing texts. If this language has no
+ * built-in texts, the file must contain all texts, because a page in two languages would be hard to read.
  * @param path the path of the file, for messages
  * @throws {PageFilesError} with all problems, if the file cannot be used
  */
@@ -44,7 +44,7 @@ function parseJson(content: string, path: string): Record<string, unknown> {
   throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}')
 }
 
-/** Returns the keys with a dot, such as `notFound.title`, and their values. */
+/** Returns the texts with keys that contain the group, such as `notFound.title`. */
 function entriesOf(given: Record<string, unknown>): (readonly [key: string, value: unknown])[] {
   return Object.entries(given).flatMap(([group, members]) =>
     isJsonObject(members)
