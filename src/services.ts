@@ -1,6 +1,6 @@
 /**
- * Creates the services of the server from the configuration, each one after those that it uses. All middleware gets the
- * value `Services`, and takes from it what it needs.
+ * Creates the services of the server from the configuration, each one after those that it uses. All middleware gets the same
+ * `Services` value, and takes from it what it needs.
  */
 import { type Logger, pino } from 'pino'
 import type { Config } from './config/settings.js'
@@ -40,7 +40,7 @@ export interface ServiceOptions extends AppOptions {
   readonly redis: Pick<StoreOptions, 'open' | 'timing'>
   readonly metrics: Metrics
   readonly tracing: Tracing
-  /** The clocks and timers. Its `now` must be the `now` above. */
+  /** The clocks and timers. The function `clock.now` must be the same as `now`. */
   readonly clock: Clock
   /** The built-in demo, if it is the identity provider. */
   readonly demo: DemoProvider | undefined
@@ -98,7 +98,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges })
   const profiles = createProfiles({ ...shared, keepSeconds: config.profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
-  // Logout tokens are checked only with this setting, so the module for the check is loaded only if the setting is on.
+  // The module that checks logout tokens is loaded only if `platform.backChannelLogout` is on.
   const backChannelLogout =
     userSessions &&
     import('./login/back-channel-logout.js').then(module =>
@@ -154,9 +154,11 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     /** Undefined if tracing is off. */
     tracing,
     storeStatus: stores.status,
-    /** The number of sessions about which this process remembers something. */
+    /** The number of sessions that this process remembers. */
     rememberedSessions: store.remembered,
-    /** Acquires the place of this port, which leases then name. Call it when the server listens. */
+    /**
+     * Binds the socket of this port, so that leases name the place of this process. Call this function when the server listens.
+     */
     startPlace: places.start,
     shutdown,
     /**

@@ -1,6 +1,6 @@
 /**
- * Begins a login and detects login loops. Some pages start a login whenever no user is signed in. If the browser does
- * not keep the session cookie, such a page starts one login after the other, which is a login loop.
+ * Begins a login and detects login loops. Some pages start a login whenever no user is signed in. If the browser does not keep
+ * the session cookie, such a page starts one login after the other. This is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'
@@ -24,8 +24,8 @@ export interface LoginRequest {
   /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
   /**
-   * The host on which the login began, if it is another name of this machine, such as `localhost`. An error page of the callback
-   * then shows it.
+   * The host on which the login began, if this host is another name of this machine, such as `localhost`. An error page of the
+   * callback then shows the host.
    */
   readonly startedAt: string | undefined
   /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */
@@ -51,15 +51,15 @@ type BegunLogin = { readonly kind: 'started'; readonly location: string } | { re
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
-// A loop repeats within seconds. A login that starts later than this has another cause: the user may have deleted the cookies,
-// for example.
+// A loop repeats within seconds. A login that starts more than a minute after the last login has another cause. For example, the
+// user may have deleted the cookies.
 const LOOP_WINDOW_MS = 60_000
 
 export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLogin {
   const { mode, idp, transactions, pkce, maxAgeSeconds, now } = dependencies
   const scope = mode.loginScope
   const wantsIdToken = scope.split(' ').includes('openid')
-  // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie does not indicate a loop.
+  // Browsers delete the session cookie after `maxAgeSeconds`. After that time, a missing cookie does not indicate a loop.
   const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
 
   function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {

@@ -1,7 +1,7 @@
 /**
  * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same callback
- * share one exchange. A login creates revision 1 of a session: a revision is a number that grows with each stored token response.
- * The session id is derived from the login, so a repeated callback finds the same session.
+ * share one exchange. A login creates revision 1 of a session. The revision is a number that grows with each stored token
+ * response and each stored change. The session id is derived from the login, so a repeated callback finds the same session.
  */
 import type { Config } from '../config/settings.js'
 import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
@@ -33,7 +33,7 @@ interface CodeExchangeDependencies extends LeaseDependencies {
 }
 
 /**
- * - `fresh`: this call exchanged the code, or waited for another call that did
+ * - `fresh`: this call exchanged the code, or waited for the call that exchanged it
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, but the session is over
  * - `codeRejected`: the identity provider rejected the code
@@ -194,6 +194,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
 
   return {
     /**
+     * Exchanges the code of a login, or returns the result of an earlier exchange.
      * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
      * @throws StoreUnavailableError
      */
@@ -226,7 +227,7 @@ function interruptionOf(error: unknown): unknown {
   const busy = busyErrorOf(error)
   if (busy) return new LoginInterruptedError(busy)
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
-  // The provider accepted the code but rejected the public scopes, so the configuration is wrong and not the code.
+  // The provider accepted the code but rejected the public scopes, so the configuration is wrong, not the code.
   const { error: code, status } = error
   return new ProviderError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
 }

@@ -46,7 +46,7 @@ export interface CallbackRequest {
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `foreign`: this deployment did not create the state, or another browser started the login
  * - `unbound`: the browser did not send the login cookie
- * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session all the same
+ * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
  * - `codeRejected`: the identity provider rejected the code
@@ -78,16 +78,16 @@ type CallbackResult =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /**
- * `returnTo` is the path to open after this login, or after the next attempt if this one failed. A `foreign` result has no path,
- * because the `state` that contains the path is not trusted.
+ * `returnTo` is the path to open after this login, or after the next attempt if this login failed. A `foreign` result has no
+ * path, because the `state` that contains the path is not trusted.
  */
 export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
 
 /** Never rejects. Unexpected errors become the result `failed`. */
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
-// A repeated callback sends the same code, and some providers accept a code for one minute only. So the callback is not repeated
-// after a longer wait.
+// A repeated callback sends the same code, and some providers accept a code for one minute only. So after a wait of more than 30
+// seconds, the callback is not repeated.
 const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
@@ -125,8 +125,8 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
-    // A repeated callback returns the session of an earlier callback. Unless the session that the browser has is older, the
-    // browser keeps it: it is the same session, perhaps refreshed since, or that of a later login.
+    // A repeated callback returns the session of an earlier callback. The browser keeps its current session, unless that session
+    // is older. The current session is the same session, perhaps refreshed since, or the session of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(session, exchange)
   }
@@ -168,7 +168,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
 
   return async function completeLogin(request) {
     const { response, browserId, session } = request
-    // RFC 9700 section 4.7: check that this browser started the login before the code is sent to the provider.
+    // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
     const opened = transactions.open(response.state, browserId)
     if (opened.kind === 'foreign') return opened
     if (opened.kind === 'unbound') return opened

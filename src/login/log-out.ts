@@ -34,7 +34,8 @@ export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<s
 
 /**
  * Ends sessions on all replicas, including sessions that are being refreshed, and returns the number of sessions. Unless the
- * setting `logout` is `local`, also revokes in the background those of their refresh tokens that the store or this process has.
+ * setting `logout` is `local`, also revokes the refresh tokens of these sessions in the background, if the store or this process
+ * has them.
  * @param issuedAt the `iat` of a logout token; see `UserSessions.logOutAll`
  * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
  */
@@ -71,7 +72,10 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     try {
       const { revocationEndpoint } = await idp.metadata()
       if (revocationEndpoint === undefined) {
-        log.info({ event: 'revocation_unavailable' }, 'refresh token not revoked: the provider has no such endpoint')
+        log.info(
+          { event: 'revocation_unavailable' },
+          'refresh token not revoked: the provider has no revocation endpoint'
+        )
         return
       }
       await idp.revokeRefreshToken(session.fields.refresh_token)
@@ -135,7 +139,8 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // If the session of this cookie is over, the cookie may have been stolen. It must not end the other sessions of the user.
+      // If the session of this cookie is over, the cookie may have been stolen. Such a cookie must not end the other sessions of
+      // the user.
       const live = session && (await liveSession(session))
       if (live?.identity) {
         const { iss, sub } = live.identity

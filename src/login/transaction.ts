@@ -1,7 +1,7 @@
 /**
  * The data of a login that the server needs again at the callback. The `state` parameter contains this data in encrypted form, so
  * the server need not store it. A login cookie with a random value, the browser id, identifies the browser. All tabs of a browser
- * share this cookie. Each login has its own `state`.
+ * share this cookie. Each login has a separate `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -15,8 +15,8 @@ export interface LoginTransaction {
   /** The PKCE code verifier (RFC 7636 section 4.1). */
   readonly codeVerifier: string
   /**
-   * The nonce for the ID token (OpenID Connect Core section 3.1.2.1). It is also set if `openid` was not requested, but then not
-   * used.
+   * The nonce for the ID token (OpenID Connect Core section 3.1.2.1). It is also set if `openid` was not requested, but is not
+   * used in that case.
    */
   readonly nonce: string
   /**
@@ -90,10 +90,10 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
       // If the login began under another name of this machine, its cookie was set for that name. The callback may then get an
-      // older login cookie although it is the same browser, so do not reject it as foreign.
+      // older login cookie although the browser is the same, so do not reject the login as foreign.
       if (!isOurs && browserId !== undefined && startedAt === undefined) return { kind: 'foreign' }
-      // The login cookie expires together with the `state`. A missing cookie is therefore normal now, and does not make the login
-      // unbound.
+      // The login cookie expires together with the `state`. After the expiry of the `state`, a missing cookie is therefore
+      // normal, and does not make the login unbound.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
       return { kind: 'valid', transaction: { ...derive(seed, browserId), returnTo, expiresAt: exp } }
@@ -101,8 +101,8 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
   }
 }
 
-// Derives these values from the login cookie and from the seed in the `state`, which only this server can decrypt. So the server
-// need not store them.
+// Derives the id and the secrets of a login from the login cookie and from the seed in the `state`, which only this server can
+// decrypt. So the server need not store these values.
 function derive(seed: string, browserId: string): Omit<LoginTransaction, 'returnTo' | 'expiresAt'> {
   const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
   return {

@@ -1,6 +1,6 @@
 /**
- * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh that brings an ID token. An
- * account may sign in if one of the entries matches the checked ID token, or the user info of the same user.
+ * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh whose response contains an ID
+ * token. An account may sign in if one of the entries matches the checked ID token, or the user info of the same user.
  */
 import {
   type AccessEntry,
@@ -59,7 +59,8 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     if (problems.includes(undefined)) return undefined
     const isMissing = ({ claim }: ClaimEntry) => sources.every(source => valueAt(source, claim) === undefined)
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
-    // Prefer the problem of the last source, which is the user info, because it says more about the address than the ID token.
+    // Prefer the problem of the last source. This is the user info if it was read, because the user info says more about the
+    // address than the ID token.
     const reason = problems.at(-1) ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
     return { reason, missing }
   }
@@ -134,7 +135,7 @@ const DENIED = 'denied'
 
 /**
  * Returns the reason that the store keeps for a session that ended with this denial. The words are separated by spaces, because
- * no claim of the setting contains a space.
+ * no claim name in the setting contains a space.
  */
 export function endReasonOf({ reason, missing }: Denial): string {
   return [DENIED, reason, ...missing].join(' ')

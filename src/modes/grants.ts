@@ -74,15 +74,15 @@ export async function exchangeCode(
   }
 }
 
-/** Revokes the refresh token of a login that is not completed. Ignores errors. */
+/** Revokes a refresh token that no session will use. Ignores errors. */
 export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
   idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
 
 /**
  * Requests an access token with the refresh token of a session, and checks the ID token of the response.
- * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if none
- *   was checked.
+ * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if no ID
+ *   token was checked.
  * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
  */
 export async function refreshGrant(
@@ -100,7 +100,7 @@ export async function refreshGrant(
 /**
  * Checks that the ID token in the response to a refresh is about the user who signed in. Does nothing if the response has no ID
  * token or if the session has no identity. If the ID token is about another user, revokes the refresh token of the response. If
- * the response has none, revokes the refresh token that was sent.
+ * the response has no refresh token, revokes the refresh token that was sent.
  */
 function checkRefreshedIdentity(
   { idp, clientId }: ModeDependencies,
@@ -180,7 +180,7 @@ const MAX_NAME_LENGTH = 1000
 
 /**
  * Returns the first value that is a string and not blank, trimmed and shortened to the maximum length. Returns an empty string if
- * there is none.
+ * there is no such value.
  */
 export function firstName(...values: readonly unknown[]): string {
   for (const value of values) {

@@ -11,7 +11,8 @@ import type { SessionStore } from '../store/store.js'
  */
 export type TokenRejection = 'final' | 'ambiguous' | 'none'
 
-// If the provider still responds with `invalid_request` after this time, the refresh token counts as invalid.
+// If the provider still responds with `invalid_request` 30 seconds after the first such response, the refresh token counts as
+// invalid.
 const AMBIGUOUS_MS = 30_000
 
 /** @param suspectMs the milliseconds since the provider first responded with `invalid_request` to this token */
@@ -27,8 +28,8 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
 }
 
 /**
- * Pauses the token requests of all replicas if the identity provider responded with 429, or 503 with a `Retry-After` (RFC 9110
- * section 10.2.3). All replicas must pause because they share one quota.
+ * Pauses the token requests of all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
+ * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
   // An error without a status comes from the full queue of this process. The request was not sent, so the provider has not said
@@ -38,8 +39,8 @@ export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown):
 }
 
 /**
- * Creates the error for a token request of a login that was not sent because of a pause. The server handles this error like a 429
- * of the provider.
+ * Creates the error for a login whose token request was not sent because of a pause. The server handles this error like a 429
+ * from the provider.
  */
 export function pausedError(pausedMs: number): ProviderError {
   const retryAfterSeconds = Math.ceil(pausedMs / 1000)

@@ -1,9 +1,9 @@
 /**
  * Finds the current session of a request, and refreshes it if necessary. Requests of one session share one refresh (single
- * flight). A request stops waiting after a time limit, but the refresh continues. No other file knows this limit.
+ * flight). A request stops waiting after a time limit, but the refresh continues.
  *
- * The *revision* of a session is a number that grows with each stored token response, and the *record* is the session at its
- * newest revision. The *lease* is the right of one process to send the refresh token.
+ * The *revision* of a session is a number that grows with each stored token response and each stored change. The *record* is the
+ * session at its newest revision. The *lease* is the right of one process to send the refresh token.
  */
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord, withOwnFields } from '../session/record.js'
@@ -24,7 +24,7 @@ interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
   readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
 }
 
-/** Returns the logger of a request. Most requests log nothing, so their logger is never created. */
+/** Returns the logger of a request, and creates it at the first call. Most requests log nothing, so they need no logger. */
 export type LazyLog = () => Log
 
 export type Refreshes = ReturnType<typeof createRefreshes>
@@ -37,7 +37,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   const { refresh, usable } = createRefresh({ ...dependencies, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
-  /** Refreshes a session, and reports the outcome, even if no request waits any longer. */
+  /** Refreshes a session, and reports the outcome, even if no request is waiting any longer. */
   async function run(session: CookieSession, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
     try {
@@ -51,7 +51,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     }
   }
 
-  /** Waits for the refresh of a session, but no longer than a request may take. */
+  /** Waits for the refresh of a session, but at most `timeoutSeconds`. */
   async function refreshInTime(session: CookieSession, log: Log): Promise<Refreshed> {
     const { id } = session
     const elapsedMs = startStopwatch(clock)
@@ -70,14 +70,14 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   return {
     /**
      * Returns the current session of a request, and refreshes it if its tokens have expired. If the result has another revision
-     * than `session`, the browser needs a new cookie. Never rejects because of the store or the identity provider.
+     * than `session`, the browser needs a new cookie. Does not reject if the store or the identity provider fails.
      */
     async current(session: CookieSession, requestLog: LazyLog): Promise<Refreshed> {
       const { id } = session
       const elapsedMs = startStopwatch(clock)
       store.note(session)
-      // Read the store first, even if the session is due. A refresh that a pause or the recovery time stops would not notice that
-      // the session is over.
+      // Read the store first, even if the session is due. Otherwise, if a pause or the recovery time prevented the refresh, the
+      // request would not notice that the session is over.
       try {
         const found = await store.find(session)
         if (found.kind === 'over') return found
@@ -85,7 +85,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const why = problemOf(error, requestLog())
         const record = store.newest(id)
-        // A cell that cannot be decrypted may be a logout, so do not use the tokens.
+        // A cell that cannot be decrypted may say that the session was logged out, so do not use the tokens.
         const mayUse = why !== 'unreadable' && record && !schedule.hasExpired(record.fields)
         if (mayUse) return { kind: 'live', record: same(session, record) }
         report.ended(requestLog(), id, { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0 })
@@ -113,7 +113,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     /**
      * Stores the fields that a request handler has changed in a session that is kept in Redis. Returns the new record, or
      * undefined if the session is over.
-     * @param stored the session as the handler has left it; its tokens are ignored
+     * @param stored the session after the changes of the handler; its tokens are ignored
      * @throws StoreUnavailableError if the change cannot be stored now; SessionTooLargeError
      */
     async change(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
@@ -139,7 +139,8 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
 }
 
 /**
- * Returns the session of the cookie if it has the newest revision, because a request handler may have added fields to the cookie.
+ * Returns the newest record. If the cookie has the same revision, returns the session of the cookie instead, because a request
+ * handler may have added fields to it.
  */
 function same(session: CookieSession, newest: SessionRecord): SessionRecord {
   return hasTokens(session) && session.rev === newest.rev ? session : newest

@@ -14,7 +14,7 @@ import { type Clock, startStopwatch, wait } from '../support/clock.js'
 const PATIENCE_MS = 5000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
-/** While the lease is busy, the process checks at most this often whether its owner has died, in milliseconds. */
+/** The shortest time between two checks whether the owner of a busy lease has died, in milliseconds. */
 const ASK_FOR_DEATH_MS = 1000
 
 export interface LeaseDependencies {
@@ -32,9 +32,12 @@ interface LeaseRequest {
   readonly rev?: number | undefined
   /** The queue for the token request. Undefined if the caller sends no token request. */
   readonly queue?: 'refresh' | 'code exchange' | undefined
-  /** Identifies the user of the session, because users take turns in the queue. By default, each session counts as a user. */
+  /**
+   * Identifies the user of the session, because users take turns in the queue. By default, each session counts as a separate
+   * user.
+   */
   readonly user?: string | undefined
-  /** True if the request has priority over first requests: a code exchange, or the second request of dual mode. */
+  /** True for a code exchange and for the second request of dual mode. Both have priority over first requests. */
   readonly isUrgent?: boolean | undefined
   /** True for a change by a request handler. */
   readonly isChange?: boolean | undefined
@@ -43,9 +46,9 @@ interface LeaseRequest {
 }
 
 /**
- * - `granted`: use the lease immediately. `record` is the session at its newest revision, for which the lease was granted. It is
- *   undefined for a login.
- * - `paused`: nothing was sent. `isApplication` is true if the provider asked all processes for a pause.
+ * - `granted`: use the lease immediately. `record` is the session at its newest revision, for which the lease was granted. For a
+ *   login, `record` is undefined.
+ * - `paused`: no token request was sent. `isApplication` is true if the provider asked all processes for a pause.
  * - `busy`: the lease was not granted in time
  */
 type LeaseResult =
@@ -55,8 +58,8 @@ type LeaseResult =
   | { readonly kind: 'busy' }
 
 /**
- * Waits for a slot in the queue and then requests the lease. While another process has the lease, leaves the queue and repeats
- * both.
+ * Waits for a slot in the queue and then requests the lease. While another process has the lease, leaves the queue, waits, and
+ * tries again.
  * @throws StoreUnavailableError; ProviderError if the queue is full
  */
 export async function acquireLease(dependencies: LeaseDependencies, request: LeaseRequest): Promise<LeaseResult> {
@@ -72,7 +75,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
     const leave = queue ? await idp.enterTokenQueue(queue, { isUrgent, requester }) : () => {}
     let keepsSlot = false
     try {
-      // The provider may have asked for a pause while this request was in the queue, so check the pause only now.
+      // The provider may have asked for a pause while this request was in the queue, so check for a pause only now.
       const pausedMs = queue ? store.pausedMs(isUrgent) : 0
       if (pausedMs > 0) return { kind: 'paused', ms: pausedMs, isApplication: true }
       const newest = store.newest(id)
@@ -82,8 +85,8 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
       switch (acquired.kind) {
         case 'granted': {
           const record = store.newest(id)
-          // While the lease was being requested, the cookie of another request may have shown a newer revision. Then this lease
-          // is for an older one, so request it again.
+          // While the lease was being requested, the cookie of another request may have shown a newer revision. In this case, the
+          // lease is for an older revision, so request it again.
           const { lease } = acquired
           keepsSlot = lease.isFresh() && (record?.rev ?? 0) === lease.rev
           if (keepsSlot)
@@ -114,7 +117,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
   }
 }
 
-/** Returns a function that is true until `ms` milliseconds have passed. */
+/** Returns a function that returns true until `ms` milliseconds have passed. */
 export function patience(clock: Clock, ms = PATIENCE_MS): () => boolean {
   const elapsedMs = startStopwatch(clock)
   return () => elapsedMs() < ms

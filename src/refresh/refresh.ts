@@ -1,7 +1,7 @@
 /**
- * Refreshes the tokens of a session. Providers may accept a refresh token only once. So a process may send it only under the
- * lease of the session, which at most one process has. The *record* is the session at its newest revision. ARCHITECTURE.md
- * explains the design.
+ * Refreshes the tokens of a session. A provider may accept a refresh token only once. So a process may send the token only under
+ * the lease of the session, and at most one process has the lease. The *record* is the session at its newest revision.
+ * ARCHITECTURE.md explains the design.
  */
 import { type Access, type CheckedClaims, type Denial, denialFields, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
@@ -32,8 +32,8 @@ export interface RefreshDependencies extends LeaseDependencies {
  * The result of a refresh for its caller.
  * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
  * - `over`: the session has ended, and `why` is the reason
- * - `unavailable`: there are no valid tokens now. The browser should get `record`, because the refresh may have made some
- *   progress. `record` is undefined if the session is kept in Redis and was not read.
+ * - `unavailable`: there are no valid tokens now. The browser should get `record`, because it may contain a new refresh token.
+ *   `record` is undefined if the session is kept in Redis and was not read.
  */
 export type Refreshed =
   | { readonly kind: 'live'; readonly record: SessionRecord }
@@ -56,19 +56,19 @@ export interface RefreshRun extends Ended {
   readonly calls: number
 }
 
-// A refresh in dual mode needs two requests. If the internal token expires before the second one, both are repeated.
+// A refresh in dual mode needs two requests. If the internal token expires before the second request, both are repeated.
 const MAX_CALLS = 4
 
 /** @example const { result } = await createRefresh(dependencies).refresh(record, log) */
 export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
-  /** Returns the result when no new tokens were obtained: `live` while the current tokens are valid, otherwise `unavailable`. */
+  /** Returns the result of `usable` for a refresh that failed because of the problem `why`. */
   function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
-  /** Returns the session if its current tokens are valid, although it could not be refreshed. */
+  /** Returns the result if no new tokens were obtained: `live` while the current tokens are valid, otherwise `unavailable`. */
   function usable(id: string, why: RefreshProblem, retryAfterSeconds: number): Refreshed {
     const record = store.newest(id)
     if (record && !schedule.hasExpired(record.fields)) return { kind: 'live', record }
@@ -80,7 +80,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * Refreshes a session. For each session, only one call may run at a time in a process. The function continues when the
+   * Refreshes a session. For each session, only one call may run at a time in a process. The refresh continues even if the
    * browser's request has ended.
    */
   async function refresh(session: SessionKey, log: Log): Promise<RefreshRun> {
@@ -100,7 +100,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     }
   }
 
-  /** Repeats the lease and the token request until the session is no longer due. Dual mode needs two requests. */
+  /** Acquires the lease and sends a token request, until the session is no longer due. Dual mode needs two requests. */
   async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session
     let mayWait = patienceFor(store.newest(id))
@@ -108,8 +108,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const known = store.newest(id)
       if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
       const isUrgent = known !== undefined && mode.isSecondRequest(known)
-      // Without a record there is no refresh token to send. Ask for the lease anyway: `acquire` then starts the recovery time, in
-      // which another process can restore the record.
+      // Without a record there is no refresh token to send. Ask for the lease anyway: `acquire` then starts the recovery time,
+      // during which another process can restore the record.
       const queue = known ? 'refresh' : undefined
       const request = { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) } as const
       const acquired = await acquireLease(dependencies, request)
@@ -155,20 +155,21 @@ export function createRefresh(dependencies: RefreshDependencies) {
     return storeTokens(next, lease)
   }
 
-  /** Returns undefined if the tokens are stored. */
+  /** Returns undefined if these tokens or newer tokens are stored. */
   async function storeTokens(next: SessionRecord, lease: GrantedLease, pauseSeconds = 0): Promise<Ended | undefined> {
     const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
     if (committed?.kind !== 'over') return unavailable(next.id, 'pending')
-    // A logout does not know the tokens of this response. So that they do not outlive the session, revoke the new refresh token here.
+    // The session was logged out before the tokens of this response were stored, so the logout could not revoke them. Revoke the
+    // new refresh token here, so that it does not outlive the session.
     if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
     return over(committed.why)
   }
 
   /**
    * The access list needs the user info, which may take long. The new refresh token is stored first, without the new access
-   * tokens, so no other request can use them before the check. If the account is allowed, the access tokens are stored after the
-   * check.
+   * tokens, so no other request can use the new access tokens before the check. If the account is allowed, the access tokens are
+   * stored after the check.
    */
   async function storeAndCheckAccess(
     session: SessionRecord,
@@ -216,7 +217,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
 
   async function endDenied(session: SessionRecord, denial: Denial, isStored: boolean, log: Log) {
     revokeInBackground(idp, session.fields.refresh_token)
-    // If the ended state could not be stored, log the session out instead: a process remembers logouts until they are stored.
+    // If the end of the session could not be stored, log the session out instead: a process remembers logouts until they are
+    // stored.
     if (!isStored) await store.logOut(session)
     const message = 'session ended: its account is no longer allowed'
     log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
@@ -240,12 +242,12 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const ended = await lease.commit({ kind: 'over', why })
       if (ended?.kind === 'stored') return over(why)
       if (ended?.kind === 'over') return over(ended.why)
-      // If the rejection was not stored, the session is not over, because another process may have refreshed it successfully. If
-      // it has, this process continues with the newer tokens.
+      // If the rejection was not stored, the session is not over, because another process may have refreshed it successfully. In
+      // that case, this process continues with the newer tokens.
       return ended?.kind === 'newer' ? undefined : unavailable(id, 'pending')
     }
     const pauseSeconds = pauseSecondsAfter(error)
-    // An unusable response can still contain a new refresh token. The old one may be invalid now, so store the new one.
+    // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
@@ -255,7 +257,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     const failed = await lease.commit({ kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
     if (failed?.kind !== 'over') return unavailable(id, 'provider', pauseSeconds)
-    // The logout may not have known the refresh token of the first response, so revoke it here.
+    // The logout may not have revoked the refresh token of the first response, so revoke it here.
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)
   }
@@ -269,8 +271,8 @@ function userOf(session: SessionRecord | undefined): string | undefined {
 }
 
 /**
- * Returns the session after a token response. The new tokens come without the fields that a request handler has added, so a
- * session that is kept in Redis takes over these fields.
+ * Returns the session after a token response. The response does not contain the fields that a request handler has added. If the
+ * session is kept in Redis, these fields are copied from its previous revision.
  */
 function nextRevision(session: SessionRecord, { state }: TokenStep, now: number, joinsLists = false): SessionRecord {
   const { id, rev, loggedInAt, key } = session
@@ -292,7 +294,7 @@ function nextRevision(session: SessionRecord, { state }: TokenStep, now: number,
   throw new UnusableTokenSetError(detail, next.fields.refresh_token)
 }
 
-/** Translates an error of the store into a `RefreshProblem`. If the stored data cannot be read, it also logs an error. */
+/** Translates an error of the store into a `RefreshProblem`. If the stored data cannot be read, also logs an error. */
 export function problemOf({ problem }: StoreUnavailableError, log: Log): RefreshProblem {
   if (problem !== 'unreadable') return 'store'
   const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'

@@ -40,8 +40,8 @@ export interface Keyring {
   sealer(purpose: string): Sealer
   hasher(purpose: string): Hasher
   /**
-   * Replaces the secrets, also in sealers and hashers that were created before. The first secret encrypts, and all
-   * secrets decrypt.
+   * Replaces the secrets, even in sealers and hashers that were created before. The first secret encrypts, and all secrets
+   * decrypt.
    */
   replace(secrets: readonly string[]): void
 }

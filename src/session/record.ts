@@ -21,8 +21,8 @@ export interface Identity {
   /** The id of the login session at the provider. Only set with back-channel logout, if the ID token has a `sid`. */
   readonly sid?: string
   /**
-   * The `iat` of the ID token, and its `auth_time`, which is when the user entered the password at the provider. Both are in
-   * seconds since the epoch. Only set with back-channel logout.
+   * The `iat` of the ID token, and its `auth_time`, which is the time at which the user entered the password at the provider.
+   * Both are in seconds since the epoch. Only set with back-channel logout.
    */
   readonly signedIn?: { readonly iat: number; readonly authTime?: number }
   /** The display name. Only set if the provider has no user info endpoint. */
@@ -55,8 +55,9 @@ interface SessionContent {
    */
   readonly id: string
   /**
-   * The revision of the session: 1 after the login, and 1 more after every stored token response, and after every change by a
-   * request handler if the session is kept in Redis. Of two records of a session, the one with the higher revision is newer.
+   * The revision of the session. It is 1 after the login, and grows by 1 with every stored token response. If the session is kept
+   * in Redis, it also grows by 1 with every change by a request handler. Of two records of a session, the record with the higher
+   * revision is newer.
    */
   readonly rev: number
   /** The time of the login, in milliseconds since the epoch. A refresh does not change it. */

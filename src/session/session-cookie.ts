@@ -1,7 +1,7 @@
 /**
  * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
  * session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
- * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for the reverse.
+ * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -27,9 +27,9 @@ interface SessionCookieOptions {
   readonly sealer: Sealer
   /** The full cookie name, including the prefix. */
   readonly name: string
-  /** A session expires this long after its cookie was last written. */
+  /** A session expires this many seconds after its cookie was last written. */
   readonly maxAgeSeconds: number
-  /** A session expires this long after its login at the latest. If undefined, there is no such limit. */
+  /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
   readonly absoluteMaxAgeSeconds: number | undefined
   readonly now: () => number
   readonly metrics?: Pick<Metrics, 'sessionRead'>
@@ -83,8 +83,8 @@ interface SealedJson extends SessionFields {
 // The JSON of a reference. It is an array, so that the `Cookie` header stays short.
 type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
 
-// The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But it is so
-// small that a crafted value cannot exhaust the memory when it is decompressed.
+// The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But the limit is
+// so small that decompressing a crafted value cannot exhaust the memory.
 const MAX_CONTENT_BYTES = 64 * 1024
 // The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace or a
 // bracket.

@@ -1,7 +1,7 @@
 /**
- * A cell is a value in the store, which is read, and replaced by compare-and-swap. Everything that the store keeps is in cells:
- * sessions, the lists of the sessions of a user, used logout tokens, and places (`places.ts`). There are cells in Redis, in the
- * memory of a process without Redis, and in the simulation of the tests.
+ * A cell is one value in the store. A cell is changed only by compare-and-swap. Everything that the store keeps is in cells:
+ * sessions, the lists of each user's sessions, user names, used logout tokens, and places (`places.ts`). Cells are in Redis, in
+ * the memory of a process without Redis, or in the simulation of the tests.
  */
 
 /**
@@ -30,7 +30,7 @@ export class StoreUnavailableError extends Error {
   constructor(problem: StoreProblem) {
     super(MESSAGES[problem])
     this.problem = problem
-    // Only the operator can fix unreadable data, so the next attempt may come later.
+    // Only the operator can fix unreadable data, so clients wait longer before the next attempt.
     this.retryAfterSeconds = problem === 'unreadable' ? 5 : 1
   }
 }
@@ -62,7 +62,7 @@ export type Message =
 
 /** `Content` is the content of a cell. `Key` is what is needed to find and decrypt the cell. */
 export interface Cells<Content, Key = string> {
-  /** The clock of the store, in milliseconds since the epoch. */
+  /** Returns the time of the store, in milliseconds since the epoch. */
   now(): number
   /**
    * @param isWhole false if the entry is enough, so the record of a session is not read
@@ -70,8 +70,8 @@ export interface Cells<Content, Key = string> {
    */
   read(key: Key, isWhole: boolean): Promise<Snapshot<Content>>
   /**
-   * Replaces a cell, and publishes the message in the same step, if the cell is still the expected one and `now` differs little
-   * from the time of the store. Otherwise returns the current cell.
+   * If the cell is still the expected one, and `now` is close to the time of the store, replaces the cell and publishes the
+   * message in the same step. Otherwise returns the current cell.
    * @param mayFail true if a full store may refuse the change
    */
   swap(key: Key, expected: Snapshot<Content>, next: Content, options: SwapOptions): Promise<Swapped<Content>>
@@ -96,7 +96,7 @@ export type Rule<Content, Result> = (
 ) => { readonly result: Result; readonly cell?: Content; readonly message?: Message | undefined }
 
 interface ApplyOptions<Content> {
-  /** The cell as this process last saw it. If this is undefined, the cell is read. */
+  /** The cell as this process last saw it. If undefined, the cell is read. */
   readonly last?: Snapshot<Content> | undefined
   readonly isWhole?: boolean
   readonly mayFail?: boolean
@@ -131,8 +131,8 @@ export async function apply<Content, Key, Result>(
     const now = cells.now()
     const { result, cell, message } = rule(snapshot.content, now)
     if (cell === undefined) {
-      // `options.last` may be outdated. A swap would notice this, but a rule that changes nothing does not swap. So read the cell
-      // before its result is returned.
+      // `options.last` may be outdated. In this case, a swap would fail, but a rule that changes nothing makes no swap. So read
+      // the cell and run the rule again.
       if (isRead) return result
       snapshot = undefined
       continue

@@ -19,9 +19,9 @@ import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.j
 type State = 'connecting' | 'up' | 'down' | 'closed'
 
 interface ConnectionListener {
-  /** There is a new connection, so Redis may have lost its last writes. */
+  /** Called when Redis may have lost its last writes, for example after each new connection. */
   connected(): void
-  /** Another process has published this string. */
+  /** Called with each string that a process has published. */
   message(text: string): void
 }
 
@@ -32,7 +32,7 @@ export type Connection = ReturnType<typeof openConnection>
 interface ConnectionOptions {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   readonly channel: string
-  /** Finds out whether Redis accepts writes. */
+  /** Rejects if Redis does not accept writes. */
   readonly probe: (commands: RedisCommands) => Promise<unknown>
   readonly isCluster: boolean
   readonly log: Pick<Logger, 'info' | 'warn'>
@@ -106,8 +106,8 @@ export function openConnection(options: ConnectionOptions) {
   }
 
   /**
-   * Call it when Redis accepts writes. The store has to restore after a new connection, and also if Redis rejected writes until
-   * now.
+   * Call this function when Redis accepts writes. The store must restore sessions after a new connection, and also if Redis
+   * rejected writes until now.
    */
   function goUp(): void {
     if (state === 'closed') return
@@ -172,7 +172,8 @@ export function openConnection(options: ConnectionOptions) {
   }
 
   function handleFailure(error: unknown): void {
-    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable. A probe finds out.
+    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable. A probe shows whether
+    // Redis is unavailable.
     if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
     else if (isReply(error)) handleRejection(error)
     else handleLostConnection()
@@ -190,16 +191,16 @@ export function openConnection(options: ConnectionOptions) {
     onError(error) {
       lastError = error
     },
-    // Without a subscription, this process may have missed a `lost` message, which asks it to restore a session. So restore all
-    // sessions, as after a new connection.
+    // This process had no subscription until now, so it may have missed a `lost` message, which asks it to restore a session.
+    // Restore all sessions, as after a new connection.
     onSubscribed: () => listener.connected(),
     onSubscribeFailed(error) {
       log.warn(
         { event: 'redis_unavailable', reason: reasonOf(error) },
-        'this process gets no messages of other processes'
+        'this process gets no messages from other processes'
       )
     },
-    // The new master of a slot may not have the last writes of the old one, so the store must restore.
+    // The new master of a slot may lack the last writes of the old master, so the store must restore sessions.
     onNodeChange() {
       if (state === 'up') startRecovery()
     },
@@ -232,7 +233,10 @@ export function openConnection(options: ConnectionOptions) {
     listen(next: ConnectionListener): void {
       listener = next
     },
-    /** Returns when the last connection opened, on the monotonic clock. Returns undefined before the first connection. */
+    /**
+     * Returns the time at which the last connection opened, on the monotonic clock. Returns undefined before the first
+     * connection.
+     */
     connectedAt: () => connectedAt,
     /** False if Redis is unavailable or rejects writes. */
     isAvailable: () => state !== 'down' && rejection === undefined,

@@ -1,6 +1,6 @@
 /**
- * Creates the session store, in this order: the connection to Redis, the cells, the places, the store, and the lists of the
- * sessions of each user. None of them uses anything that is created later.
+ * Creates the session store and what it needs, in this order: the connection to Redis, the cells, the places, the store, and the
+ * lists of each user's sessions. Each of them uses only those before it.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -33,9 +33,9 @@ export interface StoreOptions {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined
-  /** Replaces the function that connects to Redis. */
+  /** The function that connects to Redis. The default is `openRedisClient`. */
   readonly open?: typeof openRedisClient
-  /** In milliseconds. */
+  /** All times are in milliseconds. */
   readonly timing?: Partial<ConnectionTiming & { readonly recoveryMs: number }>
 }
 
@@ -44,18 +44,18 @@ export type StoreStatus = 'memory' | 'redis' | 'unavailable'
 
 export type Stores = ReturnType<typeof createStores>
 
-// Anybody can create the cell of a login with an invented code, so such a cell is short-lived. But it must outlive the `state` of
-// the login, which is valid for 10 minutes, because it also stores that a login has ended, so that its `state` cannot be used
-// again.
+// Anybody can create the cell of a login by sending an invented code, so such a cell has a short lifetime. But the cell must
+// outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
+// cell, the same `state` could be used again.
 const LOGIN_LIFETIME_MS = 900_000
 const PLACE_LIFETIME_MS = 300_000
 const USED_TOKEN_LIFETIME_MS = 1_200_000
 const RECOVERY_MS = 2000
-// With several nodes, the processes may notice a new master at different times, so they wait longer.
+// If Redis has several nodes, the processes may notice a new master at different times, so the recovery time is longer.
 const NODES_RECOVERY_MS = 5000
 
 /**
- * Creates the store and returns immediately. The connection to Redis opens in the background, and calls wait for it.
+ * Creates the store and returns immediately. The connection to Redis opens in the background, and calls to the store wait for it.
  * @example const { store } = createStores(config, { keyring, clock, log })
  */
 export function createStores(config: Config, options: StoreOptions) {
@@ -101,7 +101,7 @@ export function createStores(config: Config, options: StoreOptions) {
     }
   })
 
-  /** @param purpose the purpose for which the keys of the encryption are derived */
+  /** @param purpose the purpose for which the encryption keys are derived */
   function valueCells<Content>(kind: string, purpose: string, lifetimeMs: number): Cells<Content> {
     if (redis) return createRedisCells(redis, valueFormat<Content>(keyring.sealer(purpose), kind, lifetimeMs))
     return createMemoryCells<Content, string>({ now: clock.now, lifetimeMs: () => lifetimeMs })
@@ -162,7 +162,7 @@ function openRedis(config: Config, { keyring, clock, log, tracing, open = openRe
   }
 }
 
-/** The channel for the messages between the processes of a deployment. */
+/** Returns the channel for the messages between the processes of a deployment. */
 export function channelOf(prefix: string): string {
   return `${prefix}messages`
 }
@@ -177,7 +177,7 @@ export function prefixOf({ mode, platform }: Config): string {
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
 }
 
-/** Redis refuses to select the database of `redisUrl`. */
+/** Thrown if Redis refuses to select the database of `redisUrl`. */
 export class RedisDatabaseError extends Error {
   override readonly name = 'RedisDatabaseError'
 }
@@ -186,7 +186,7 @@ const SELECT_TIMEOUT_MS = 2000
 
 /**
  * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the database
- * can be used. Also resolves if Redis is unreachable, because the server can start and connect later.
+ * can be used. Also resolves if Redis is unreachable, because the server can start now and connect later.
  */
 export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redisUrl' | 'redisTls'>): Promise<void> {
   if (!redisUrl || redisUrl.database === 0) return

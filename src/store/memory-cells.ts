@@ -9,10 +9,10 @@ interface MemoryCellsOptions<Content> {
   readonly lifetimeMs: (content: Content) => number
 }
 
-// 200 MB, because a session takes about 1 kB without its record.
+// A session without its record needs about 1 kB, so this many cells need 200 MB.
 const MAX_CELLS = 200_000
 
-/** @param limit the maximum number of cells. At the limit, a change with `mayFail` that needs a new cell is refused. */
+/** @param limit the maximum number of cells. At the limit, a change with `mayFail` is refused if it needs a new cell. */
 export function createMemoryCells<Content, Key extends string | { readonly id: string }>(
   { now, lifetimeMs }: MemoryCellsOptions<Content>,
   limit = MAX_CELLS
@@ -42,9 +42,9 @@ export function createMemoryCells<Content, Key extends string | { readonly id: s
 const MAX_RECORDS = 10_000
 
 /**
- * Like `createMemoryCells`, but with another limit for the records of sessions, which are larger than the entries. At the limit,
- * the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets the newest
- * tokens.
+ * Like `createMemoryCells`, but with a separate, lower limit for the records of sessions, which are larger than the entries. At
+ * the limit, the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets
+ * the newest tokens.
  */
 export function createMemorySessionCells<Record>(
   { now, lifetimeMs }: MemoryCellsOptions<Cell<Record>>,

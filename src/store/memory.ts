@@ -1,7 +1,7 @@
 /**
  * The memory of one process. It remembers the newest revision and record of the sessions that the process has seen. If Redis has
- * an older revision, this proves data loss, and the record is stored again. While Redis is unavailable, requests use the
- * remembered record. If the memory is full, the oldest entries are dropped first.
+ * an older revision, Redis has lost data, and the record is stored again. While Redis is unavailable, requests use the remembered
+ * record. If the memory is full, the oldest entries are dropped first.
  */
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
@@ -28,9 +28,12 @@ interface Logout {
 export interface Work {
   /** The owner name under which the lease was requested. */
   readonly owner: string
-  /** The token request in progress: the revision whose refresh token was sent, and the time on the monotonic clock. */
+  /**
+   * The token request in progress: the revision whose refresh token was sent, and the time at which it was sent, on the monotonic
+   * clock.
+   */
   sent?: { readonly rev: number; readonly at: number } | undefined
-  /** True if another process has reported, since the lease was requested, that Redis has lost data of this session. */
+  /** True if, since the lease was requested, another process has reported that Redis has lost data of this session. */
   isDoubtful: boolean
 }
 
@@ -38,14 +41,14 @@ export interface Work {
 const MAX_RECORD_BYTES = 50_000_000
 const MAX_REVISIONS = 50_000
 const MAX_LOGOUTS = 200_000
-// A failover loses the last writes. The old master may accept writes for more than 10 seconds after a new one was promoted, so
-// everything of the last minute is restored.
+// A failover loses the last writes. The old master may accept writes for more than 10 seconds after a new master was promoted. So
+// every session and logout of which this process learned in the last minute is restored.
 const RECENT_MS = 60_000
 // A login reads and writes its cell several times within a minute, and never afterwards. So the cell of a login is remembered
-// only this long.
+// only for a minute.
 const LOGIN_MS = 60_000
 
-// The bytes that a record needs besides its fields, with its entries in the maps (measured with Node 20).
+// The bytes that a record needs in addition to its fields, including its entries in the maps (measured with Node 20).
 const RECORD_OVERHEAD_BYTES = 1500
 
 /** Estimates the memory that a record needs, in bytes. */
@@ -71,7 +74,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
 
   /** Remembers that a session has this revision. Also remembers the record of the revision, if the caller has it. */
   function remember(id: string, rev: number, record?: SessionRecord): void {
-    // A copy of the cookie must not bring a logged-out session back.
+    // A copy of the cookie must not make a logged-out session live again.
     if (logouts.get(id)) return
     const known = revisions.get(id)
     if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
@@ -119,7 +122,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       remember(record.id, record.rev, record)
       unsaved.set(record.id, record)
     },
-    /** Notes that the store has this result, or a newer one. */
+    /** Notes that the store has this result, or a newer result. */
     markSaved({ id, rev }: Pick<SessionRecord, 'id' | 'rev'>): void {
       if ((unsaved.get(id)?.rev ?? Number.POSITIVE_INFINITY) <= rev) unsaved.delete(id)
     },

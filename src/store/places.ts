@@ -1,11 +1,11 @@
 /**
  * Finds out whether the owner of a lease has died. A lease is the right of one process to send the refresh token of a session, so
- * other processes must wait while its owner may be alive.
+ * other processes must wait as long as the owner of the lease may be alive.
  *
  * Each process binds an abstract Unix socket (Linux, unix(7)). The kernel frees this socket when the process ends, even after a
  * crash, but not while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network
- * namespace and the port, because these decide which processes compete for one socket. Each place has a cell with the time at
- * which its newest process bound the socket. If that time is later than the one in a lease, the owner of the lease has died.
+ * namespace and the port, because these decide which processes compete for the same socket. Each place has a cell with the time
+ * at which its newest process bound the socket. If that time is later than the time in a lease, the owner of the lease has died.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -56,20 +56,21 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       if (stored !== undefined && stored >= since) return { result: stored }
       return { result: since, cell: since }
     })
-    // Only a process that bound the socket later can have stored a larger number, but this process has the socket. So the machine
-    // was reset to a snapshot, and its clock proves nothing.
+    // Only a process that bound the socket later can have stored a later time, but this process still has the socket. So the
+    // machine was reset to a snapshot, and its clock proves nothing.
     if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
   }
 
   return {
-    /** Returns how a lease names this process. Without the socket, the lease names no place. */
+    /** Returns the owner that a lease of this process names. Without the socket, the owner has no place. */
     me(): Owner {
       const own = current()
       return own ? { owner, place: own.name, since: own.since } : { owner }
     },
     /**
-     * Tries to bind the socket of this port, once a second until it succeeds. Call it when the server listens on its port. On a
-     * system without abstract sockets, the process has no place, so its leases end only when they expire.
+     * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens
+     * on its port. On a system without abstract sockets, the process has no place. If the process dies there, its leases end only
+     * when they expire.
      */
     start(port: number): void {
       const name = nameOfPlace(port)
@@ -85,7 +86,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
         if (!hasWarned && elapsedMs() >= WARN_AFTER_MS) {
           hasWarned = true
           const message =
-            'another process has the same port in this network namespace, so the leases of this process end only when they expire'
+            'another process has the same port in this network namespace; if this process dies, its leases end only when they expire'
           log.warn({ event: 'place_taken', port }, message)
         }
         stopRetry = clock.after(RETRY_MS, bind)
@@ -96,11 +97,12 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       })
       bind()
     },
-    /** Call this also after each new connection to Redis, which may have lost the time of this process. */
+    /** Call this function also after each new connection, because Redis may have lost the time of this process. */
     announce,
     /**
      * True if a later process has bound the socket at the place of this lease, so the owner of the lease has died.
-     * @throws StoreUnavailableError. Returns false if the cell of the place cannot be decrypted, because that proves nothing.
+     * Returns false if the cell of the place cannot be decrypted, because such a cell proves nothing.
+     * @throws StoreUnavailableError
      */
     async isDead({ place, since }: Lease): Promise<boolean> {
       if (place === undefined || since === undefined) return false
@@ -117,8 +119,8 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
 }
 
 /**
- * Returns the name of the place: a hash of the host name, the boot id, the network namespace and the port. Returns undefined on a
- * system without one of these.
+ * Returns the name of the place: a hash of the host name, the boot id, the network namespace and the port. Returns undefined if
+ * the system lacks one of them.
  */
 function nameOfPlace(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined

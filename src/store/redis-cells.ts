@@ -1,8 +1,8 @@
 /**
- * Cells in Redis. A cell is a Redis hash: the field `e` contains the entry, which is the state of a session, and `r` the record,
- * which is the session at its newest revision. Both are encrypted, with the name of the key as associated data. Whoever can write
- * to Redis can therefore delete a cell or bring back an older one, but cannot invent one. Each encryption gives a different
- * string, so equal strings come from the same write.
+ * Cells in Redis. A cell is a Redis hash: the field `e` contains the entry, which is the state of a session, and the field `r`
+ * contains the record, which is the session at its newest revision. Both are encrypted, with the name of the key as associated
+ * data. An attacker who can write to Redis can therefore delete a cell or restore an older version of it, but cannot forge a
+ * cell. Each encryption gives a different string, so equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -15,13 +15,13 @@ import type { Cell, Entry } from './rules.js'
 /** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
 export type SendCommand = <T>(name: string, command: (commands: RedisCommands) => Promise<T>) => Promise<T>
 
-/** How the content of a cell is encrypted. */
+/** Encrypts and decrypts the content of a cell. */
 export interface Format<Content, Key> {
   /** The name of the key in Redis, without the prefix of the deployment. */
   nameOf(key: Key): string
   lifetimeMs(content: Content): number
   sealEntry(content: Content, name: string): string
-  /** Undefined if the change keeps the record that is stored. An empty string removes it. */
+  /** Returns undefined if the stored record does not change, and an empty string if it must be removed. */
   sealRecord(content: Content, previous: Content | undefined, name: string, key: Key): string | undefined
   /** Returns undefined if the entry cannot be decrypted. */
   open(entry: string, record: string | undefined, name: string, key: Key): Content | undefined
@@ -35,7 +35,8 @@ export interface Format<Content, Key> {
  * milliseconds, 6 the time that the rule used, 7 the channel, 8 the message, 9 whether a full Redis may refuse the change.
  *
  * The script refuses a change if argument 6 differs from the time of Redis by more than 2 seconds. A smaller difference is
- * normal: a command may take up to a second, both when the process last learned the time of Redis and now.
+ * normal. The command from which the process last learned the time of Redis may have taken up to a second, and this command may
+ * also take up to a second.
  */
 const SWAP = `
 local t = redis.call('TIME')
@@ -67,20 +68,20 @@ type SwapArguments = readonly [
 
 /**
  * Follows the clock of the store, which all processes share. Each reply contains the time of the store, which the store read
- * after the command was sent and before the reply arrived. The difference of the clocks therefore has a lower and an upper limit,
- * and it is changed only if it is outside of them. So a suspended process that reads a reply late does not get a wrong
- * difference.
+ * after the command was sent and before the reply arrived. The true difference of the clocks is therefore between two limits. The
+ * remembered difference is changed only if it is outside of these limits. So if a suspended process reads a reply late, the
+ * remembered difference stays right.
  */
 export function createStoreClock(clock: Pick<Clock, 'now'>) {
   let offsetMs = 0
 
   return {
     /**
-     * The time of the store, in milliseconds since the epoch. While the store is unavailable, the last known difference of the
-     * clocks is used.
+     * Returns the time of the store, in milliseconds since the epoch. While the store is unavailable, the last known difference
+     * of the clocks is used.
      */
     now: (): number => clock.now() + offsetMs,
-    /** Call it when a command is sent. Call the returned function with the time in the reply. */
+    /** Call this function when a command is sent. Call the returned function with the time in the reply. */
     measure(): (time: number) => void {
       const sentAt = clock.now()
       return time => {
@@ -109,11 +110,12 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
   return {
     run,
     now: time.now,
-    /** Finds out whether Redis accepts writes, and reads its clock. */
+    /** Checks whether Redis accepts writes, and learns the time of Redis. */
     async probe(commands: RedisCommands, name: string): Promise<void> {
       const write = (expected: string) =>
         run(commands, name, [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1])
-      // The first attempt fails if the clocks differ, or if the value of the last probe has not expired yet.
+      // The first attempt is refused if the clocks differ, or if the value of the last probe has not expired yet. In this case,
+      // try again with the time and the value from the reply.
       const [isDone, , found] = await write('')
       if (isDone === 0) await write(found ?? '')
     }
@@ -125,7 +127,7 @@ type SwapScript = ReturnType<typeof createSwapScript>
 interface RedisCellsDependencies {
   readonly send: SendCommand
   readonly script: SwapScript
-  /** The beginning of all keys of this deployment. */
+  /** The prefix of all Redis keys of this deployment. */
   readonly prefix: string
   readonly channel: string
   readonly sealMessage: (message: Message) => string
@@ -157,8 +159,8 @@ export function createRedisCells<Content, Key>(
   return {
     now: script.now,
     read(key, isWhole) {
-      // Parallel reads share a command. A read joins only a command that has not been sent yet. Otherwise it could miss a change
-      // that was confirmed after the command was sent.
+      // Parallel reads share a command. A read joins only a command that has not been sent yet. Otherwise the read could miss a
+      // change that was stored before the read began.
       const shared = `${isWhole} ${JSON.stringify(key)}`
       const reading =
         reads.get(shared) ??
@@ -193,7 +195,7 @@ export function createRedisCells<Content, Key>(
   }
 }
 
-/** The format of a cell that is one value, without a record. */
+/** Returns the format of a cell that has a single value and no record. */
 export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: number): Format<Content, string> {
   return {
     nameOf: key => `${kind}:${key}`,
@@ -207,15 +209,15 @@ export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: n
   }
 }
 
-/** The id of a session. If the session is kept in Redis, also the key that decrypts its record. */
+/** The id of a session and, if the session is kept in Redis, the key that decrypts its record. */
 export interface SessionKey {
   readonly id: string
   readonly key?: string | undefined
 }
 
 /**
- * The format of a session. The record of a session that is kept in Redis is also encrypted with the key in its cookie, so a
- * caller without that key gets only the entry.
+ * Returns the format of a session. The record of a session that is kept in Redis is also encrypted with the key in its cookie, so
+ * a caller without that key gets only the entry.
  */
 export function sessionFormat(
   sealer: Sealer,
@@ -244,17 +246,18 @@ export function sessionFormat(
   }
 }
 
-// The clocks of two processes may differ by this time. A message is therefore accepted for this long, and an attacker who has
-// recorded it can repeat it. So the receiver must subtract the age of the message from every duration in it.
+// The clocks of two processes may differ by up to five minutes, so a message is accepted until it is five minutes old. During
+// this time, an attacker who has recorded the message can repeat it. So the receiver must subtract the age of the message from
+// every duration in it.
 const MAX_AGE_MS = 300_000
-// The length of the longest encrypted message. Longer strings are rejected before they are decoded.
+// The maximum length of an encrypted message. Longer strings are rejected before they are decoded.
 const MAX_LENGTH = 512
 const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Message['kind'][]
 
 /**
- * Encrypts the messages between processes that share a Redis. Whoever can publish in this Redis can send messages, but the
+ * Encrypts the messages between processes that share a Redis. Anyone who can use this Redis can publish messages, but the
  * processes accept only messages that were encrypted with one of the session secrets.
- * @param channel the channel of the messages; a message of another channel, for example of another deployment, is rejected
+ * @param channel the channel of the messages; a message from another channel, for example from another deployment, is rejected
  * @param now milliseconds since the epoch
  * @example createMessageSeal(sealer, channel, Date.now).seal({ kind: 'pause', ms: 1000 })
  */
@@ -282,7 +285,7 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
   }
 }
 
-/** Returns an empty object for a string that is not JSON. Only a process of another version can have sealed such a string. */
+/** Returns an empty object for a string that is not JSON. Only a process of another version can have encrypted such a string. */
 function parse(plaintext: Buffer): Message & { readonly at: number } {
   try {
     return JSON.parse(plaintext.toString())

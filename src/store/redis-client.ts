@@ -1,6 +1,7 @@
 /**
  * Opens the connections to Redis. Messages have a separate connection. The package ioredis is imported only when a connection
- * opens. This file reconnects, but it does not queue, repeat or log commands. `connection.ts` handles the errors.
+ * opens. This file reconnects after a lost connection, but it does not queue, repeat or log commands. `connection.ts` handles the
+ * errors.
  */
 
 import { readFileSync } from 'node:fs'
@@ -25,11 +26,10 @@ export interface RedisEvents {
   /** Called for each error of the connection. A command that fails because of this error also rejects. */
   readonly onError: (error: Error) => void
   /**
-   * Called when the channels are subscribed, so that messages arrive: at the start, and after the connection for messages was
-   * lost.
+   * Called each time a subscription to the channels begins: at the start, and again after the connection for messages was lost.
    */
   readonly onSubscribed?: () => void
-  /** Called when Redis refuses the subscription of the channels. */
+  /** Called when Redis refuses the subscription to the channels. */
   readonly onSubscribeFailed?: (error: Error) => void
   /** Called when the masters of a cluster have changed. */
   readonly onNodeChange?: () => void
@@ -37,7 +37,7 @@ export interface RedisEvents {
 }
 
 const CONNECT_MS = 2000
-// If a connection gets no reply for this long, the client closes it, because a firewall or a failover can break a
+// If a command gets no reply within 3 seconds, the client closes the connection, because a firewall or a failover can break a
 // connection without notice.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
@@ -45,7 +45,7 @@ const MAX_RETRY_DELAY_MS = 500
 // connection sends a ping every 10 seconds. A broken connection is then noticed after 13 seconds at most.
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
-// A change of the masters of a cluster is noticed within this time.
+// The slots of a cluster are read once a second, so a change of its masters is noticed within a second.
 const NOTICE_MASTER_MS = 1000
 
 /** @param tlsFiles the setting `redisTls` */
@@ -59,7 +59,7 @@ export async function openRedisClient(
   const sentinels = new Set<Redis>()
   const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target, sentinels)
   commands.on('error', (error: Error) => {
-    // If Redis refuses the database, ioredis would continue in database 0. To prevent this, make ioredis connect again before it
+    // If Redis refuses the database, ioredis would continue in database 0. To prevent this, make ioredis reconnect before it
     // sends a command.
     if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
     events.onError(error)
@@ -97,8 +97,8 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
       ? {
           sentinels: [...hosts],
           name: masterName as string,
-          // With this option, the sentinels tell ioredis about a new master, so that all processes leave the old one at the same
-          // time.
+          // With this option, the sentinels tell ioredis about a new master, so that all processes leave the old master at the
+          // same time.
           failoverDetector: true,
           Connector: trackingConnector(ioredis, sentinels),
           sentinelReconnectStrategy: retryStrategy,
@@ -112,9 +112,9 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
 }
 
 /**
- * Returns a connector that adds its connections to `sentinels`, so that `close` can close them: ioredis does not always close the
- * connections of its failover detector. Each connection also gets a listener for errors. Without one, ioredis would write every
- * lost connection to the standard error.
+ * Returns a connector that adds each of its connections to `sentinels`, so that `close` can close them. ioredis itself does not
+ * always close the connections of its failover detector. Each connection also gets an error listener. Without the listener,
+ * ioredis would write a line to the standard error output for every lost connection.
  */
 function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>): RedisOptions['Connector'] {
   const original = SentinelConnector.prototype as unknown as { connectToSentinel(...args: unknown[]): Redis }
@@ -138,11 +138,11 @@ function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
     // A pipeline with commands for several slots fails as a whole if the cluster is moving one of the slots.
     enableAutoPipelining: false,
     clusterRetryStrategy: retryStrategy,
-    // If ioredis 6.0 is closed while it reads the slots, it continues to read them for ever, so the process would not end.
-    // `watchMasters` reads them instead.
+    // If ioredis 6.0 is closed while it reads the slots, it continues to read them for ever, and the process does not end. So
+    // `watchMasters` reads the slots instead.
     slotsRefreshInterval: 0,
     slotsRefreshTimeout: CONNECT_MS,
-    // A certificate is issued for a host name, but ioredis would replace the name by an IP address before TLS checks the
+    // A certificate is issued for a host name, but ioredis would replace the name with an IP address before TLS checks the
     // certificate. This function keeps the name.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
@@ -173,8 +173,9 @@ function commonOptions({ username, password, database, tls }: Target) {
 }
 
 /**
- * A connection with TLS can emit an error after its end, such as the alert for a handshake that the client has broken off.
- * ioredis then no longer listens, so without this listener the error would end the process.
+ * Adds an error listener to each socket of a client. A TLS connection can emit an error after its end, for example the alert
+ * after the client has aborted the handshake. ioredis no longer listens then, so without this listener, the error would end the
+ * process.
  */
 function surviveLateErrors(client: Redis): Redis {
   // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
@@ -191,7 +192,7 @@ function retryStrategy(times: number): number {
  */
 function subscribe(commands: Redis, events: RedisEvents): () => void {
   const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
-  // Channels belong to no database, so the connection need not select one.
+  // Channels do not belong to a database, so this connection need not select a database.
   const subscriber = surviveLateErrors(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
   subscriber.on('error', () => {})
   subscriber.on('message', onMessage)
@@ -206,7 +207,7 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
 
 /**
  * Reads the slots of a cluster once a second, and calls `onNodeChange` if its masters have changed since the last time. Returns a
- * function that stops this.
+ * function that stops the reading.
  */
 function watchMasters(cluster: Cluster, events: RedisEvents): () => void {
   let known: string | undefined
@@ -236,8 +237,8 @@ interface RedisTls {
 }
 
 /**
- * Returns the TLS options for ioredis. ioredis copies them for each connection, and each copy reads the files again, so a renewed
- * certificate is used without a restart. If a file can no longer be read, its last content is used.
+ * Returns the TLS options for ioredis. ioredis copies the options for each connection, and the copying reads the files again. So
+ * a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
 export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisTls']>): RedisTls {
   const contents = new Map<string, string>()
@@ -252,7 +253,7 @@ export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisT
     return contents.get(path)
   }
 
-  // Read all files now, so that a missing file fails the start and not the first connection.
+  // Read all files now, so that with a missing file, the start fails and not the first connection.
   for (const path of [caFile, certFile, keyFile]) read(path)
   return {
     get ca() {

@@ -2,31 +2,33 @@
  * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns a
  * result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains the rules.
  *
- * A *revision* is the number of a state of a session, and the *record* is the session at its newest revision.
+ * Every session has a *revision*, a number that grows by 1 with each stored token response and each stored change by a request
+ * handler. The *record* is the session at its newest revision.
  *
  * All times are milliseconds on the clock of the store. A cell lives longer than any cookie of its session, so a missing cell
  * always means that the store has lost data.
  */
 
-/** The longest times, in milliseconds. */
+/** Time limits, in milliseconds. */
 export const TIMES = {
   leaseMs: 65_000,
   maxPauseMs: 60_000,
   /**
-   * If data was lost and the caller does not have the record, other processes have this long to restore it. This is long, because
-   * during a failover the old master may accept writes for another 12 seconds.
+   * The recovery time if data was lost and the caller does not have the record. During this time, other processes can restore the
+   * record. The time is long, because the old master may accept writes for another 12 seconds during a failover.
    */
   lostRecordMs: 30_000,
   /**
-   * A stored time may exceed its allowed maximum by this much, because clocks differ. A time that exceeds it by more was
-   * written with a wrong clock. A pause that ends at such a time is ignored, and a lease is shortened.
+   * Clocks differ, so a stored time may exceed its maximum by up to this many milliseconds. A time that exceeds its maximum by
+   * more was written with a wrong clock. A pause that ends at such a time is ignored, and a lease that ends at such a time is
+   * shortened.
    */
   leewayMs: 5000
 }
 
 /**
- * The process that was granted a lease. If a process that started later is found at the same `place`, this process has died
- * (places.ts). `since` tells which of the two started later.
+ * The process that was granted a lease. If a later process has bound the socket at the same `place`, this process has died
+ * (`places.ts`). `since` shows which process bound the socket later.
  */
 export interface Owner {
   readonly owner: string
@@ -34,13 +36,13 @@ export interface Owner {
   readonly since?: number
 }
 
-/** The right of one process to send the refresh token of a session. It expires by itself, at `until`. */
+/** The right of one process to send the refresh token of a session. It expires at `until`. */
 export interface Lease extends Owner {
   readonly until: number
 }
 
 export interface Entry {
-  /** The newest revision: 0 before the login, plus 1 for each stored token response, and for each change by a request handler. */
+  /** The newest revision. It is 0 before the login, and grows by 1 with each stored token response and each stored change. */
   readonly rev: number
   /** True if the cell has the record of this revision. */
   readonly hasRecord: boolean
@@ -53,8 +55,8 @@ export interface Entry {
   /** No lease is granted before `until`, because a token request failed or because data was lost. */
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
   /**
-   * The time at which the provider first refused this refresh token in an ambiguous way: the token may be invalid, or the fault
-   * temporary.
+   * The time of the first ambiguous refusal of this refresh token. After such a refusal, the token may be invalid, or the fault
+   * may be temporary.
    */
   readonly suspect?: number
 }
@@ -66,8 +68,8 @@ export interface Cell<Record> {
 }
 
 /**
- * What the caller knows of a session: `rev` is the highest revision that it has learned of, and `record` the newest record that
- * it has.
+ * What the caller knows of a session. `rev` is the highest revision of which the caller has learned, and `record` is the newest
+ * record that the caller has.
  */
 export interface Known<Record> {
   readonly rev: number
@@ -76,12 +78,14 @@ export interface Known<Record> {
   readonly recordRev: number
 }
 
-/** The reason of a logout in `Entry.over`. */
+/** The value of `Entry.over` after a logout. */
 export const LOGGED_OUT = 'loggedOut'
-/** The reason that `acquire` returns if data was lost and no process has restored the record in time. It is never stored. */
+/**
+ * The reason that `acquire` returns if data was lost and no process has restored the record in time. This reason is never stored.
+ */
 export const LOST = 'lost'
 
-/** `record` is undefined if the cell has a record that was not read. */
+/** `record` is undefined if the record in the cell was not read. */
 export type Newer<Record> = { readonly kind: 'newer'; readonly rev: number; readonly record: Record | undefined }
 export type Over = { readonly kind: 'over'; readonly why: string }
 
@@ -98,7 +102,7 @@ export type Acquired<Record> =
   | { readonly kind: 'busy'; readonly lease: Lease }
   | { readonly kind: 'paused'; readonly ms: number }
 
-/** `busy`: the caller no longer has the lease. If it reports a failure or the end of the session, this is not stored. */
+/** `busy`: the caller no longer has the lease, so the outcome was not stored. New tokens are stored even without the lease. */
 export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'busy' } | Newer<Record> | Over
 
 /** The outcome of a token request, or of a change by a request handler. */
@@ -134,13 +138,13 @@ interface AcquireRequest<Record> extends Known<Record> {
   /** The name of an owner that has died, so its lease may be replaced. */
   readonly dead?: string | undefined
   /**
-   * True for a change by a request handler. Such a change sends no token request. It therefore does not wait for the pause
-   * after a failed token request, and the pause stays in force after the change.
+   * True for a change by a request handler. Such a change sends no token request, so it does not wait until the pause after a
+   * failed token request is over. The pause stays in force after the change.
    */
   readonly isChange?: boolean | undefined
 }
 
-/** Requests the lease. If the cell has lost data, repairs it instead. */
+/** Requests the lease. If the cell has lost data, repairs the cell instead. */
 export function acquire<Record>(
   cell: Cell<Record> | undefined,
   now: number,
@@ -173,7 +177,7 @@ export function acquire<Record>(
 }
 
 interface CommitRequest<Record> {
-  /** The revision whose refresh token was sent, or to which a request handler has made a change. */
+  /** The revision whose refresh token was sent, or which a request handler has changed. */
   readonly rev: number
   readonly owner: string
   readonly outcome: Outcome<Record>
@@ -218,10 +222,10 @@ interface RestoreRequest<Record> extends Known<Record> {
   readonly me: Owner
   /**
    * The token request of this process that is in progress: the revision whose refresh token was sent, and the milliseconds since
-   * then.
+   * it was sent.
    */
   readonly sent?: { readonly rev: number; readonly ms: number } | undefined
-  /** The owner names under which this process uses no lease now. */
+  /** The owner names of this process whose leases are not in use now. */
   readonly unused: readonly string[]
 }
 
@@ -242,9 +246,9 @@ export function restore<Record>(
   const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
   let next = repaired
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
-    // The cell may name another owner. That lease was granted before the data loss, or its owner has not sent the refresh token
-    // yet, so the lease may be replaced. The cell may also have a lease of this process that ends earlier. That lease belongs to
-    // an earlier request, and has come back with an outdated replica of Redis, so it is prolonged.
+    // If the cell names another owner, that lease was granted before the data loss, or its owner has not sent the refresh token
+    // yet. So the lease may be replaced. If the cell names this process, and the lease ends before `until`, the lease belongs to
+    // an older request. Such a lease comes back if Redis continues with an outdated replica. So the lease is extended to `until`.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {
@@ -265,7 +269,10 @@ export function logOut<Record>(
   return { cell: { entry: { rev, hasRecord: false, over: LOGGED_OUT } }, message: 'loggedOut', result }
 }
 
-/** Raises a cell that has lost data to the revision that the caller knows. Returns the same cell if it has lost nothing. */
+/**
+ * If a cell has lost data, returns the cell with the revision and record that the caller knows, and with a recovery time.
+ * Otherwise returns the same cell.
+ */
 function repair<Record>(
   cell: Cell<Record> | undefined,
   now: number,

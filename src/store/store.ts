@@ -1,10 +1,10 @@
 /**
- * The session store as one process sees it. It runs the rules (`rules.ts`) on the cells of the sessions, and remembers what Redis
- * may lose.
+ * The session store of one process. It runs the rules (`rules.ts`) on the cells of the sessions, and remembers what Redis may
+ * lose.
  *
- * A *lease* is the right of one process to send the refresh token of a session. A *revision* is the number of a state of the
- * session: each stored token response adds 1. The *record* is the session at its newest revision. ARCHITECTURE.md explains the
- * design.
+ * A *lease* is the right of one process to send the refresh token of a session. Every session has a *revision*, a number that
+ * grows by 1 with each stored token response and each stored change by a request handler. The *record* is the session at its
+ * newest revision. ARCHITECTURE.md explains the design.
  */
 import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
 import { type Clock, startStopwatch } from '../support/clock.js'
@@ -15,29 +15,29 @@ import type { Acquired, Cell, Committed, Found, Outcome, Owner } from './rules.j
 import * as rules from './rules.js'
 
 /**
- * A lease that this process was granted. Call `commit` at the end, which releases the lease, or `giveUp` if the lease is not
- * used.
+ * A lease that this process was granted. At the end, call `commit`, which releases the lease. If the lease was not used, call
+ * `giveUp` instead.
  */
 export interface GrantedLease {
   /** The revision for which the lease was granted. */
   readonly rev: number
-  /** The milliseconds since the provider first refused this refresh token in an ambiguous way, if it has done so. */
+  /** The milliseconds since the first ambiguous refusal of this refresh token. Undefined if there was none. */
   readonly suspectMs: number | undefined
   /**
    * False if the lease was requested more than a second ago, or if another process has reported data loss since. In both cases,
-   * the lease must be acquired again before a token is sent.
+   * the lease must be acquired again before a refresh token or code is sent.
    */
   isFresh(): boolean
-  /** Returns how many milliseconds a token request under this lease may still take. */
+  /** Returns the milliseconds that a token request under this lease may still take. */
   leftMs(): number
   /**
-   * Sends the refresh token or the code of this revision. Call it in the turn of the event loop in which the lease was acquired,
-   * because Redis may have lost an older lease since.
+   * Sends the refresh token or the code of this revision. Call `send` in the same turn of the event loop in which the lease was
+   * acquired. Later, Redis may have lost the lease.
    */
   send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
   /**
-   * Stores the outcome of a token request or of a change, and releases the lease. Returns undefined if the store is unavailable.
-   * Tokens are then remembered, and stored later.
+   * Stores the outcome of a token request or of a change, and releases the lease. If the store is unavailable, returns undefined,
+   * remembers the tokens of the outcome, and stores them later.
    */
   commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
   /** Releases the lease in the background. */
@@ -53,16 +53,16 @@ export type Commit = Committed<SessionRecord>
 interface SessionStoreDependencies {
   readonly cells: Cells<Cell<SessionRecord>, SessionKey>
   readonly clock: Clock
-  /** Returns how a lease names this process. */
+  /** Returns the owner that a lease of this process names. */
   readonly me: () => Owner
   /**
-   * The recovery time: no lease is granted for this long after data loss and after each new connection. In milliseconds, 0
-   * without Redis.
+   * The recovery time, in milliseconds. It begins with each new connection and with each data loss. Until it has passed, only
+   * logins get a lease. Without Redis, it is 0.
    */
   readonly recoveryMs: number
   /**
-   * Returns when the last connection opened, on the monotonic clock. Returns undefined before the first connection and without
-   * Redis.
+   * Returns the time at which the last connection opened, on the monotonic clock. Returns undefined before the first connection
+   * and without Redis.
    */
   readonly connectedAt: () => number | undefined
   /** Sends a message to all processes. Never rejects. */
@@ -73,22 +73,23 @@ interface SessionStoreDependencies {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-// After data loss, no process is granted a lease for 2 seconds. A lease that was requested less than a second ago is therefore
-// still exclusive, even if Redis has lost it since.
+// During the 2 seconds after data loss, no process is granted a lease. A lease that was requested less than a second ago is
+// therefore still exclusive, even if Redis has lost it since.
 const FRESH_MS = 1000
 /**
- * A token request ends this long after its lease was requested, in milliseconds. The lease lasts longer, so a request always ends
- * under its lease.
+ * A token request ends at most this many milliseconds after its lease was requested. The lease lasts longer, so the request
+ * always ends before its lease.
  */
 export const REQUEST_MS = 60_000
-// After a pause, the second token requests of dual mode may be sent this many milliseconds earlier than all other requests.
-// Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
+// After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds before all first
+// requests. Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
-// All processes restore at the same time, and each command must end within a second. A process therefore begins with one session,
-// and restores more in parallel as long as Redis does not become slower. Each step is compared with the fastest one and not
-// only with a fixed limit: a step takes two round trips, so with a distant Redis every step is slow, even if Redis is not overloaded.
+// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores one
+// session first, and then more in parallel, as long as Redis does not become slower. The duration of each step is compared with a
+// fixed limit, and with the fastest step. The fixed limit alone is not enough: a step takes two round trips, so if Redis is
+// distant, every step is slow even without an overload.
 const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100
 const LONG_RESTORE_MS = 400
@@ -98,8 +99,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = dependencies
   const memory = createProcessMemory(clock, lifetimeMs)
   const { owner } = me()
-  // A change by a request handler uses another owner name. With the same name, it would get the lease of a refresh in the same
-  // process.
+  // A change by a request handler uses a separate owner name. With the same name, the change would get the lease that a refresh
+  // in the same process already has.
   const changeOwner = `${owner}/change`
   const restoring = new Map<string, Promise<void>>()
   let pausedUntil = Number.NEGATIVE_INFINITY
@@ -153,7 +154,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     return snapshot.content
   }
 
-  /** Stores again what this process knows of a session, and releases the leases that it does not use. */
+  /** Stores again what this process knows of a session, and releases the leases that this process does not use. */
   async function restore(id: string): Promise<void> {
     const logout = memory.logoutOf(id)
     if (logout) {
@@ -163,7 +164,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     }
     const known = memory.known(id)
     await run({ id, key: known.record?.key }, (cell, now) => {
-      // Look up the work only when the rule runs, because a token request may end while the cell is read.
+      // Look up the leases in use only when the rule runs, because a token request may end while the cell is being read.
       const works = memory.worksOf(id)
       const sent = works.find(work => work.sent)?.sent
       const unused = [owner, changeOwner].filter(name => !works.some(work => work.owner === name))
@@ -174,7 +175,10 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     memory.markSaved({ id, rev: known.recordRev })
   }
 
-  /** Restores a session, and repeats this until it succeeds. Parallel calls for one session share one restore. Never rejects. */
+  /**
+   * Restores a session, and tries again until the session is restored. Parallel calls for one session share one restore. Never
+   * rejects.
+   */
   function restoreUntilStored(id: string, delayMs: number): Promise<void> {
     const running = restoring.get(id) ?? repeat().finally(() => restoring.delete(id))
     restoring.set(id, running)
@@ -208,8 +212,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   }
 
   /**
-   * Call it when the reply to a command was lost, so it is unknown whether the cell has changed. Restores the session later: this
-   * stores the result, or releases the lease.
+   * Restores the session later. The restore stores the result, or releases the lease. Call this function when the reply to a
+   * command was lost, because it is then unknown whether the cell has changed.
    */
   function repeatLater(id: string): void {
     void restoreUntilStored(id, MIN_REPEAT_MS)
@@ -289,16 +293,16 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       memory.remember(session.id, session.rev, hasTokens(session) ? session : undefined)
     },
     /**
-     * Returns the session at its newest known revision. Returns undefined if this process knows of a newer revision than that of
-     * the record in its memory.
+     * Returns the session at its newest known revision. Returns undefined if this process does not have the record of that
+     * revision.
      */
     newest(id: string): SessionRecord | undefined {
       const { rev, record, recordRev } = memory.known(id)
       return recordRev === rev ? record : undefined
     },
     /**
-     * False if only this process has the newest record, because it is not stored yet. A reference (the cookie of a session in
-     * Redis) must not name the revision of such a record.
+     * False if only this process has the newest record, because the record is not stored yet. A reference (the cookie of a
+     * session in Redis) must not name the revision of such a record.
      */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
     /**
@@ -337,8 +341,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     ): Promise<Acquisition> {
       const { id } = session
       if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-      // The session of a login has no earlier refresh token that another process could have used, so a login does not wait for
-      // the recovery time.
+      // The session of a login has no earlier refresh token that another process could have used, so a login does not wait until
+      // the recovery time is over.
       const known = memory.known(id)
       const isLogin = known.rev === 0
       const connection = connectedAt()
@@ -354,7 +358,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         if (acquired.kind === 'current') return { kind: 'lost' }
         if (acquired.kind !== 'granted') return acquired
         const lease = grantedLease(session, work, elapsedMs, { rev: known.rev, suspectMs: acquired.suspectMs })
-        // The command may have waited until Redis was connected again, and Redis may have lost data meanwhile.
+        // The command may have waited for a new connection, and Redis may have lost data meanwhile. In this case, do not use the
+        // lease.
         isGranted = !memory.logoutOf(id) && (connectedAt() === connection || isLogin)
         if (isGranted) return { kind: 'granted', lease }
         lease.giveUp()
@@ -367,8 +372,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Logs a session out in all processes. `record` is the newest known record of the session, whose refresh token can then be
-     * revoked. `isStored` is false if the logout could not be stored; this process then stores it later. Never rejects.
+     * Logs a session out in all processes. `record` is the newest known record of the session, so that its refresh token can be
+     * revoked. `isStored` is false if the logout could not be stored now. In this case, this process stores the logout later.
+     * Does not reject if the store is unavailable.
      */
     async logOut(
       session: SessionKey
@@ -400,11 +406,11 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
      */
     pausedMs(isUrgent: boolean): number {
       const leftMs = pausedUntil - clock.now() + (isUrgent ? 0 : SECOND_REQUESTS_FIRST_MS)
-      // If more time is left than the longest pause, the clock was set back. The end of the pause is then wrong, so ignore the
-      // pause.
+      // If the time left is longer than the longest pause, the clock was set back. The end of the pause is then wrong, so ignore
+      // the pause.
       return leftMs > rules.TIMES.maxPauseMs + SECOND_REQUESTS_FIRST_MS ? 0 : Math.max(0, leftMs)
     },
-    /** Handles a message that any process has published, including this one. */
+    /** Handles a message from any process, including this process. */
     receive(message: Message): void {
       if (message.kind === 'pause') {
         pauseHere(message.ms)
@@ -421,8 +427,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Stores again what Redis may have lost. Repeats what fails until it succeeds. If Redis reconnects before everything is
-     * restored, the next call takes over the sessions that are left, and this call returns. Never rejects.
+     * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
+     * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
+     * the earlier call returns. Never rejects.
      */
     async restoreAll(): Promise<void> {
       const current = ++restoresOfAll
@@ -449,13 +456,13 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
-    /** The number of sessions of which this process remembers anything. */
+    /** The number of sessions that this process remembers. */
     remembered: memory.size,
-    /** Resolves when everything that could not be stored is stored. */
+    /** Resolves when every result and logout that could not be stored earlier is stored. */
     async saved(): Promise<void> {
       while (restoring.size > 0) await Promise.all(restoring.values())
     },
-    /** Stops retrying what could not be stored. */
+    /** Stops all attempts to restore sessions. */
     close(): void {
       isClosed = true
       for (const end of waits) end()

@@ -3,8 +3,9 @@
  * and each login session has a list of session ids, which is stored in a cell (`cells.ts`). The lists are kept only with the
  * setting `platform.backChannelLogout`.
  *
- * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no `sid`,
- * the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the user.
+ * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`. If its ID token had no `sid`, the
+ * other list is that of all sessions of the `sub` without a `sid`. The name of a list is a keyed hash, so the name does not
+ * reveal the user.
  */
 import type { Hasher } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
@@ -40,14 +41,14 @@ export interface UserList {
 
 export interface LoggedOut {
   readonly ids: readonly string[]
-  /** The newest records of these sessions. A record that neither the store nor this process has is missing. */
+  /** The newest records of these sessions, except those that neither the store nor this process has. */
   readonly records: readonly SessionRecord[]
 }
 
 /** A session in the list of its user. All times are in milliseconds since the epoch. */
 export interface ListedSession {
   readonly loggedInAt: number
-  /** No cookie of the session was written after this time, so it limits the expiry of the session. */
+  /** No cookie of the session was written after this time. The time therefore limits the expiry of the session. */
   readonly writtenBy: number
 }
 
@@ -58,7 +59,7 @@ export interface UserWithSessions {
 
 interface UserSessionsDependencies {
   readonly lists: Cells<UserList>
-  /** For each name, the `sub` of the users who have it. The user who was added last comes last. */
+  /** For each name, the `sub` of every user with this name. The user who was added last comes last. */
   readonly names: Cells<readonly string[]>
   readonly usedTokens: Cells<true>
   readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'read'>
@@ -83,7 +84,7 @@ function nothing(): void {}
 export function createUserSessions(dependencies: UserSessionsDependencies) {
   const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = dependencies
   const joining = new Set<string>()
-  /** For each list, resolves when the last change of this process has ended. Never rejects. */
+  /** For each list, a promise that resolves when the last change by this process has ended. It never rejects. */
   const turns = new Map<string, Promise<void>>()
   let isClosed = false
 
@@ -162,7 +163,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     return joined.every(hasJoined => hasJoined)
   }
 
-  /** Adds a session to its lists, and repeats this until it succeeds. Never rejects. */
+  /** Adds a session to its lists, and tries again until the lists are stored. Never rejects. */
   async function joinUntilStored(session: SessionRecord): Promise<void> {
     if (joining.has(session.id)) return
     joining.add(session.id)
@@ -173,7 +174,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
           return
         } catch (error) {
           // No code awaits this promise, so a rejection would end the process. If the list cannot be decrypted, only the operator
-          // can fix this, so give up: the session joins at a later refresh.
+          // can fix the problem, so give up. The session then joins at a later refresh.
           if (!(error instanceof StoreUnavailableError) || error.problem === 'unreadable') return
         }
         await wait(clock, delayMs)
@@ -196,8 +197,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     const now = lists.now()
     const { record } = cell
     // A request after the expiry of the tokens refreshes the session, and so writes a new record. The last cookie was therefore
-    // written before the tokens of the record expired. The record may be unreadable here. Then `joinedAt` gives a limit, because
-    // a refresh more than a quarter of the lifetime after it would have joined the list again.
+    // written before the tokens of the record expired. The record may be unreadable here. Then the limit is `joinedAt` plus a
+    // quarter of the lifetime, because after a later refresh, the session would have joined the list again.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
@@ -225,7 +226,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     /** True if a session should join its lists again, because it last joined more than a quarter of its lifetime ago. */
     shouldJoin: ({ identity, listedAt }: SessionRecord, now: number): boolean =>
       identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
-    /** Removes a session that was logged out from its lists, in the background. */
+    /** Removes a logged-out session from its lists, in the background. */
     leave({ id, identity }: SessionRecord): void {
       const names = identity ? ownNames(identity).flatMap(hasher.all) : []
       for (const list of names) remove(list, new Set([id])).catch(() => {})
@@ -264,8 +265,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     },
     /**
      * Logs out all sessions that `of` describes.
-     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, only sessions of users who signed in at
-     *   this time or earlier are ended, and a login of such a user that is still in progress cannot complete.
+     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends only the sessions whose user signed
+     *   in at this time or earlier. If the login of such a user is still in progress, it cannot complete.
      * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
      */
     async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
@@ -303,7 +304,10 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
      */
     isUsed: async (tokenId: string): Promise<boolean> =>
       apply(usedTokens, hasher.newest(tokenId), content => ({ result: content !== undefined })),
-    /** Stores that a logout token was used. Call it after the sessions have ended. Ignores an unavailable store. */
+    /**
+     * Stores that a logout token was used. Call this function after the sessions have ended. If the store is unavailable, does
+     * nothing.
+     */
     async markUsed(tokenId: string): Promise<void> {
       const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
       await used.catch(ignoreUnavailable)
