@@ -5,16 +5,16 @@ import https from 'node:https'
 export type ProxyFor = (url: string) => string | undefined
 
 /**
- * Creates the agents. They keep connections open for later calls. An https call through a proxy uses a tunnel (RFC 9110
- * section 9.3.6), so the proxy sees only the host and the port.
+ * Creates the agents, which keep connections open for later calls. An https call through a proxy uses a tunnel (RFC
+ * 9110 section 9.3.6), so the proxy sees only the host and the port.
  * @param idleMs the time in milliseconds after which an unused connection is closed
  */
 export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
-  // The keys are the endpoints of the provider, so the map stays small. Finding the proxy again for each call would
-  // take longer than all other code of this file.
+  // The keys are the endpoints of the provider, so the map stays small. Finding the proxy for each call would take
+  // longer than all other code of this file.
   const proxies = new Map<string, string | undefined>()
 
   function knownProxyFor(url: string): string | undefined {

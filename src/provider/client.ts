@@ -41,10 +41,10 @@ const REVOCATION_PAUSE_MS = 200
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 // An assertion is used for one request only, so its lifetime only has to allow for a difference between the clocks of
-// both servers.
+// the two servers.
 const ASSERTION_LIFETIME_SECONDS = 120
 
-// Ten years. A real lifetime is much shorter. A far larger number could not be converted to milliseconds exactly.
+// Ten years. Real lifetimes are much shorter. A far larger number could not be converted to milliseconds exactly.
 const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
@@ -66,7 +66,7 @@ export function createIdentityProvider(
   async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
     if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
       // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
-      // publish the token endpoint of another provider as its own, and replay the assertion there.
+      // name the token endpoint of another provider in its metadata, and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
       return { form: { ...form, ...(await clientAssertion(signingKey, clientId, audience, now())) } }
     }
@@ -99,14 +99,16 @@ export function createIdentityProvider(
   return {
     metadata,
     /**
-     * Waits for a slot in the queue for token requests. Enter it before each token request, and call the returned
-     * function after its response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot
+     * Waits for a slot in a queue for token requests. Enter the queue before each token request, and call the returned
+     * function after the response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot
      * delay refreshes.
-     * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests
-     * of other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
+     * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first
+     *   requests of other refreshes, because a login or refresh is complete only when it has the tokens of both
+     *   requests.
      */
     async enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void> {
-      // Discovery may take long, so it happens before the caller checks the time that is left for the token request.
+      // Discovery may take long, so it happens before the caller calculates the time that is left for the token
+      // request.
       await metadata()
       return transport.enterQueue(name, 'token', options)
     },
@@ -131,8 +133,9 @@ export function createIdentityProvider(
       return url.href
     },
     /**
-     * Returns the URL at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2). The
-     * provider then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
+     * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2).
+     * The provider then redirects the browser to the start page. Returns undefined if the provider has no end-session
+     * endpoint.
      * @param idTokenHint the ID token of the login, if the session contains it
      */
     async endSessionUrl(idTokenHint?: string): Promise<string | undefined> {
@@ -161,8 +164,8 @@ export function createIdentityProvider(
     },
     /**
      * Requests the user info (OpenID Connect Core section 5.3).
-     * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must
-     *   not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+     * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`,
+     *   must not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
      * @throws ProviderError also if the provider has no user info endpoint
      */
     async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
@@ -177,9 +180,8 @@ export function createIdentityProvider(
       return response.json
     },
     /**
-     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). The keys themselves are not checked. They
-     * are not cached here. A failed request is not repeated, because anybody can cause such requests by sending a
-     * logout token.
+     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A
+     * failed request is not repeated, because anybody can cause such requests by sending a logout token.
      * @throws ProviderError also if the discovery document has no usable `jwks_uri`
      */
     async signingKeys(): Promise<JSONWebKeySet> {
@@ -197,7 +199,7 @@ export function createIdentityProvider(
       const started = performance.now()
       let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
       // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
-      // The second attempt gets only the time that is left of the time limit.
+      // The second attempt gets only the rest of the time limit.
       if (response?.status === 503) {
         await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
         const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
@@ -205,7 +207,7 @@ export function createIdentityProvider(
       }
       if (response && response.status !== 200) throw failure('revocation', response)
     },
-    /** Replaces the client secret and the private key. The next request uses the new ones. */
+    /** Replaces the client secret and the private key. The next request uses the new credentials. */
     replaceCredentials(fresh: Credentials): void {
       clientSecret = fresh.clientSecret
       signingKey = signingKeyOf(fresh)
@@ -218,7 +220,7 @@ interface AuthorizationRequest {
   readonly scope: string
   readonly state: string
   readonly nonce: string | undefined
-  /** Undefined for the setting `platform.prompt`. */
+  /** If undefined, the setting `platform.prompt` is used. */
   readonly prompt: string | undefined
   /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
   readonly codeChallenge: string | undefined
@@ -259,9 +261,8 @@ function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, duration
 }
 
 /**
- * Returns the parameters with which a client authenticates itself by its private key (RFC 7523 sections 2.2 and 3, OpenID
- * Connect Core section 9). The package jose is loaded at the first call, so a server without a client key never
- * loads it.
+ * Returns the parameters with which a client authenticates with its private key (RFC 7523 sections 2.2 and 3, OpenID
+ * Connect Core section 9). The first call loads the package jose, so a server without a client key never loads it.
  * @param audience the recipient, which is the issuer of the provider
  * @param now milliseconds since the epoch
  */

@@ -1,12 +1,12 @@
 /**
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
- * its own requests to these two.
+ * requests to these two endpoints.
  */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks' | 'authorization' | 'end_session'
 
 /**
- * Returns true if `code` has the form of an OAuth error code, which is words of lower-case letters joined by
- * underscores. Error codes are logged and shown, so a token that a faulty provider sends in place of a code must not pass.
+ * Returns true if `code` has the form of an OAuth error code: words in lower case, joined by underscores. Error codes
+ * are logged and shown, so a token that a faulty provider sends in place of a code must not pass.
  */
 export function isErrorCode(code: unknown): code is string {
   return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
@@ -54,8 +54,8 @@ export class ProviderError extends Error {
 
   /**
    * Creates the error.
-   * @param detail the reason, for the log. It must not quote the request or the response, because these contain secrets. The
-   *   URL of an issuer is no secret.
+   * @param detail the reason, for the log. It must not quote the request or the response, because they contain secrets.
+   *   The URL of an issuer is not a secret.
    */
   constructor(
     endpoint: Endpoint,
@@ -74,9 +74,9 @@ export class ProviderError extends Error {
   }
 
   /**
-   * True if the provider has not processed the request, so that the same request with the same code or token may
-   * succeed later. The reason is status 429 (RFC 6585 section 4), status 503 with `Retry-After` (RFC 9110 section
-   * 15.6.4), or the problem `busy`.
+   * True if the provider has not processed the request, so the same request with the same code or token may succeed
+   * later. This is the case for status 429 (RFC 6585 section 4), for status 503 with `Retry-After` (RFC 9110 section
+   * 15.6.4), and for the problem `busy`.
    */
   get isBusy(): boolean {
     const { problem, status, retryAfterSeconds } = this
@@ -126,8 +126,8 @@ export class UnusableTokenSetError extends ProviderError {
 }
 
 /**
- * The response to a refresh is about another user, or comes from another issuer, than the login of the session. The
- * session must end. The error does not keep the refresh token of the response, because the session must not use it.
+ * The response to a refresh names another user or another issuer than the login of the session. The session must end.
+ * The error does not keep the refresh token of the response, because the session must not use it.
  */
 export class OtherIdentityError extends ProviderError {
   constructor(detail: string) {
@@ -137,7 +137,8 @@ export class OtherIdentityError extends ProviderError {
 }
 
 /**
- * Returns the refresh token of an unusable token response. Returns undefined if the response had none, or for any other error.
+ * Returns the refresh token of an unusable token response. Returns undefined if the response contained no refresh
+ * token, or for any other error.
  */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined

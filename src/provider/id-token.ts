@@ -10,7 +10,10 @@ import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './erro
 export interface ExpectedClaims {
   readonly nonce: string
   readonly clientId: string
-  /** The required `iss`. Undefined if the endpoints were configured without an issuer, and any `iss` is then accepted. */
+  /**
+   * The required `iss`. Undefined if the endpoints were configured without an issuer. Any `iss` is accepted in that
+   * case.
+   */
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -59,7 +62,7 @@ interface ExpectedRefreshClaims {
  * Checks the ID token in the response to a refresh. It must name the same user as the login (OpenID Connect Core
  * section 12.2).
  * @returns the claims of the ID token
- * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing
+ * @throws OtherIdentityError if `iss` or `sub` is missing, or differs from the value at the login
  * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
 export function checkRefreshedIdToken(
@@ -86,7 +89,7 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId
   if ((needsAzp || azp !== undefined) && azp !== clientId) throw reject('its azp does not name this client')
 }
 
-// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because this function
+// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit is larger here, because this function
 // also checks `iss`, which may be longer.
 /** True for a usable value of `iss`, `sub` or `sid`. */
 export function isIdentifier(value: unknown): value is string {

@@ -23,7 +23,7 @@ interface LogoutToken {
 }
 
 export class UnusableLogoutTokenError extends Error {
-  /** The claim or the part of the token that is wrong. */
+  /** The name of the invalid claim, or of another invalid part of the token. */
   readonly reason: string
 
   constructor(reason: string) {
@@ -39,14 +39,14 @@ export interface LogoutTokenOptions {
   readonly clock: Clock
 }
 
-/** A logout token is rejected this long after its `iat`. */
+/** A logout token is rejected if its `iat` is longer ago than this. */
 const MAX_AGE_SECONDS = 600
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 // OpenID Connect Back-Channel Logout section 2.6 rule 2 forbids `none`. HMAC algorithms are not in the list, because
 // their key would be the client secret, which is not in the JWK Set.
 const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
-// Section 2.4 recommends `logout+jwt`. Providers that are older than the standard send `JWT` or nothing.
+// Section 2.4 recommends `logout+jwt`. Providers that are older than the standard send `JWT` or no type.
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt']
 
 export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOptions) {
@@ -62,13 +62,13 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
   return async function checkLogoutToken(token: string): Promise<LogoutToken> {
     const { header, claims } = parse(token)
     // A token with a critical extension is rejected, because the extension may change what is signed (RFC 7797), and no
-    // logout token needs one.
+    // logout token needs such an extension.
     check(header.crit === undefined, 'malformed')
     check(ALGORITHMS.includes(String(header.alg)), 'alg')
     check(TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ), 'typ')
     const { issuer, quirks } = await metadata()
-    // The claims are checked before the signature, because this check costs less, and because a token with wrong claims must
-    // not cause a request for keys.
+    // The claims are checked before the signature. This check costs less, and a token with wrong claims must not cause
+    // a request for keys.
     const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
     const checked = checkClaims(claims, expected)
     await checkSignature(token, header.kid !== undefined, keys)
@@ -84,7 +84,10 @@ interface Expected {
   readonly needsExpiry: boolean
 }
 
-/** Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller accepts each `jti` once. */
+/**
+ * Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller must accept each `jti`
+ * only once.
+ */
 function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
   const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
   const nowSeconds = expected.now / 1000
@@ -121,8 +124,8 @@ async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): P
       // If a token without `kid` has an unknown key, jose reports only that no known key verifies the signature.
       const isUnknownKey =
         error instanceof errors.JWKSNoMatchingKey || (error instanceof errors.JWSSignatureVerificationFailed && !hasKid)
-      // If the keys were requested after the token had arrived, and they do not contain the key of the token, the token
-      // is forged.
+      // If the keys were requested after the token had arrived, but do not contain the key of the token, the token is
+      // forged.
       if (!isUnknownKey || known.request > earlierRequests) throw unusable(error)
     }
     known = await keys.reloaded()
@@ -134,8 +137,8 @@ async function verify(token: string, keys: Keys): Promise<void> {
   try {
     await compactVerify(token, keys, options)
   } catch (error) {
-    // For a key that jose cannot use, such as an RSA key with fewer than 2048 bits, it throws errors that are not of
-    // the class JOSEError. They must not cause status 500, because anybody can name such a key in a token.
+    // For a key that jose cannot use, such as an RSA key with fewer than 2048 bits, jose throws errors that are not a
+    // JOSEError. Such errors must not cause status 500, because anybody can name such a key in a token.
     if (!(error instanceof errors.JOSEError)) throw new UnusableLogoutTokenError('unknown_key')
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     // A token without `kid` may have been signed with any of these keys.
@@ -170,10 +173,11 @@ type Keys = ReturnType<typeof createLocalJWKSet>
 
 type KeyCache = ReturnType<typeof createKeyCache>
 
-// The keys are requested again after this time, so a key that the provider has withdrawn is not accepted for longer.
+// The keys are requested again after this time, so a key that the provider has withdrawn is not accepted any longer.
 const MAX_KEY_AGE_MS = 600_000
-// The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
-// provider again and again. If the provider begins to use a new key in this time, it has to send its token again later.
+// The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call
+// the provider again and again. If the provider begins to use a new key within this time, it has to send its logout
+// token again later.
 const MIN_RELOAD_MS = 30_000
 // The shortest time between a failed request and the next one.
 const MIN_RETRY_MS = 5000
@@ -201,13 +205,17 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
   return {
     /** The number of requests for keys so far, including one that is in progress. */
     requests: () => requests,
-    /** Returns the keys, and the number of their request. Requests them if there are none, or if they are old. */
+    /**
+     * Returns the keys, and the number of the request that returned them. Requests the keys if none are known, or if
+     * they are old.
+     */
     async current() {
       return known && known.ageMs() < MAX_KEY_AGE_MS ? known : load()
     },
     /**
-     * Requests the keys again, because one is unknown. If a request is in progress, returns its keys.
-     * @throws UnknownKeyError if the last request is too recent
+     * Requests the keys again, because they do not contain the key of a token. If a request is in progress, returns its
+     * keys.
+     * @throws UnknownKeyError if the last request was too recent
      */
     async reloaded() {
       const waitMs = MIN_RELOAD_MS - sinceRequestMs()
@@ -219,8 +227,8 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
 
 /**
  * Returns a function that sends a request. Concurrent calls share one request. After a failure, the function rejects
- * with the same error until MIN_RETRY_MS have passed since the request began. Anybody can send logout tokens, so logout
- * tokens must not cause a failed request again and again.
+ * with the same error until MIN_RETRY_MS have passed since the start of the failed request. Anybody can send logout
+ * tokens, so logout tokens must not cause a failed request again and again.
  */
 function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Promise<T> {
   let inProgress: Promise<T> | undefined

@@ -22,18 +22,22 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | undefined
   /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
-  /** The URL of the public keys of the provider. Undefined if there is no discovery document with a usable URL. */
+  /** The URL of the public keys of the provider. Undefined without a discovery document, or if its URL is unusable. */
   readonly jwksUri: string | undefined
   /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
-  /** The value of `scopes_supported` in the discovery document. Undefined if there is no document or no such value. */
+  /**
+   * The value of `scopes_supported` in the discovery document. Undefined without a discovery document, or without this
+   * value.
+   */
   readonly scopesSupported: readonly string[] | undefined
   readonly quirks: Quirks
 }
 
 /**
  * Returns the metadata of the provider.
- * @param options.isSentOnce if the discovery document must be requested first, do not repeat a request that fails
+ * @param options.isSentOnce true if a failed request for the discovery document must not be repeated. Has no effect if
+ *   the metadata is already known.
  */
 type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
 
@@ -56,8 +60,8 @@ export function defaultEndpoint(key: string): string | undefined {
 }
 
 /**
- * Returns a function that returns the metadata. If an issuer is configured, the first call of this function requests
- * the discovery document. If the request fails, the next call sends it again.
+ * Creates the function that returns the metadata. If an issuer is configured, the first call of this function requests
+ * the discovery document. If the request fails, the next call repeats it.
  */
 export function createMetadata(platform: Endpoints, transport: Pick<Transport, 'call'>): GetMetadata {
   const { issuer } = platform
@@ -109,7 +113,7 @@ async function discover(
     new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
   if (status !== 200) throw unusable(`it responded with ${status}`)
   if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
-  // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured one.
+  // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured issuer.
   if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
   const urlOf = (name: string) => {

@@ -4,14 +4,14 @@ export type Queue = ReturnType<typeof createQueue>
 
 export interface QueueOptions {
   readonly isUrgent?: boolean | undefined
-  /** The session and user for whom the call is made. All calls without a requester count as calls of one user. */
+  /** The session and user for whom the call is made. All calls without a requester count as calls for the same user. */
   readonly requester?: Requester | undefined
 }
 
 export interface QueueLimits {
   /** The maximum number of concurrent calls. */
   readonly concurrent: number
-  /** The maximum number of urgent callers that wait, and also the maximum number of other callers that wait. */
+  /** The maximum number of waiting callers, for the urgent callers and for the other callers separately. */
   readonly waiting: number
 }
 
@@ -25,9 +25,9 @@ const NOBODY: Requester = { session: '', user: '' }
 const isNeverFull = () => false
 
 /**
- * Limits the number of concurrent calls, and the number of calls that wait. Without limits, calls to a slow identity provider
- * would accumulate, and each of them needs memory and a socket. The queue of Node's `http.Agent` is not sufficient, because
- * it has neither a length limit nor priorities.
+ * Limits the number of concurrent calls, and the number of calls that wait. Without limits, calls to a slow identity
+ * provider would accumulate, and each call needs memory and a socket. The queue of Node's `http.Agent` is not
+ * sufficient, because it has neither a length limit nor priorities.
  * @example const release = await createQueue({ concurrent: 64, waiting: 1000 }).enter(() => AbortSignal.timeout(1000))
  * try { await call() } finally { release() }
  */
@@ -69,8 +69,8 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
   return {
     /**
      * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
-     * Urgent callers have priority over all others. Callers with the same priority proceed in turn by user, so a user with
-     * many sessions does not delay the others.
+     * Urgent callers have priority over all others. Among callers with the same priority, the users take turns, so a
+     * user with many sessions does not delay other users.
      * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
      *   a signal with a timer costs more than all other code of this file.
      * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is

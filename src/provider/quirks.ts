@@ -1,18 +1,24 @@
 /**
- * The points in which an identity provider deviates from the standards, or which the standards leave open. The metadata
- * of a provider contains its quirks. Other code asks for a quirk and never for the name of a provider.
+ * The quirks of identity providers: deviations from the standards, and behaviour that the standards leave open. The
+ * metadata of a provider contains its quirks. Other code checks for a quirk and never for the name of a provider.
  */
 
 export interface Quirks {
-  /** The name of the provider, if it is a known one. */
+  /** The name of the provider, if the provider is in the table. */
   readonly name?: string
-  /** True if the host proves which provider it is. Otherwise only the paths look like those of the named provider. */
+  /**
+   * True if the host identifies the provider with certainty. Otherwise, only the paths look like those of the named
+   * provider.
+   */
   readonly isSure?: true
-  /** True if HTTP Basic has the client id and secret without the form encoding that RFC 6749 section 2.3.1 requires. */
+  /**
+   * True if the provider expects the client id and the client secret in HTTP Basic without form-encoding, which RFC
+   * 6749 section 2.3.1 requires.
+   */
   readonly takesPlainCredentials?: true
   /**
-   * True if the end-session endpoint has no parameter except `post_logout_redirect_uri`. The session then keeps no ID token
-   * for `id_token_hint` (OpenID Connect RP-Initiated Logout section 2).
+   * True if the end-session endpoint has no parameter except `post_logout_redirect_uri`. In that case, the session
+   * contains no ID token for `id_token_hint` (OpenID Connect RP-Initiated Logout section 2).
    */
   readonly logsOutWithoutHint?: true
   /** True if the user info endpoint identifies a user whose login did not request the scope `openid`. */
@@ -20,20 +26,20 @@ export interface Quirks {
   /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
   readonly omitsLogoutTokenExpiry?: true
   /**
-   * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works, and
-   * undefined if nobody has tested it.
+   * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works.
+   * Undefined if dual mode has not been tested with this provider.
    */
   readonly dualModeProblem?: string | null
 }
 
-/** The URLs of a provider. Those that are not known yet are missing. */
+/** The URLs of a provider. URLs that are not known yet are missing. */
 interface KnownUrls {
   readonly issuer?: string | undefined
   readonly authorizationEndpoint?: string
   readonly tokenEndpoint?: string
 }
 
-/** Returns the quirks of the provider at these URLs. A provider that is not in the table has none. */
+/** Returns the quirks of the provider at these URLs. A provider that is not in the table has no quirks. */
 export function quirksOf(urls: KnownUrls): Quirks {
   return table.find(({ recognises }) => recognises(urls))?.quirks ?? {}
 }
@@ -43,7 +49,7 @@ interface ProviderRow {
   readonly quirks: Quirks
 }
 
-// docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because
+// docs/providers/ names the tested versions of these providers. All except APS are recognised by their paths, because
 // they can run on any host.
 const table: readonly ProviderRow[] = [
   {
@@ -86,8 +92,7 @@ function withPaths(authorization: RegExp, token: RegExp): ProviderRow['recognise
 }
 
 /**
- * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends them in its own
- * format. Their format is unmistakable, so they are recognised in the responses of all
- * providers.
+ * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends these codes instead
+ * of `invalid_client`. Their form is unmistakable, so they are recognised in the responses of all providers.
  */
 export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set(['AUTH-001', 'AUTH-003'])

@@ -1,6 +1,7 @@
 /**
  * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
- * its credentials. This file therefore replaces it with a `ProviderError`, which contains the endpoint but no secret.
+ * its credentials. This file therefore replaces the error with a `ProviderError`, which contains the endpoint but no
+ * secret.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Got } from 'got'
@@ -18,11 +19,13 @@ export interface TransportRequest {
   readonly endpoint: Endpoint
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The fields of a POST request in application/x-www-form-urlencoded. If undefined, the request is a GET. */
+  /**
+   * The form of a POST request, which is sent as application/x-www-form-urlencoded. If undefined, the request is a GET.
+   */
   readonly form?: Readonly<Record<string, string>>
   /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
   readonly timeoutMs?: number
-  /** True if a GET that fails is not sent again. */
+  /** True if a failed GET must not be repeated. */
   readonly isSentOnce?: true
 }
 
@@ -54,10 +57,10 @@ export type Transport = ReturnType<typeof createTransport>
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
-// closed a connection at the moment at which this server sends a single-use token on it, the token could be lost.
+// closed a connection while this server is sending a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
-// The limits of each queue. If a response takes 200 ms, 64 concurrent calls make 19,000 calls per minute. This is far more
+// The limits of each queue. If a response takes 200 ms, 64 concurrent calls result in 19,000 calls per minute, far more
 // than a provider allows for one application.
 const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
 
@@ -66,7 +69,8 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   const { metrics = noMetrics, tracing } = options
   const agents = createAgents(idleSocketMs, proxyFor)
   let loading: Promise<Got> | undefined
-  // The package got is imported by the first call. It needs 50 ms and 10 MB of memory, which would slow down the start.
+  // The first call imports the package got. The import needs 50 ms and 10 MB of memory, so it would slow down the
+  // start.
   const client = () => {
     loading ??= import('got').then(({ got }) =>
       got.extend({
@@ -103,8 +107,8 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       if (signal.aborted) {
         throw new ProviderError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
       }
-      // The error code of Node (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not, because it may quote the
-      // request.
+      // Node's error code (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not logged, because it may
+      // quote the request.
       const code = errorCode(error)
       const detail = `connection failed (${code ?? 'unknown reason'})`
       throw new ProviderError(request.endpoint, 'unreachable', detail, { durationMs, code })
@@ -126,7 +130,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       return await queue.enter(waitLimit, options)
     } catch (error) {
       if (error instanceof QueueFullError) {
-        throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
+        throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this call was not sent')
       }
       const durationMs = Math.round(performance.now() - started)
       throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
@@ -134,7 +138,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   }
 
   async function sendWithRetry(request: TransportRequest, signal: AbortSignal): Promise<TransportResponse> {
-    // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
+    // A POST request is never repeated, because the provider may have received the first request, and a code or refresh
     // token may be used only once.
     let attemptsLeft = request.form || request.isSentOnce ? 1 : GET_ATTEMPTS
     for (;;) {
@@ -177,23 +181,23 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     /**
      * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the
      * number of calls in progress. Calls in different queues do not delay each other.
-     * @throws ProviderError if the queue is full, or if there is no slot within the time limit
+     * @throws ProviderError if the queue is full, or if no slot becomes free within the time limit
      */
     async enterQueue(name: string, endpoint: Endpoint, options: QueueOptions = {}): Promise<() => void> {
       const record = startRecord(endpoint)
       try {
         return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
       } catch (error) {
-        // A request that got no slot was not sent, but the metrics count it as a call.
+        // A request without a slot is not sent, but the metrics count it as a call.
         record(outcomeOf(error))
         throw error
       }
     },
     /**
      * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and
-     * this time counts toward its time limit. For a token request, the caller must enter a queue before. Returns the
-     * response with any status. Repeats a GET request once if the connection fails or the status is 500 or above,
-     * unless it has `isSentOnce`.
+     * the waiting time counts toward its time limit. For a token request, the caller must enter a queue before this
+     * call. Returns the response, whatever its status is. Repeats a GET request once if the connection fails or the
+     * status is 500 or above, unless it has `isSentOnce`.
      * @throws ProviderError if there is no complete response
      */
     call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request, send) : send(request)),
@@ -208,7 +212,7 @@ type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { read
 
 /**
  * Sends a request and receives the whole response. This function reads got's stream and listens to the signal itself,
- * because got's promise with the option `signal` needs about a sixth more CPU time.
+ * because got's promise with the option `signal` needs about one sixth more CPU time.
  */
 function exchange(
   got: Got,
@@ -245,8 +249,8 @@ function exchange(
     stream.on('error', reject)
     stream.on('close', () => {
       signal.removeEventListener('abort', abort)
-      // An aborted stream emits neither an error nor an end, so the promise is rejected here. After one of these
-      // events, this call has no effect.
+      // An aborted stream emits neither `error` nor `end`, so the promise is rejected here. After one of these events,
+      // this call has no effect.
       reject(new Error('aborted'))
     })
     signal.addEventListener('abort', abort, { once: true })
@@ -257,8 +261,8 @@ function outcomeOf(error: unknown): string {
   return error instanceof ProviderError ? error.problem : 'error'
 }
 
-// The query of the URL and the form are not recorded, because they may contain secrets. The trace is not continued at the
-// provider, which often belongs to another organisation.
+// The query of the URL and the form are not recorded, because they may contain secrets. The provider gets no trace
+// headers, because it often belongs to another organisation.
 function sendInSpan(
   tracing: Tracing,
   request: TransportRequest,
@@ -281,8 +285,9 @@ function sendInSpan(
 }
 
 /**
- * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token. So if the
- * timer is overdue, Node first reads what has arrived. Returns a function that cancels the timer.
+ * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token. So Node
+ * gets time to read a response that has arrived before the request is aborted. Returns a function that cancels the
+ * timer.
  */
 function abortAfter(abort: AbortController, ms: number): () => void {
   let timer = setTimeout(() => {
