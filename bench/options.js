@@ -37,7 +37,7 @@ Only for the measurement lost:
   --pages KIND      the requests of a page (${PAGES[0]}): ${PAGES.join(',')}
   --programs NAMES  programs to compare, separated by commas (all)
   --cases NAMES     cases to play, separated by commas (all)
-  --write-docs      saves the results in bench/results/, and writes docs/comparison.md and docs/comparison.svg`
+  --save            saves the results in bench/results/, from which bench/lost/page.js writes docs/comparison.md`
 
 /**
  * @typedef {object} Options
@@ -57,7 +57,7 @@ Only for the measurement lost:
  * @property {import('./lost/user.js').PageKind} pages
  * @property {string[]} [programs]
  * @property {string[]} [cases]
- * @property {boolean} writeDocs
+ * @property {boolean} save
  */
 
 /**
@@ -83,7 +83,7 @@ export function parseOptions() {
       pages: { type: 'string', default: PAGES[0] },
       programs: { type: 'string' },
       cases: { type: 'string' },
-      'write-docs': { type: 'boolean', default: false }
+      save: { type: 'boolean', default: false }
     }
   })
   const only = values.only.split(',')
@@ -105,8 +105,7 @@ export function parseOptions() {
     candidate,
     ...Object.fromEntries(numbers),
     programs: values.programs?.split(','),
-    cases: values.cases?.split(','),
-    writeDocs: values['write-docs']
+    cases: values.cases?.split(',')
   }
 }
 

@@ -16,7 +16,6 @@ import { PUBLIC_SCOPES } from './settings.js'
 import { signIn } from './sign-in.js'
 import { inTurn } from './throughput.js'
 import { startUnits } from './units.js'
-import { hasWrk } from './wrk.js'
 
 const MEBIBYTE = 2 ** 20
 const PROXIED_BYTES = 2048
@@ -26,8 +25,11 @@ const LONG_WARM_UP_SECONDS = 3
 // A session is refreshed again when its tokens have expired. With this many sessions in turn, that is the case.
 const SHORT_LIFETIME_SECONDS = 0.5
 const SESSIONS = 2000
-// Several sessions, because requests of one session share a refresh. mod_auth_openidc keeps only some hundred logins.
+// More sessions than this server caches, so that every cookie must be decrypted.
+const MANY_SESSIONS = 2000
+// Several sessions, because requests of one session share a refresh.
 const SESSIONS_OF_PROGRAM = 100
+const SIGN_INS_AT_ONCE = 20
 // oauth2-proxy refreshes a session that is older than `--cookie-refresh`.
 const UNTIL_DUE_MS = 1500
 // A few requests may get the tokens that another request has just refreshed.
@@ -60,7 +62,6 @@ const PROGRAMS = ['oauth2-proxy', 'mod-auth-openidc']
  * @property {string} kind
  * @property {(body: string) => boolean} isRight
  * @property {boolean} [refreshes]
- * @property {boolean} [isForWrk]
  * @property {(parts: { providerUrl: string }) => Case[]} cases
  */
 
@@ -102,7 +103,6 @@ const KINDS = [
   },
   {
     kind: 'static file of 10 kB',
-    isForWrk: true,
     isRight: body => body.length === FILE_BYTES,
     cases: () => [
       { name: `${OURS}, behind a login`, missing: 'not possible, because files are public' },
@@ -222,8 +222,10 @@ async function prepare(kind, given, around) {
     const isShort = kind.refreshes && !PROGRAMS.includes(name)
     await around.provider.ask('tokenLifetime', isShort ? SHORT_LIFETIME_SECONDS : LIFETIME_SECONDS)
     const cookies = []
-    const sessions = kind.refreshes ? (isShort ? SESSIONS : SESSIONS_OF_PROGRAM) : 1
-    while (cookies.length < sessions) cookies.push(await server.signIn())
+    const sessions = kind.refreshes ? (isShort ? SESSIONS : SESSIONS_OF_PROGRAM) : MANY_SESSIONS
+    while (cookies.length < sessions) {
+      cookies.push(...(await Promise.all(Array.from({ length: SIGN_INS_AT_ONCE }, () => server.signIn()))))
+    }
     if (kind.refreshes) await setTimeout(UNTIL_DUE_MS)
     const headers = { ...HEADERS, cookie: cookies[0] }
     const url = server.url + path
@@ -231,8 +233,7 @@ async function prepare(kind, given, around) {
     if (answer.status !== status || !kind.isRight(answer.body)) {
       throw new Error(`${name} answered ${path} with ${answer.status} ${answer.body.slice(0, 200)}`)
     }
-    const tool = kind.isForWrk && hasWrk ? 'wrk' : 'autocannon'
-    const fresh = kind.refreshes ? { what: 'cookies', cookies, secret: server.secret } : undefined
+    const fresh = { what: 'cookies', cookies, secret: server.secret }
     return {
       name,
       stop: server.stop,
@@ -240,7 +241,7 @@ async function prepare(kind, given, around) {
         await around.provider.ask('tokenLifetime', isShort ? SHORT_LIFETIME_SECONDS : LIFETIME_SECONDS)
         const before = await server.read()
         const callsBefore = await around.provider.ask('issued')
-        const { requests } = await around.load.ask('run', { url, headers, status, connections, seconds, tool, fresh })
+        const { requests } = await around.load.ask('run', { url, headers, status, connections, seconds, fresh })
         const after = await server.read()
         const calls = ((await around.provider.ask('issued')) - callsBefore) / requests
         if (kind.refreshes && calls < LEAST_REFRESHES * callsOf(given)) {

@@ -32,8 +32,8 @@ const RESTART_MS = 1000
 
 /** @type {Case[]} */
 export const cases = [
-  { name: 'one-process', title: 'one process', processes: 1, durationMs: 46 * SECOND },
-  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 46 * SECOND },
+  { name: 'one-process', title: 'one process', processes: 1, durationMs: 24 * SECOND },
+  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 24 * SECOND },
   {
     name: 'provider-3s',
     title: 'provider slow, 3 s',

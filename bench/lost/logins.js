@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto'
 
 /** The time for which a provider of the kind `allows` accepts a second use. */
 const GRACE_MS = 30_000
+/** 750 bytes are 1,000 characters, as in a JWT of a real provider. */
+const ACCESS_TOKEN_BYTES = 750
+const REFRESH_TOKEN_BYTES = 24
 
 /**
  * What the provider does at a second use of a refresh token:
@@ -40,8 +43,8 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
    * @param {number} delayMs the time until the response with the tokens is sent
    */
   function issue(login, delayMs) {
-    const accessToken = randomText()
-    const refreshToken = randomText()
+    const accessToken = randomText(ACCESS_TOKEN_BYTES)
+    const refreshToken = randomText(REFRESH_TOKEN_BYTES)
     refreshTokens.set(refreshToken, { login, timesUsed: 0, firstUsedAt: 0 })
     accessTokens.set(accessToken, { login, expiresAt: now() + delayMs + lifetimeMs })
     return { accessToken, refreshToken, login }
@@ -101,6 +104,6 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
   }
 }
 
-function randomText() {
-  return randomBytes(24).toString('base64url')
+function randomText(bytes) {
+  return randomBytes(bytes).toString('base64url')
 }

@@ -280,5 +280,5 @@ function inWords(outcome) {
   if (outcome.error) return `no result: ${outcome.error}`
   const { signedOut, waiting, waited, longestWaitMs, sentTwice, failed, requests, refreshes, settledMs } = outcome
   const { inProgress = 0, medianMs, p99Ms, longestMs } = outcome
-  return `${signedOut} signed out, ${waiting} waiting, ${waited} waited up to ${longestWaitMs} ms, ${inProgress} refreshes in progress at the fault, ${medianMs}/${p99Ms}/${longestMs} ms, ${sentTwice} refresh tokens sent twice, ${failed} of ${requests} requests failed, ${refreshes} refreshes, settled after ${settledMs} ms ${JSON.stringify(outcome.statuses)}`
+  return `${signedOut} signed out, ${waiting} waiting, ${waited} waited up to ${longestWaitMs} ms, ${inProgress} refreshes in progress at the fault, ${medianMs}/${p99Ms}/${longestMs} ms, ${sentTwice} refresh tokens sent twice, ${failed} of ${requests} requests failed, ${refreshes} refreshes, settled after ${settledMs} ms ${JSON.stringify(outcome.statuses)} ${JSON.stringify(outcome.samples)}`
 }

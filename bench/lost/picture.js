@@ -1,7 +1,7 @@
 /** The picture of the comparison: one bar for each program and case, as long as the share of users who were signed out. */
 import { absentText, casesOf, joined, lostUsers, resultsOf } from './tables.js'
 
-const LABEL_WIDTH = 256
+const LABEL_WIDTH = 270
 const COLUMN_WIDTH = 118
 const BAR_WIDTH = 92
 const ROW_HEIGHT = 38
@@ -12,19 +12,35 @@ const CONDITIONS =
   'The provider ends the login at a second use of a refresh token. Tokens are refreshed after about 2 s, so by every user during each fault. Pages send 6 requests in parallel.'
 const BAR_HEIGHT = 12
 
-/** @param {import('./measure.js').LostRun[]} runs */
-export function picture(runs) {
+/** The page has the other cases: those without Redis, and those of which a program takes part in few. */
+const SHOWN = [
+  'two-processes',
+  'provider-3s',
+  'provider-12s',
+  'killed',
+  'stopped',
+  'stopped-90s',
+  'redis-empty',
+  'redis-file',
+  'cut'
+]
+
+/**
+ * @param {import('./measure.js').LostRun[]} runs
+ * @param {import('./measure.js').LostRun[]} [kills] further runs that played only the kill
+ */
+export function picture(runs, kills = []) {
   const [{ programs, users }] = runs
-  const played = casesOf(runs)
+  const played = casesOf(runs).filter(({ name }) => SHOWN.includes(name))
   const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
   const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
   const rows = programs.map((program, index) => {
-    const outcomesOf = which => resultsOf(runs, program.name).map(({ outcomes }) => outcomes[which])
+    const outcomesOf = which => resultsOf([...runs, ...kills], program.name).map(({ outcomes }) => outcomes[which])
     return row(program, played, outcomesOf, users, HEAD_HEIGHT + index * ROW_HEIGHT)
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
 <title id="title">Users who were signed out although their login should have continued, of ${users}</title>
-<desc id="description">${escaped(description(runs))}</desc>
+<desc id="description">${escaped(description(runs, kills))}</desc>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .quiet { fill: #59636e }
@@ -43,7 +59,7 @@ text { fill: #f0f6fc }
 ${played.map(({ title }, index) => heading(title, LABEL_WIDTH + index * COLUMN_WIDTH)).join('\n')}
 ${rows.join('\n')}
 <text class="quiet" x="0" y="${height - 28}">${CONDITIONS}</text>
-<text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs))}</text>
+<text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs, kills))}</text>
 </svg>
 `
 }
@@ -88,12 +104,13 @@ function cell(outcomes, users, x, y) {
 /**
  * The text alternative of the picture.
  * @param {import('./measure.js').LostRun[]} runs
+ * @param {import('./measure.js').LostRun[]} [kills]
  */
-export function description(runs) {
+export function description(runs, kills = []) {
   const [{ programs }] = runs
   const sentences = programs.map(({ name, title }) => {
     const parts = casesOf(runs).flatMap(which => {
-      const outcomes = resultsOf(runs, name).map(({ outcomes }) => outcomes[which.name])
+      const outcomes = resultsOf([...runs, ...kills], name).map(({ outcomes }) => outcomes[which.name])
       const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
       if (known.length === 0) return []
       return `${joined(known.map(lostUsers))} (${which.title})`
@@ -103,11 +120,11 @@ export function description(runs) {
   return sentences.join(' ')
 }
 
-function foot(runs) {
+function foot(runs, kills) {
   const seeds = runs.map(({ seed }) => seed).join(' and ')
-  return runs.length === 1
-    ? `One run with the seed ${seeds}.`
-    : `${runs.length} runs with the seeds ${seeds}. If they differ, both numbers are shown, and the bar is their mean.`
+  if (runs.length === 1) return `One run with the seed ${seeds}.`
+  const both = `${runs.length} runs with the seeds ${seeds}. If they differ, both numbers are shown, and the bar is their mean.`
+  return kills.length === 0 ? both : `${both} Process killed: ${runs.length + kills.length} runs, median and range.`
 }
 
 function escaped(text) {

@@ -1,18 +1,54 @@
-/** The saved results of the complete runs, one file for each seed, kind of provider and kind of page. */
+/** The saved results of the runs, one file for each seed, kind of provider and kind of page. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { REUSES } from './logins.js'
+import { programs } from './programs/index.js'
 import { PAGES } from './user.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
 const PREFIX = 'lost-'
 
-/** @param {import('./measure.js').LostRun} run */
+/**
+ * Adds the results of a run to those of earlier runs with the same seed and kinds, so that the cases of a seed can be played one
+ * after the other. A case that was played again replaces its earlier result.
+ * @param {import('./measure.js').LostRun} run
+ */
 export async function saveRun(run) {
   await mkdir(FOLDER, { recursive: true })
+  const file = new URL(`${PREFIX}${[run.seed, ...kindsOf(run)].join('-')}.json`, FOLDER)
+  const saved = await readRun(file)
+  if (saved && saved.users !== run.users) throw new Error(`The saved run of this seed has ${saved.users} users.`)
   await writeFile(
-    new URL(`${PREFIX}${[run.seed, ...kindsOf(run)].join('-')}.json`, FOLDER),
-    `${JSON.stringify(run, null, 2)}\n`
+    file,
+    `${JSON.stringify({ ...run, programs: merged(saved?.programs ?? [], run.programs) }, null, 1)}\n`
   )
+}
+
+/**
+ * @param {import('./measure.js').ProgramResult[]} saved
+ * @param {import('./measure.js').ProgramResult[]} added
+ */
+function merged(saved, added) {
+  const names = programs.map(({ name }) => name).filter(name => [...saved, ...added].some(one => one.name === name))
+  return names.map(name => {
+    const [before, now] = [saved, added].map(results => results.find(one => one.name === name))
+    return { ...before, ...now, outcomes: { ...before?.outcomes, ...withoutLogs(now?.outcomes ?? {}) } }
+  })
+}
+
+/** Only the log of a run shows the responses. */
+function withoutLogs(outcomes) {
+  return Object.fromEntries(
+    Object.entries(outcomes).map(([name, { statuses: _statuses, samples: _samples, ...kept }]) => [name, kept])
+  )
+}
+
+async function readRun(file) {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** The kinds of provider and page that are not the usual ones. @param {import('./measure.js').LostRun} run */

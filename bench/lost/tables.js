@@ -6,12 +6,13 @@ const MEBIBYTE = 2 ** 20
 /** The CPU time of a request is compared only if at least this share of the requests was served. */
 const COMPARABLE = 0.9
 const NONE = '–'
-/** The time between two refreshes of a user in the comparison: 15 in 46 s. */
+/** The time between two refreshes of a user in the comparison: 8 in 24 s. */
 export const BETWEEN_REFRESHES_SECONDS = 3
 const HOUR_SECONDS = 3600
 const MANY = 10_000
 /** A program with a result in at most this share of the cases takes part in few. */
 const FEW = 1 / 4
+const KILL = 'killed'
 /** More runs than this are summarized. */
 const MAX_LISTED = 3
 
@@ -22,38 +23,70 @@ const MAX_LISTED = 3
  */
 
 /**
- * The table of all figures, with the better and the worse ones of each program in one place.
+ * The users who were signed out in each case.
+ * @param {LostRun[]} runs
+ * @param {LostRun[]} [kills] further runs that played only the kill
+ */
+export function lossTable(runs, kills = []) {
+  const row = rowsOf(runs)
+  const rowOfKills = rowsOf([...runs, ...kills])
+  const rows = casesOf(runs).map(({ title, name }) =>
+    (name === KILL ? rowOfKills : row)(title, ({ outcomes }) => measured(outcomes[name], lostUsers))
+  )
+  return programTable(runs, [
+    ...rows,
+    rowOfKills('refreshes in progress at the kill', ({ outcomes }) =>
+      measured(outcomes[KILL], ({ inProgress }) => inProgress)
+    ),
+    row('refresh tokens sent twice, all cases', result => total(result, 'sentTwice'))
+  ])
+}
+
+/**
+ * What each program needs, with two processes and a Redis if the program can use it.
  * @param {LostRun[]} runs
  */
-export function runTable(runs) {
-  const [{ programs }] = runs
-  const row = (title, read) => [title, ...programs.map(({ name }) => joined(resultsOf(runs, name).map(read)))]
+export function costTable(runs) {
+  const row = rowsOf(runs)
   const lowest = (title, read) => withBest(row(title, read))
-  return table(
-    ['', ...programs.map(({ title }) => title)],
-    [
-      ...casesOf(runs).map(({ title, name }) =>
-        row(`signed out: ${title}`, ({ outcomes }) => measured(outcomes[name], lostUsers))
-      ),
-      row('refresh tokens sent twice, all cases', result => total(result, 'sentTwice')),
-      row('refresh requests of a user, one process', ({ outcomes, users }) =>
-        measured(outcomes['one-process'], outcome => refreshesOf(outcome, users))
-      ),
-      row('after a kill, all users were served or signed out within', ({ outcomes }) =>
-        measured(outcomes.killed, ({ settledMs }) => seconds(settledMs, 0))
-      ),
-      lowest('memory, two processes, MiB', ({ outcomes }) =>
-        measured(outcomes['two-processes'], ({ mebibytes }) => mebibytes)
-      ),
-      lowest('CPU time of a request, two processes, us', ({ outcomes }) =>
-        measured(outcomes['two-processes'], cpuTime)
-      ),
-      lowest('`Cookie` header, bytes', ({ outcomes }) =>
-        measured(outcomes['one-process'], ({ cookieBytes }) => cookieBytes)
-      ),
-      lowest('executables, MiB', ({ executableBytes }) => executableBytes && Math.round(executableBytes / MEBIBYTE))
-    ]
-  )
+  return programTable(runs, [
+    lowest('memory, MiB', ({ outcomes }) => measured(outcomes['two-processes'], ({ mebibytes }) => mebibytes)),
+    lowest('CPU time of a request, us', ({ outcomes }) => measured(outcomes['two-processes'], cpuTime)),
+    row('refresh requests of a user', ({ outcomes, users }) =>
+      measured(outcomes['two-processes'], outcome => refreshesOf(outcome, users))
+    ),
+    lowest('`Cookie` header, bytes', ({ outcomes }) =>
+      measured(outcomes['two-processes'], ({ cookieBytes }) => cookieBytes)
+    ),
+    lowest('executables, MiB', ({ executableBytes }) => executableBytes && Math.round(executableBytes / MEBIBYTE))
+  ])
+}
+
+/**
+ * The users who were signed out, for each kind of provider or page. A cell has one number for each kind.
+ * @param {LostRun[][]} kinds the runs of each kind. All kinds have the cases and programs of the last one
+ */
+export function kindTable(kinds) {
+  const last = /** @type {LostRun[]} */ (kinds.at(-1))
+  const rows = casesOf(last).map(({ title, name: which }) => [
+    title,
+    ...last[0].programs.map(({ name }) => kinds.map(runs => lostOfKind(runs, name, which)).join(' / '))
+  ])
+  return programTable(last, rows)
+}
+
+function lostOfKind(runs, name, which) {
+  return joined(resultsOf(runs, name).map(({ outcomes }) => measured(outcomes[which], lostUsers)))
+}
+
+function programTable([{ programs }], rows) {
+  return table(['', ...programs.map(({ title }) => title)], rows)
+}
+
+/** Returns a function that makes the row of a table, with a cell for each program. */
+function rowsOf(runs) {
+  const [{ programs }] = runs
+  return (title, read) => [title, ...programs.map(({ name }) => joined(resultsOf(runs, name).map(read)))]
 }
 
 /**
@@ -61,7 +94,7 @@ export function runTable(runs) {
  * @param {LostRun[]} runs
  */
 export function failureTable(runs) {
-  return tableOfCases(runs, failedShare)
+  return tableOfCases(runs, failedShare, ([share]) => `${share.toFixed(1)} %`)
 }
 
 /**
@@ -70,27 +103,54 @@ export function failureTable(runs) {
  */
 function comparable(runs) {
   const played = casesOf(runs)
-  const isLostWithoutFault = ({ outcomes, users }) => (outcomes['one-process']?.signedOut ?? 0) > users / 2
+  const isLostWithoutFault = ({ outcomes, users }) =>
+    ['one-process', 'two-processes'].some(name => (outcomes[name]?.signedOut ?? 0) > users / 2)
   return runs[0].programs.filter(({ name, outcomes }) => {
     const known = played.filter(({ name }) => outcomes[name]?.signedOut !== undefined)
     return known.length > played.length * FEW && !resultsOf(runs, name).some(isLostWithoutFault)
   })
 }
 
-function tableOfCases(runs, read) {
+/**
+ * @param {LostRun[]} runs
+ * @param {(outcome: Outcome) => number | number[] | undefined} read
+ * @param {(value: any) => string} write writes the higher values of the runs
+ */
+function tableOfCases(runs, read, write) {
   const programs = comparable(runs)
-  const cell = which => program =>
-    joined(resultsOf(runs, program.name).map(({ outcomes }) => measured(outcomes[which.name], read)))
+  const cell = which => program => {
+    const values = resultsOf(runs, program.name).map(({ outcomes }) => measured(outcomes[which.name], read))
+    const lists = values.filter(Array.isArray)
+    if (lists.length === 0) return joined(values)
+    return write(lists[0].map((_, index) => Math.max(...lists.map(list => list[index]))))
+  }
   const rows = casesOf(runs).map(which => [which.title, ...programs.map(cell(which))])
-  return table(['', ...programs.map(({ title }) => title)], rows)
+  return programTable([{ programs }], rows)
 }
 
 /**
- * The table of the longest responses.
+ * The table of the slowest responses: the time of 99 % of them, and the longest one. If the runs differ, it has the higher values.
  * @param {LostRun[]} runs
  */
 export function latencyTable(runs) {
-  return tableOfCases(runs, ({ longestMs }) => seconds(longestMs, 1))
+  return tableOfCases(
+    runs,
+    ({ p99Ms, longestMs }) => [p99Ms, longestMs],
+    times => times.map(seconds).join(' / ')
+  )
+}
+
+/**
+ * The table of the users who got no data for a while: their number, and the longest time. If the runs differ, it has the higher
+ * values.
+ * @param {LostRun[]} runs
+ */
+export function waitTable(runs) {
+  return tableOfCases(
+    runs,
+    ({ waited, longestWaitMs }) => [waited, longestWaitMs],
+    ([waited, longest]) => (waited === 0 ? '0' : `${waited}, ${seconds(longest)}`)
+  )
 }
 
 /**
@@ -99,13 +159,15 @@ export function latencyTable(runs) {
  * of an hour, only those users meet the fault whose refresh falls into it. A Redis that has lost its data does not depend on
  * the lifetime.
  * @param {LostRun[]} runs
+ * @param {LostRun[]} [kills] further runs that played only the kill
  */
-export function hourTable(runs) {
+export function hourTable(runs, kills = []) {
   const programs = comparable(runs)
+  const all = [...runs, ...kills]
   const rows = casesOf(runs).flatMap(({ name, title, fault, needsRedis }) => {
     if (!fault) return []
     const cells = programs.map(program => {
-      const results = resultsOf(runs, program.name)
+      const results = resultsOf(all, program.name)
       const known = results.filter(({ outcomes }) => outcomes[name]?.signedOut !== undefined)
       if (known.length === 0) return joined(results.map(({ outcomes }) => absentText(outcomes[name])))
       const share = known.reduce((sum, { outcomes, users }) => sum + outcomes[name].signedOut / users, 0) / known.length
@@ -114,7 +176,7 @@ export function hourTable(runs) {
     })
     return [[title, ...cells]]
   })
-  return table(['', ...programs.map(({ title }) => title)], rows)
+  return programTable([{ programs }], rows)
 }
 
 /**
@@ -193,7 +255,7 @@ export function lostUsers({ signedOut, waiting }) {
 }
 
 function failedShare({ failed, requests }) {
-  return `${((100 * failed) / requests).toFixed(1)} %`
+  return [(100 * failed) / requests]
 }
 
 function total({ outcomes }, key) {
@@ -210,6 +272,6 @@ function rounded(value) {
   return value < 10 ? value.toFixed(1) : String(Math.round(value))
 }
 
-function seconds(ms, digits) {
-  return `${(ms / 1000).toFixed(digits)} s`
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`
 }

@@ -8,6 +8,7 @@ interface Outcome {
   waiting?: number
   sentTwice?: number
   refreshes?: number
+  inProgress?: number
   requests?: number
   failed?: number
 }
@@ -19,14 +20,19 @@ interface Run {
 }
 
 interface Tables {
-  runTable(runs: Run[]): string
+  lossTable(runs: Run[], kills?: Run[]): string
+  kindTable(kinds: Run[][]): string
+  waitTable(runs: Run[]): string
+  latencyTable(runs: Run[]): string
   failureTable(runs: Run[]): string
   hourTable(runs: Run[]): string
 }
 
 const lost = new URL('../../bench/lost/', import.meta.url)
 const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
-const { runTable, failureTable, hourTable } = (await import(`${lost}tables.js`)) as Tables
+const { lossTable, kindTable, waitTable, latencyTable, failureTable, hourTable } = (await import(
+  `${lost}tables.js`
+)) as Tables
 const { picture } = (await import(`${lost}picture.js`)) as { picture(runs: Run[]): string }
 
 function run(seed: number, signedOut: number): Run {
@@ -39,9 +45,9 @@ function run(seed: number, signedOut: number): Run {
       {
         name: 'a',
         title: 'Program <A>',
-        outcomes: { 'one-process': outcome, 'redis-empty': { impossible: 'no Redis' } }
+        outcomes: { 'two-processes': outcome, 'redis-empty': { impossible: 'no Redis' } }
       },
-      { name: 'b', title: 'Program B', outcomes: { 'one-process': nothing, 'redis-empty': { error: 'it ended' } } }
+      { name: 'b', title: 'Program B', outcomes: { 'two-processes': nothing, 'redis-empty': { error: 'it ended' } } }
     ]
   }
 }
@@ -62,29 +68,57 @@ test('the same seed gives the same random numbers, and another seed gives others
 })
 
 test('the table shows the value of each run, and does not count zero if there is no result', t => {
-  const text = runTable([run(1, 12), run(2, 9)])
-  t.deepEqual(cellsOf(text, 'signed out: one process'), ['12, 9', '0 (2 waited)'])
-  t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
+  const text = lossTable([run(1, 12), run(2, 9)])
+  t.deepEqual(cellsOf(text, 'two processes'), ['12, 9', '0 (2 waited)'])
+  t.deepEqual(cellsOf(text, 'Redis restarted empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
-  t.deepEqual(cellsOf(text, 'refresh requests of a user, one process'), ['1.5', '15.0'])
   t.false(text.includes('a process killed'), 'a case that no run played has no row')
 })
 
 test('a case that only one run has played has the value of this run', t => {
   const second = run(2, 9)
-  for (const program of second.programs) delete program.outcomes['one-process']
-  t.deepEqual(cellsOf(runTable([run(1, 12), second]), 'signed out: one process'), ['12', '0 (2 waited)'])
+  for (const program of second.programs) delete program.outcomes['two-processes']
+  t.deepEqual(cellsOf(lossTable([run(1, 12), second]), 'two processes'), ['12', '0 (2 waited)'])
 })
 
-test('with more than three runs, a cell has the median and the range', t => {
-  const runs = [4, 9, 0, 28].map((signedOut, index) => run(index, signedOut))
-  t.deepEqual(cellsOf(runTable(runs), 'signed out: one process')[0], '9 (0 to 28)')
+test('the kill has the median and the range of all runs, and its runs change no other row', t => {
+  const kills = [4, 9, 0, 28].map((signedOut, index) => {
+    const { programs, ...rest } = run(index, 5)
+    const outcomes = { killed: { signedOut, waiting: 0, inProgress: 5 } }
+    return { ...rest, programs: programs.map(program => ({ ...program, outcomes: { ...outcomes } })) }
+  })
+  const [first, ...others] = kills
+  for (const [index, { outcomes }] of first?.programs.entries() ?? []) {
+    Object.assign(outcomes, run(1, 12).programs[index]?.outcomes)
+  }
+  const text = lossTable([first as Run], others)
+  t.deepEqual(cellsOf(text, 'process killed')[0], '9 (0 to 28)')
+  t.deepEqual(cellsOf(text, 'refreshes in progress at the kill')[0], '5')
+  t.deepEqual(cellsOf(text, 'two processes')[0], '12')
+})
+
+test('the table of the providers has the number of each kind in one cell', t => {
+  const text = kindTable([[run(1, 50), run(2, 49)], [run(1, 30)], [run(1, 0)]])
+  t.deepEqual(cellsOf(text, 'two processes'), ['50, 49 / 30 / 0', '0 (2 waited) / 0 (2 waited) / 0 (2 waited)'])
+})
+
+test('the waits and the latencies are the higher ones of the runs', t => {
+  const runs = [run(1, 0), run(2, 0)]
+  const [outcomes] = runs.map(({ programs }) => programs[0]?.outcomes['two-processes'])
+  for (const { programs } of runs) {
+    for (const { outcomes } of programs) {
+      Object.assign(outcomes['two-processes'] ?? {}, { waited: 0, longestWaitMs: 0, p99Ms: 900, longestMs: 1000 })
+    }
+  }
+  Object.assign(outcomes ?? {}, { waited: 3, longestWaitMs: 52_000, p99Ms: 400, longestMs: 5000 })
+  t.deepEqual(cellsOf(waitTable(runs), 'two processes'), ['3, 52.0 s', '0'])
+  t.deepEqual(cellsOf(latencyTable(runs), 'two processes'), ['0.9 s / 5.0 s', '0.9 s / 1.0 s'])
 })
 
 test('of 10,000 users with tokens of an hour, a fault signs out those whose refresh meets it', t => {
   const kept = { signedOut: 0, waiting: 0 }
   const outcomes = {
-    'one-process': kept,
+    'two-processes': kept,
     killed: { signedOut: 10, waiting: 0 },
     'provider-3s': { signedOut: 50, waiting: 0 },
     'redis-empty': { signedOut: 25, waiting: 0 }
@@ -96,7 +130,7 @@ test('of 10,000 users with tokens of an hour, a fault signs out those whose refr
 })
 
 test('the table of failures shows the share of the requests', t => {
-  t.deepEqual(cellsOf(failureTable([run(1, 12)]), 'one process'), ['1.5 %', '0.0 %'])
+  t.deepEqual(cellsOf(failureTable([run(1, 12)]), 'two processes'), ['1.5 %', '0.0 %'])
 })
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {
@@ -106,7 +140,7 @@ test('the picture has a bar for each loss, a text alternative, and colours for a
     [69],
     'the bar is as long as three quarters of its track of 92'
   )
-  t.true(svg.includes('<desc id="description">Program &lt;A&gt;: 50, 25 (one process).'))
+  t.true(svg.includes('<desc id="description">Program &lt;A&gt;: 50, 25 (two processes).'))
   t.true(svg.includes('not possible</text>'))
   t.true(svg.includes('no result</text>'))
   t.true(svg.includes('@media (prefers-color-scheme: dark)'))

@@ -18,10 +18,14 @@ const sources = [
   'https://github.com/OpenIDC/mod_auth_openidc/blob/master/auth_openidc.conf'
 ]
 
-const byDesign =
-  'One thread of a server at a time refreshes a session, and its result is kept for 30 s. Other requests look for the result every 0.5 s, for up to 5 s. After a failed refresh, none is sent for 30 s.'
-const betweenServers =
-  'The lock between servers is a value in Redis that is read and then written, so both can read it before one of them writes.'
+const REFRESH = 'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c'
+const byDesign = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312).`
+const betweenServers = `The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252).`
+const sticky = 'Every user stays at one server while it listens, because only the lock within a server is exact.'
+const reasons = [
+  `The lock ends after [5 s](${REFRESH}#L62). With a slower provider, a waiting request then sends the [same refresh token](${REFRESH}#L220-L225).`,
+  'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.'
+]
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -41,12 +45,21 @@ export const programs = [
     maxProcesses: 2,
     redis: 'always',
     store: 'Redis, with an id in the cookie',
-    design: `As with shared memory. ${betweenServers} The documentation advises sticky sessions, so every user stays at one server while it listens.`,
-    reasons: [
-      'The lock ends after 5 s ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)). With a slower provider, a waiting request then sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
-      'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',
-      'The sessions are in Redis only, so a Redis that restarts empty ends all of them.'
-    ]
+    design: `As with shared memory. ${betweenServers} ${sticky}`,
+    reasons: [...reasons, 'The sessions are in Redis only, so a Redis that restarts empty ends all of them.']
+  },
+  {
+    ...apache(
+      'mod_auth_openidc, client-cookie, sticky',
+      redis => `OIDCSessionType client-cookie\n${redisCache(redis)}`
+    ),
+    name: 'mod-auth-openidc-client-cookie',
+    isSticky: true,
+    maxProcesses: 2,
+    redis: 'always',
+    store: 'encrypted cookies; the locks and the results of refreshes are in Redis',
+    design: 'As with Redis, but the session is in cookies.',
+    reasons
   },
   {
     ...apache('mod_auth_openidc, Redis, not sticky', redisCache),

@@ -16,12 +16,13 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'an encrypted cookie',
     design:
-      'Every request that finds the access token expired refreshes it, with the code of the documentation and without a lock. A custom session store would not change this.',
+      'Every request that finds the access token expired refreshes it, with the code of the documentation and without a lock.',
     reasons: [
       'All six requests of a page send the same refresh token, and the provider ends the login at the second one. This happens at the first expiry, without a fault.'
     ],
     sources: [
-      'https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens'
+      'https://github.com/auth0/express-openid-connect/blob/v3.4.0/EXAMPLES.md#5-obtaining-and-using-refresh-tokens',
+      'https://github.com/auth0/express-openid-connect/blob/v3.4.0/lib/context.js#L240'
     ],
     extras: 'part of an existing Express server; back-channel logout and token exchange in code',
     version: () => packageVersion('express-openid-connect'),
@@ -33,13 +34,13 @@ export const programs = [
     title: 'better-auth',
     lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
     store: 'encrypted cookies, because no database is configured',
-    design:
-      'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock. With a database, parallel requests would read the same refresh token from there.',
+    design: 'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock.',
     reasons: ['As express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
-      'https://better-auth.com/docs/plugins/generic-oauth'
+      'https://better-auth.com/docs/plugins/generic-oauth',
+      'https://github.com/better-auth/better-auth/blob/v1.7.25/packages/better-auth/src/api/routes/account.ts'
     ],
     extras: 'built-in accounts, with passwords, passkeys, second factors, organisations and a database',
     version: () => packageVersion('better-auth'),

@@ -10,6 +10,7 @@ import { API_PATH } from '../paths.js'
 import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
 
 const SECONDS_BEFORE_EXPIRY = 2
+const SOURCE = `https://github.com/oauth2-proxy/oauth2-proxy/blob/${VERSION}/pkg/middleware/stored_session.go`
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -22,13 +23,11 @@ export const programs = [
     maxProcesses: 2,
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
-    design:
-      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s.',
+    design: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22).`,
     reasons: [
-      'The lock ends after 2 s ([`sessionRefreshLockDuration`](https://github.com/oauth2-proxy/oauth2-proxy/blob/v7.15.2/pkg/middleware/stored_session.go)). With a slow provider, the next request then sends the same refresh token. The log says `Fatal refresh error detected`.',
-      'The same happens if a process is killed or stopped while it refreshes. A request that gets no lock within 5 s removes the session (`timeout obtaining session lock`).',
-      'If the browser cuts the connection of the request that began a refresh, the refresh is cancelled (`s.sessionRefresher(req.Context(), session)` in the same file), but the provider may have used the refresh token. The log says `context canceled`.',
-      'Any error of the store clears the session (`Error loading cookied session: …, removing session` in the same file). An outage of a second signs out every user who sends a request in it, even if Redis keeps its data.'
+      `After [2 s](${SOURCE}#L28), the lock ends. With a slow provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232).`,
+      `A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)). So an outage of a second signs out every user who sends a request in it, even if Redis keeps its data.`,
+      `If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token.`
     ],
     sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage'],
     executableBytes: () => sizeOf(executable),
