@@ -29,7 +29,7 @@ const SESSIONS = 2000
 const MANY_SESSIONS = 2000
 // Several sessions, because requests of one session share a refresh.
 const SESSIONS_OF_PROGRAM = 100
-const SIGN_INS_AT_ONCE = 20
+const SIGN_INS_AT_ONCE = 4
 // oauth2-proxy refreshes a session that is older than `--cookie-refresh`.
 const UNTIL_DUE_MS = 1500
 // A few requests may get the tokens that another request has just refreshed.

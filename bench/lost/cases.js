@@ -65,7 +65,7 @@ export const cases = [
   },
   {
     name: 'redis-empty',
-    title: 'Redis restarted empty',
+    title: 'Redis restarted, empty',
     processes: 2,
     needsRedis: true,
     durationMs: 12 * SECOND,
@@ -73,7 +73,7 @@ export const cases = [
   },
   {
     name: 'redis-file',
-    title: 'Redis restarted with its file',
+    title: 'Redis restarted, with its file',
     processes: 2,
     needsRedis: true,
     keepsFile: true,
@@ -83,7 +83,7 @@ export const cases = [
   {
     // Processes remember the last minute. No token is refreshed in it, so Redis has the only copy of a stored session.
     name: 'redis-empty-later',
-    title: 'Redis restarted empty, tokens of 10 minutes',
+    title: 'Redis restarted, empty, tokens of 10 minutes',
     processes: 2,
     needsRedis: true,
     lifetimeSeconds: 600,

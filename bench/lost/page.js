@@ -70,7 +70,8 @@ range of ${runs.length + kills.length} runs. Two processes share a Redis unless 
 ${lossTable(runs, kills)}
 ${absences(ran)}
 ${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program refuses three requests in a row, and either the provider has ended the login or the program has
-  deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover.
+  deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
+  who still got errors then.
 - **This server loses logins, too**: without Redis, two processes cannot coordinate, and a killed process loses its refreshes in progress. With
   \`session.store: redis\`, a Redis that loses its data ends every session that no process has used in the last minute
   ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).
@@ -78,7 +79,7 @@ ${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program r
 ## Other providers and pages
 
 The first number of a cell is that of the picture, in which the provider ends the login. The second provider only **refuses** the second use of
-a refresh token, and the third one **allows** it for 30 s, as Auth0, Cognito, Hydra and Curity can.
+a refresh token, and the third one **allows** it for 30 s, as Auth0, Cognito, Hydra and Curity can. A dash was not measured.
 
 ${kindTable(kindsOf('reuse', REUSES))}
 Here the provider ends the login, and the pages differ: six requests in parallel / **one request first**, and then five in parallel / **a

@@ -82,7 +82,7 @@ function halves(text) {
 
 function row({ title }, played, outcomesOf, users, y) {
   const cells = played.map(({ name }, index) => cell(outcomesOf(name), users, LABEL_WIDTH + index * COLUMN_WIDTH, y))
-  return `<text x="0" y="${y + 20}">${escaped(title)}</text>${cells.join('')}`
+  return `<text x="0" y="${y + 20}">${escaped(title.replaceAll('`', ''))}</text>${cells.join('')}`
 }
 
 function cell(outcomes, users, x, y) {

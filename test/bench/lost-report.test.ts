@@ -70,7 +70,7 @@ test('the same seed gives the same random numbers, and another seed gives others
 test('the table shows the value of each run, and does not count zero if there is no result', t => {
   const text = lossTable([run(1, 12), run(2, 9)])
   t.deepEqual(cellsOf(text, 'two processes'), ['12, 9', '0 (2 waited)'])
-  t.deepEqual(cellsOf(text, 'Redis restarted empty'), ['not possible', 'no result'])
+  t.deepEqual(cellsOf(text, 'Redis restarted, empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
   t.false(text.includes('a process killed'), 'a case that no run played has no row')
 })
@@ -126,7 +126,7 @@ test('of 10,000 users with tokens of an hour, a fault signs out those whose refr
   const text = hourTable([{ seed: 1, users: 50, programs: [{ name: 'a', title: 'Program A', outcomes }] }])
   t.deepEqual(cellsOf(text, 'process killed'), ['1.7'], '10,000 × 10/50 × 3 s / 3,600 s')
   t.deepEqual(cellsOf(text, 'provider slow, 3 s'), ['14'], '10,000 × 50/50 × 5 s / 3,600 s')
-  t.deepEqual(cellsOf(text, 'Redis restarted empty'), ['5000'], 'the lifetime makes no difference')
+  t.deepEqual(cellsOf(text, 'Redis restarted, empty'), ['5000'], 'the lifetime makes no difference')
 })
 
 test('the table of failures shows the share of the requests', t => {

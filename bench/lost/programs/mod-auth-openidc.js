@@ -24,7 +24,8 @@ const betweenServers = `The lock between servers is a value in Redis that is rea
 const sticky = 'Every user stays at one server while it listens, because only the lock within a server is exact.'
 const reasons = [
   `The lock ends after [5 s](${REFRESH}#L62). With a slower provider, a waiting request then sends the [same refresh token](${REFRESH}#L220-L225).`,
-  'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.'
+  'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',
+  'Without Redis, there is no lock, so parallel requests send the same refresh token. In the runs in which Redis kept its data, or the session was in cookies, every lost login had a refresh token that was sent twice.'
 ]
 
 /** @type {import('./common.js').Compared[]} */

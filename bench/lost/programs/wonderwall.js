@@ -11,7 +11,8 @@ import { API_PATH } from '../paths.js'
 import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
 
 const COMMIT = '1e1066a'
-const SOURCE = `https://github.com/nais/wonderwall/blob/${COMMIT}/pkg/session/session_manager.go`
+const REPOSITORY = `https://github.com/nais/wonderwall/blob/${COMMIT}`
+const SOURCE = `${REPOSITORY}/pkg/session/session_manager.go`
 const executable = join(caches, `wonderwall-${COMMIT}`, 'wonderwall')
 
 /** @type {import('./common.js').Compared[]} */
@@ -28,10 +29,11 @@ export const programs = [
     store: 'Redis, with a ticket in the cookie',
     design: `One process at a time refreshes a session, under a lock in Redis that lasts [10 s](${SOURCE}#L25). Other requests wait for up to [15 s](${SOURCE}#L24). If the wait or the refresh fails for another reason than a refusal, the session is [kept](${SOURCE}#L137-L145).`,
     reasons: [
-      `If a process is killed while the provider responds to it, the new refresh token is lost. The other process sends the old one when the lock has ended after [10 s](${SOURCE}#L25). So does a refresh whose caller gave up.`,
+      `A refresh is given up after [10 s](${REPOSITORY}/pkg/openid/client/client.go#L65), and [cancelled](${SOURCE}#L213) if the browser cuts the connection of its request, but the provider may have used the refresh token. The next request sends it again.`,
+      `If a process is killed while the provider responds to it, the new refresh token is lost. The other process sends the old one when the lock has ended, after [10 s](${SOURCE}#L25).`,
       'The sessions are in Redis only, so a Redis that restarts empty ends all of them.'
     ],
-    sources: ['https://github.com/nais/wonderwall/blob/1e1066a/docs/sessions.md'],
+    sources: [`${REPOSITORY}/docs/sessions.md`],
     executableBytes: () => sizeOf(executable),
     extras: 'one executable without a runtime; single sign-on for several applications; front-channel logout',
     install: () => unmeasurable ?? (existsSync(executable) ? undefined : 'it has not been built; see bench/README.md'),
