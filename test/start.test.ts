@@ -20,7 +20,9 @@ import { tempFolder } from './helpers/temp-folder.js'
 
 async function demoConfig(t: ExecutionContext) {
   const cwd = await tempFolder(t)
-  const overrides = { mode: 'dual', port: 0, host: '127.0.0.1' } as const
+  // The default time limit of 10 seconds is too short for a slow machine.
+  const platform = { timeoutSeconds: 60 }
+  const overrides = { mode: 'dual', port: 0, host: '127.0.0.1', platform } as const
   return (await loadConfig({ demo: true, env: {}, cwd, overrides })).config
 }
 

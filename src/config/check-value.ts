@@ -6,7 +6,7 @@ import { noSuchFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 import { withoutUser } from './urls.js'
 
-/** `rejected` has one message for each problem, as in `Problem`. */
+/** `rejected` has one message for each problem, worded like `Problem.message`. */
 export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
 
 /**
@@ -54,7 +54,7 @@ export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: st
     why = await whyUnusable(path)
   } catch (error) {
     if (error instanceof PageFilesError) {
-      return { rejected: error.problems.map(problem => `cannot be the string ${quote(given)}, because ${problem}.`) }
+      return { rejected: error.problems.map(problem => `cannot be the string ${quote(given)}, because ${problem}`) }
     }
     why = whyUnreadable(error)
   }

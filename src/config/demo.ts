@@ -8,7 +8,8 @@ import { callbackPath, localUrlOf } from './urls.js'
 /** The name of this source in messages and in the output of `config`. */
 export const demoSource = 'demo'
 
-// The process keeps this secret, so that existing sessions stay valid when the settings are read again.
+// This session secret stays the same while the process runs, so that sessions stay valid when the settings are read
+// again.
 let sessionSecret: string | undefined
 
 /**

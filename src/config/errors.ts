@@ -19,8 +19,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
   /**
-   * The error also contains the warnings, because one of them may explain a problem. For example, a misspelt variable
-   * causes only a warning, but also the problem that the required setting is missing.
+   * The error also contains the warnings, because one of them may explain a problem. For example, if the variable of a
+   * required setting is misspelt, the missing setting is a problem, and the unknown variable is only a warning.
    */
   readonly warnings: readonly Problem[]
 

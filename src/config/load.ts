@@ -34,7 +34,7 @@ import {
 /** The sources of settings, in order of precedence. */
 export interface Sources {
   readonly flags?: Flags
-  /** True for a demo (see the option `demo` of `startServer`). Only flags override the built-in settings of a demo. */
+  /** True for a demo (see the `demo` option of `startServer`). Only flags override the built-in settings of a demo. */
   readonly demo?: boolean
   /** Settings from the program that calls `startServer`. */
   readonly overrides?: Overrides
@@ -126,7 +126,8 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    // A key replaces the client secret, which is then the empty string.
+    // A client that authenticates with a private key needs no client secret, so the default of the secret is then the
+    // empty string.
     const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { source, ...outcome } = await validate(key, picked, cwd, fallback)
     sources[key] = source

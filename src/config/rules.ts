@@ -160,7 +160,7 @@ const rules: readonly SettingsRule[] = [
   function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }) {
     if (port === undefined || redisUrl !== undefined) return undefined
     const message =
-      "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
+      "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
     return { key: 'forwardAuth.port', isWarning: true, message }
   },
 

@@ -35,7 +35,7 @@ export interface Setting<Value = unknown> {
   /** Describes the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
   /**
-   * True if the value is a secret. All output hides the value. If its type has a function `mask`, output hides only the
+   * True if the value is a secret. All output hides the value. If its type has a `mask` function, output hides only the
    * password in the value. The value can also be read from the file whose path is in `<env>_FILE`.
    */
   readonly secret?: true
@@ -299,7 +299,8 @@ export const settings = {
     type: accessEntries,
     defaultText: 'everyone',
     rejectsEmpty: true,
-    summary: 'Let only users sign in who fit one of these entries. The provider must have verified an e-mail address.'
+    summary:
+      'Let only users sign in who fit one of these entries. An e-mail address counts only if the provider has verified it.'
   },
   logout: {
     flag: '--logout <how>',
@@ -463,9 +464,9 @@ type TypesOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has hosts. An
- * optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the name of a
- * group.
+ * The valid settings, with all defaults. The values are parsed. For example, `proxy.routes` is a list of `ProxyRule`,
+ * and `redisUrl` is an object with the hosts. An optional setting without a default is `undefined` if it was not set.
+ * The part of a key before the dot is the name of a group.
  */
 export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }

@@ -4,15 +4,15 @@ export interface ValueType<Value, Written = Value> {
   readonly allowed: string
   readonly json: JsonSchema
   /**
-   * Parses a string from a flag, a variable or a file into the value that a file would contain. Returns an invalid string
-   * unchanged, and `parse` rejects it. Without this function, the string is the value.
+   * Parses a string from a flag, a variable or a file into the value that a file would contain. Returns an invalid
+   * string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
    */
   readonly fromString?: (string: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
   /**
-   * Turns a parsed value back into a value for a file. Without this function, `parse` does not change the form of a
-   * value.
+   * Turns a parsed value back into a value for a file. A type needs no such function if its `parse` does not change the
+   * form of the value.
    */
   write?(value: Value): Written
   /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
@@ -144,7 +144,7 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
   }
 }
 
-/** Returns the value that a settings file would contain instead of this string. */
+/** Converts a string, such as the value of a variable, to the value that a settings file would contain. */
 export function readString({ fromString }: Pick<ValueType<unknown>, 'fromString'>, string: string): unknown {
   return fromString ? fromString(string) : string
 }
@@ -152,21 +152,13 @@ export function readString({ fromString }: Pick<ValueType<unknown>, 'fromString'
 /** The levels of pino with their numbers, which pino writes into the JSON lines. */
 const LEVELS = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
 
-type LogLevel = keyof typeof LEVELS | 'silent'
-
-const LEVEL_NAMES: readonly LogLevel[] = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+const levelNames = oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
+const namesByNumber = new Map<unknown, string>(Object.entries(LEVELS).map(([name, number]) => [String(number), name]))
 
 /** The type of `log.level`: the name of a level of pino, or its number. The value is the name. */
-export const logLevel: ValueType<LogLevel> = {
-  allowed: `${Object.entries(LEVELS)
-    .map(([name, number]) => `${name} (${number})`)
-    .join(', ')} or silent`,
-  json: { enum: [...LEVEL_NAMES, ...Object.values(LEVELS)] },
-  parse(written) {
-    if (typeof written !== 'string' && typeof written !== 'number') return REJECTED
-    const value = LEVEL_NAMES.find(
-      name => name === written || (name !== 'silent' && String(LEVELS[name]) === String(written))
-    )
-    return value === undefined ? REJECTED : { value }
-  }
+export const logLevel: typeof levelNames = {
+  allowed: `${[...namesByNumber].map(([number, name]) => `${name} (${number})`).join(', ')} or silent`,
+  json: { enum: [...Object.keys(LEVELS), 'silent', ...Object.values(LEVELS)] },
+  parse: written =>
+    levelNames.parse(namesByNumber.get(typeof written === 'number' ? String(written) : written) ?? written)
 }

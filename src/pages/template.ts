@@ -58,16 +58,16 @@ const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
 // The Content-Security-Policy of the pages blocks these elements and attributes. Without an error message, the operator
 // could not find out why they have no effect.
 const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
-  [/<script\b/i, 'a script'],
-  [/<[a-z][^>]*\son[a-z]+\s*=/i, 'an attribute with a script, such as onclick'],
-  [/<[a-z][^>]*\sstyle\s*=/i, 'a style attribute; use a <style> element and a class'],
-  [/<(?:iframe|frame|object|embed)\b/i, 'a frame or an embedded object'],
-  [/<form\b/i, 'a form'],
-  [/<base\b/i, 'a <base> element'],
-  [/<meta\b[^>]*\shttp-equiv\b/i, 'a <meta> element with http-equiv'],
-  [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'a <link> element; write the style sheet into a <style> element'],
-  [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file from another URL; use a data: URL'],
-  [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file; use a data: URL']
+  [/<script\b/i, 'a script.'],
+  [/<[a-z][^>]*\son[a-z]+\s*=/i, 'an attribute with a script, such as onclick.'],
+  [/<[a-z][^>]*\sstyle\s*=/i, 'a style attribute. Use a <style> element and a class.'],
+  [/<(?:iframe|frame|object|embed)\b/i, 'a frame or an embedded object.'],
+  [/<form\b/i, 'a form.'],
+  [/<base\b/i, 'a <base> element.'],
+  [/<meta\b[^>]*\shttp-equiv\b/i, 'a <meta> element with http-equiv.'],
+  [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'a <link> element. Write the style sheet into a <style> element.'],
+  [/<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i, 'an image or a file from another URL. Use a data: URL.'],
+  [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file. Use a data: URL.']
 ]
 
 /** @throws {TemplateError} if the template cannot be used */
@@ -91,11 +91,13 @@ function problemsOf(markup: string, parts: readonly string[], styles: readonly s
   const missing = REQUIRED.filter(name => !names.includes(name))
   const visible = markup.replace(/<!--[\s\S]*?-->/g, '')
   return [
-    ...(/^\s*<!doctype html>/i.test(markup) ? [] : ['does not begin with <!doctype html>']),
-    ...unknown.map(name => `has the unknown placeholder {{${name}}}; allowed: ${NAMES.map(braced).join(', ')}`),
-    ...missing.map(name => `lacks the placeholder ${braced(name)}, which every template needs`),
-    ...(hasUnclosedPlaceholder(parts) ? ['has {{ without }}'] : []),
-    ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside a <style> element'] : []),
+    ...(/^\s*<!doctype html>/i.test(markup) ? [] : ['does not begin with <!doctype html>.']),
+    ...unknown.map(
+      name => `has the unknown placeholder {{${name}}}. The known ones are ${NAMES.map(braced).join(', ')}.`
+    ),
+    ...missing.map(name => `lacks the placeholder ${braced(name)}, which every template needs.`),
+    ...(hasUnclosedPlaceholder(parts) ? ['has {{ without }}.'] : []),
+    ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside a <style> element.'] : []),
     ...BLOCKED.filter(([pattern]) => pattern.test(visible)).map(
       ([, what]) => `has something that the Content-Security-Policy of the pages blocks: ${what}`
     )

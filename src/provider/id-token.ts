@@ -69,7 +69,7 @@ export function checkRefreshedIdToken(
   idToken: string,
   expected: ExpectedRefreshClaims
 ): UserInfo & { readonly sub: string } {
-  const reject: Reject = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
+  const reject: CreateError = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, reject)
   const otherIdentity = (name: string) =>
     new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
@@ -80,9 +80,9 @@ export function checkRefreshedIdToken(
 }
 
 /** Creates the error for a rejected ID token. */
-type Reject = (detail: string) => ProviderError
+type CreateError = (detail: string) => ProviderError
 
-function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, reject: Reject): void {
+function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, reject: CreateError): void {
   const audience = Array.isArray(aud) ? aud : [aud]
   if (!audience.includes(clientId)) throw reject('its aud does not name this client')
   const needsAzp = audience.length > 1
@@ -96,7 +96,7 @@ export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
 
-function parseClaims(idToken: string, reject: Reject): Readonly<Record<string, unknown>> {
+function parseClaims(idToken: string, reject: CreateError): Readonly<Record<string, unknown>> {
   const parts = idToken.split('.')
   const claims = parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString())
   if (parts.length !== 3 || !isJsonObject(claims)) throw reject('it is not a JWT')

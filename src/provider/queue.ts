@@ -17,7 +17,7 @@ export interface QueueLimits {
 
 export class QueueFullError extends Error {}
 
-interface Waiting extends Requester {
+interface WaitingCall extends Requester {
   readonly start: () => void
 }
 
@@ -32,8 +32,8 @@ const isNeverFull = () => false
  * try { await call() } finally { release() }
  */
 export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
-  const urgent = createFairQueue<Waiting>()
-  const ordinary = createFairQueue<Waiting>()
+  const urgent = createFairQueue<WaitingCall>()
+  const ordinary = createFairQueue<WaitingCall>()
   let running = 0
 
   function waitForSlot(queue: typeof urgent, requester: Requester, signal: AbortSignal): Promise<void> {

@@ -54,7 +54,7 @@ export interface TurnRequest extends Requester {
   isUploading(): boolean
 }
 
-interface Waiting extends Requester {
+interface WaitingRequest extends Requester {
   /** Starts the request. */
   readonly start: () => void
   /** Removes the request from the queue. Its `wait` rejects with UpstreamBusyError. */
@@ -75,7 +75,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   // The owners of the reserved slots: host and user.
   const holders = new Set<string>()
   // The queues of the hosts with waiting requests. A queue from which a request was started moves to the end.
-  const queues = new Map<string, ReturnType<typeof createFairQueue<Waiting>>>()
+  const queues = new Map<string, ReturnType<typeof createFairQueue<WaitingRequest>>>()
   let inProgress = 0
 
   function isHostFull(origin: string): boolean {
@@ -115,8 +115,8 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
     if (queues.size > 0) for (const origin of [...queues.keys()]) serve(origin)
   }
 
-  function enqueue(origin: string, waiting: Waiting) {
-    const queue = queues.get(origin) ?? createFairQueue<Waiting>()
+  function enqueue(origin: string, waiting: WaitingRequest) {
+    const queue = queues.get(origin) ?? createFairQueue<WaitingRequest>()
     queues.set(origin, queue)
     queue.add(waiting)
     if (queue.size <= limits.queued) return
@@ -125,7 +125,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
     if (loser === waiting) throw new UpstreamBusyError('too many requests are queued')
   }
 
-  function leaveQueue(origin: string, waiting: Waiting) {
+  function leaveQueue(origin: string, waiting: WaitingRequest) {
     const queue = queues.get(origin)
     queue?.remove(waiting)
     if (queue?.size === 0) queues.delete(origin)
@@ -141,7 +141,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
       let isHeadExpected = true
       let freeSlot: (() => void) | undefined
       let settle = (_hasCome: boolean | UpstreamBusyError) => {}
-      const waiting: Waiting = {
+      const waiting: WaitingRequest = {
         session,
         user,
         start,

@@ -12,15 +12,9 @@ export function parseJson(string: string): unknown {
   }
 }
 
-// A token of RFC 8259, with the white space before it: a bracket, colon or comma, a string, or another value.
-const TOKEN =
-  /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/uy
-
-const VALUE = 'a value'
-const VALUE_OR_END = 'a value or ]'
-const NAME = 'a name in double quotes'
-const NAME_OR_END = 'a name in double quotes or }'
-const COLON = 'a colon'
+// RFC 8259 sections 6 and 7.
+const STRING = /^"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/u
+const NUMBER_OR_WORD = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/
 
 interface JsonError {
   /** What JSON requires at this position, such as "a colon". */
@@ -34,46 +28,37 @@ interface JsonError {
  * some cases, and it quotes the string, which may contain a secret. The returned error quotes nothing.
  */
 export function findJsonError(text: string): JsonError {
-  const tokens = new RegExp(TOKEN)
-  // The brackets that are open.
-  const open: string[] = []
-  const afterValue = () => {
-    const bracket = open.at(-1)
-    if (bracket === undefined) return 'the end of the file'
-    return bracket === '[' ? 'a comma or ]' : 'a comma or }'
-  }
-  /** Returns what must follow the token, or undefined if the token is not allowed here. */
-  function next(expected: string, mark: string | undefined, isString: boolean): string | undefined {
-    const isValue = expected === VALUE || expected === VALUE_OR_END
-    if (mark === '{' || mark === '[') {
-      open.push(mark)
-      if (isValue) return mark === '{' ? NAME_OR_END : VALUE_OR_END
-    } else if (mark === '}' || mark === ']') {
-      open.pop()
-      if (expected.endsWith(mark)) return afterValue()
-    } else if (mark === ',') {
-      if (expected.startsWith('a comma')) return open.at(-1) === '[' ? VALUE : NAME
-    } else if (mark === ':') {
-      if (expected === COLON) return VALUE
-    } else if (isValue) return afterValue()
-    else if (isString && (expected === NAME || expected === NAME_OR_END)) return COLON
-    return undefined
-  }
-
-  for (let expected = VALUE; ; ) {
-    const start = startOfToken(text, tokens.lastIndex)
-    const token = tokens.exec(text)
-    const following = token === null ? undefined : next(expected, token[1], token[2] !== undefined)
-    if (following === undefined) return { expected, place: placeOf(text, start) }
-    expected = following
-  }
-}
-
-function startOfToken(text: string, from: number): number {
-  return from + text.slice(from).search(/[^ \t\r\n]|$/)
-}
-
-function placeOf(text: string, index: number): string {
+  let index = 0
+  const expected = skipValue('a value') ?? 'the end of the file'
+  skip(/^$/)
   const lines = text.slice(0, index).split('\n')
-  return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+  return { expected, place: `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}` }
+
+  /** Skips white space, and then the token. Returns false if the text continues with something else. */
+  function skip(token: RegExp): boolean {
+    index += text.slice(index).search(/[^ \t\r\n]|$/)
+    const found = token.exec(text.slice(index))?.[0]
+    index += found?.length ?? 0
+    return found !== undefined
+  }
+
+  // The following functions skip a part of the text. At an error, they stop and return what JSON expects there.
+
+  function skipValue(expected: string): string | undefined {
+    if (skip(/^\{/)) return skipList(/^\}/, '}', 'a name in double quotes', skipMember)
+    if (skip(/^\[/)) return skipList(/^\]/, ']', 'a value', skipValue)
+    return skip(STRING) || skip(NUMBER_OR_WORD) ? undefined : expected
+  }
+
+  function skipMember(expected: string): string | undefined {
+    if (!skip(STRING)) return expected
+    return skip(/^:/) ? skipValue('a value') : 'a colon'
+  }
+
+  function skipList(end: RegExp, bracket: string, item: string, skipItem: typeof skipValue): string | undefined {
+    if (skip(end)) return undefined
+    let error = skipItem(`${item} or ${bracket}`)
+    while (!error && !skip(end)) error = skip(/^,/) ? skipItem(item) : `a comma or ${bracket}`
+    return error
+  }
 }

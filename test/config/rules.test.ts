@@ -88,7 +88,7 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },
-    "forwardAuth.port is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before that, the user is signed out."
+    "forwardAuth.port is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
   ],
   [
     { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },

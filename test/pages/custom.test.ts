@@ -40,12 +40,15 @@ test('a file that is no logo is refused, and the message names the file and what
   const messageFor = (file: string) =>
     t.throws(() => readLogo(join(folder, file)), { instanceOf: PageFilesError })?.message
   for (const file of ['empty.svg', 'no-namespace.svg', 'page.svg', 'text.png']) {
-    const allowed = 'allowed: an SVG image with xmlns="http://www.w3.org/2000/svg", or a PNG, JPEG, WebP or GIF image'
-    t.is(messageFor(file), `the file ${join(folder, file)} is not an image that every browser shows; ${allowed}`)
+    const allowed = 'Use an SVG image with xmlns="http://www.w3.org/2000/svg", or a PNG, JPEG, WebP or GIF image.'
+    t.is(messageFor(file), `the file ${join(folder, file)} is not an image that every browser shows. ${allowed}`)
   }
-  t.is(messageFor('large.png'), `the file ${join(folder, 'large.png')} has 32784 bytes; allowed: at most 32768 bytes`)
-  t.is(messageFor('missing.png'), `the file ${join(folder, 'missing.png')} does not exist; allowed: the path of a file`)
-  t.is(messageFor('.'), `the file ${folder} is not a file; allowed: the path of a file`)
+  t.is(
+    messageFor('large.png'),
+    `the file ${join(folder, 'large.png')} has 32784 bytes. At most 32768 bytes are allowed.`
+  )
+  t.is(messageFor('missing.png'), `the file ${join(folder, 'missing.png')} does not exist. Use the path of a file.`)
+  t.is(messageFor('.'), `the file ${folder} is not a file. Use the path of a file.`)
 })
 
 /** The problems of a folder with these files, without the path of the folder. */
@@ -71,52 +74,60 @@ const broken: readonly (readonly [
   [
     'invalid JSON',
     { 'de.json': '{ "notFound": }' },
-    [/^the file de\.json is not valid JSON: expected a value at line 1, column 15$/]
+    [/^the file de\.json is not valid JSON, because a value is expected at line 1, column 15\.$/]
   ],
   ['a list', { 'de.json': '[]' }, [/^the file de\.json must contain an object/]],
   [
     'a misspelt text',
     { 'de.json': json({ notFound: { titel: 'x' } }) },
-    [/^the file de\.json has the unknown text "notFound\.titel"; did you mean notFound\.title\?$/]
+    [/^the file de\.json has the unknown text "notFound\.titel"\. Did you mean notFound\.title\?$/]
   ],
-  ['a text outside of a group', { 'de.json': json({ title: 'x' }) }, [/has the unknown text "title"; /]],
+  [
+    'a text outside of a group',
+    { 'de.json': json({ title: 'x' }) },
+    [/has the unknown text "title"\. The known texts are /]
+  ],
   [
     'an empty text',
     { 'de.json': json({ notFound: { title: ' ' } }) },
-    [/has no text for notFound\.title; allowed: a text/]
+    [/has no text for notFound\.title\. Write the text in quotation marks\.$/]
   ],
-  ['a number', { 'de.json': json({ notFound: { title: 4 } }) }, [/has no text for notFound\.title; allowed: a text/]],
+  [
+    'a number',
+    { 'de.json': json({ notFound: { title: 4 } }) },
+    [/has no text for notFound\.title\. Write the text in quotation marks\.$/]
+  ],
   [
     'an unknown placeholder',
     { 'de.json': json({ busy: { next: 'in {{seconds}}' }, notFound: { title: '{{token}}' } }) },
     [
-      /^the file de\.json has the unknown placeholder \{\{seconds\}\} in busy\.next; allowed: \{\{when\}\}$/,
-      /^the file de\.json has the unknown placeholder \{\{token\}\} in notFound\.title; allowed: none$/
+      /^the file de\.json has the unknown placeholder \{\{seconds\}\} in busy\.next\. The placeholders of this text are: \{\{when\}\}\.$/,
+      /^the file de\.json has the unknown placeholder \{\{token\}\} in notFound\.title\. The placeholders of this text are: none\.$/
     ]
   ],
   [
     'an unclosed placeholder',
     { 'de.json': json({ busy: { next: '{{when' } }) },
-    [/has \{\{ without \}\} in busy\.next$/]
+    [/has \{\{ without \}\} in busy\.next\.$/]
   ],
   [
     'an incomplete new language',
     { 'es.json': json({ actions: { signIn: 'a', signInAgain: 'b', home: 'c' } }) },
     [
-      /^the file es\.json lacks texts, and the server has no built-in texts for es; add actions\.tryAgain, details\.intro, /
+      /^the file es\.json lacks texts, and the server has no built-in texts for es\. Add actions\.tryAgain, details\.intro, /
     ]
   ],
   [
     'a template for a language without texts',
     { 'page.es.html': template },
-    [/page\.es\.html has no effect without texts in this language; add es\.json/]
+    [/page\.es\.html has no effect without texts in this language\. Add es\.json/]
   ],
   [
     'unknown names',
     { 'Page.html': template, 'pt-br.json': complete, 'german.json': '{}', 'page.de.json': '{}', 'x.html': '' },
     Array.from(
       { length: 5 },
-      () => /has a name that the server does not know; allowed: page\.html, and names with a language/
+      () => /has a name that the server does not know\. Use page\.html, or a name with a language/
     )
   ],
   [
@@ -127,7 +138,7 @@ const broken: readonly (readonly [
   [
     'a large file',
     { 'de.json': ' '.repeat(65_537) },
-    [/^the file de\.json has 65537 bytes; allowed: at most 65536 bytes$/]
+    [/^the file de\.json has 65537 bytes\. At most 65536 bytes are allowed\.$/]
   ],
   ['two broken files', { 'de.json': '', 'fr.json': '' }, [/de\.json/, /fr\.json/]]
 ]
@@ -142,18 +153,24 @@ for (const [what, files, problems] of broken) {
 
 test('a file that is not in UTF-8 or cannot be read is refused', async t => {
   const folder = await tempFolder(t, { 'de.json': Buffer.from('{"a": "\xe4"}', 'latin1') })
-  t.regex(t.throws(() => readPagesFolder(folder))?.message ?? '', /de\.json is not in UTF-8; save it in that encoding/)
+  t.regex(
+    t.throws(() => readPagesFolder(folder))?.message ?? '',
+    /de\.json is not in UTF-8\. Save it in that encoding\.$/
+  )
   t.regex(
     t.throws(() => readPagesFolder(join(folder, 'no')))?.message ?? '',
-    /^the folder .*no does not exist; allowed: the path of a folder$/
+    /^the folder .*no does not exist\. Use the path of a folder\.$/
   )
   t.regex(
     t.throws(() => readPagesFolder(join(folder, 'de.json')))?.message ?? '',
-    /de\.json does not exist; allowed: the path of a folder$/
+    /de\.json does not exist\. Use the path of a folder\.$/
   )
   if (process.getuid?.() === 0) return
   await chmod(join(folder, 'de.json'), 0)
-  t.regex(t.throws(() => readPagesFolder(folder))?.message ?? '', /cannot be read: this user may not read it/)
+  t.regex(
+    t.throws(() => readPagesFolder(folder))?.message ?? '',
+    /cannot be read, because this user may not read it\. Use/
+  )
 })
 
 test('a folder may have other files, and the links and hidden names of a mounted ConfigMap', async t => {

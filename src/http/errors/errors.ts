@@ -128,7 +128,7 @@ function httpErrorOf(error: unknown, ctx: Context): HttpError {
 
 const ERROR_OF_STATUS: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
 
-// Returns the value of the header `Refresh`. A `meta` element would have the same effect, but axe-core's accessibility
+// Returns the value of the `Refresh` header. A `meta` element would have the same effect, but axe-core's accessibility
 // check rejects it.
 function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
   return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`

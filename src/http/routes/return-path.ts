@@ -7,7 +7,7 @@ import type { Context } from 'koa'
 import { AUTH_PATH } from '../../config/urls.js'
 import type { LoginPrompt } from '../../login/begin-login.js'
 
-/** Returns the path and query in the parameter `return_to` if it is safe, otherwise `/`. */
+/** Returns the path and query in the `return_to` parameter if it is safe, otherwise `/`. */
 export function requestedReturnTo(ctx: Context): string {
   const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
   return safeReturnTo(more.length === 0 ? requested : undefined)
@@ -48,7 +48,7 @@ export function returnToOf(ctx: LoginContext, homePath: string): string {
 }
 
 /**
- * Returns the URL of the login route, with the parameter `return_to` unless the login returns to the start page.
+ * Returns the URL of the login route, with the `return_to` parameter unless the login returns to the start page.
  * @param prompt `login` if the provider must ask who is signing in
  */
 export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {

@@ -12,7 +12,7 @@ export class PageFilesError extends Error {
   }
 }
 
-/** Creates the error for one file. Each problem continues the sentence "the file … ". */
+/** Creates the error for one file. Each problem completes a sentence that begins with the file, as in `is not a file.` */
 export function fileError(path: string, ...problems: readonly string[]): PageFilesError {
   return new PageFilesError(problems.map(problem => `the file ${path} ${problem}`))
 }
@@ -26,7 +26,7 @@ export function readText(path: string, maxBytes: number): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(path, maxBytes))
   } catch (error) {
-    if (error instanceof TypeError) throw fileError(path, 'is not in UTF-8; save it in that encoding')
+    if (error instanceof TypeError) throw fileError(path, 'is not in UTF-8. Save it in that encoding.')
     throw error
   }
 }
@@ -44,26 +44,26 @@ export function readLogo(path: string): string {
   const content = readBytes(path, MAX_LOGO_BYTES)
   const type = imageType(content)
   if (type !== undefined) return `data:${type};base64,${content.toString('base64')}`
-  const allowed = `allowed: an SVG image with xmlns="${SVG_NAMESPACE}", or a PNG, JPEG, WebP or GIF image`
-  throw fileError(path, `is not an image that every browser shows; ${allowed}`)
+  const advice = `Use an SVG image with xmlns="${SVG_NAMESPACE}", or a PNG, JPEG, WebP or GIF image.`
+  throw fileError(path, `is not an image that every browser shows. ${advice}`)
 }
 
 /** Explains an error of the operating system. The result continues a sentence that begins with the path. */
 export function whyUnreadable(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
-  return `cannot be read: ${code === 'EACCES' ? 'this user may not read it' : (code ?? message)}`
+  return `cannot be read, because ${code === 'EACCES' ? 'this user may not read it' : `the system reports ${code ?? message}`}`
 }
 
 function readBytes(path: string, maxBytes: number): Buffer {
   try {
     const stats = statSync(path)
-    if (!stats.isFile()) throw fileError(path, 'is not a file; allowed: the path of a file')
-    if (stats.size > maxBytes) throw fileError(path, `has ${stats.size} bytes; allowed: at most ${maxBytes} bytes`)
+    if (!stats.isFile()) throw fileError(path, 'is not a file. Use the path of a file.')
+    if (stats.size > maxBytes) throw fileError(path, `has ${stats.size} bytes. At most ${maxBytes} bytes are allowed.`)
     return readFileSync(path)
   } catch (error) {
     if (error instanceof PageFilesError) throw error
-    throw fileError(path, `${whyUnreadable(error)}; allowed: the path of a file`)
+    throw fileError(path, `${whyUnreadable(error)}. Use the path of a file.`)
   }
 }
 

@@ -16,7 +16,7 @@ interface PagesFolder {
 export const emptyFolder: PagesFolder = { texts: new Map(), templates: new Map() }
 
 const MAX_BYTES = 64 * 1024
-const allowedNames = 'allowed: page.html, and names with a language tag, such as page.de.html and de.json'
+const allowedNames = 'Use page.html, or a name with a language tag, such as page.de.html or de.json.'
 
 /**
  * Reads all templates and texts of a folder. A file whose name ends neither in `.html` nor in `.json` is ignored.
@@ -32,7 +32,7 @@ export function readPagesFolder(folder: string): PagesFolder {
       const template = /^page(?:\.(.+))?\.html$/.exec(name)
       const language = template ? template[1] : name.slice(0, -'.json'.length)
       if ((!template && !name.endsWith('.json')) || (language !== undefined && !isLanguage(language))) {
-        throw fileError(path, `has a name that the server does not know; ${allowedNames}`)
+        throw fileError(path, `has a name that the server does not know. ${allowedNames}`)
       }
       const content = readText(path, MAX_BYTES)
       if (template) templates.set(language ?? '', templateOf(content, path))
@@ -53,7 +53,7 @@ function fileNamesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /\.(html|json)$/i.test(name) && !name.startsWith('.'))
   } catch (error) {
-    throw new PageFilesError([`the folder ${folder} ${whyUnreadable(error)}; allowed: the path of a folder`])
+    throw new PageFilesError([`the folder ${folder} ${whyUnreadable(error)}. Use the path of a folder.`])
   }
 }
 
@@ -70,7 +70,7 @@ function templatesWithoutTexts(folder: string, { texts, templates }: PagesFolder
   const lonely = [...templates.keys()].filter(language => !languages.includes(language))
   return lonely.map(
     language =>
-      `the file ${join(folder, `page.${language}.html`)} has no effect without texts in this language; add ${language}.json with all texts`
+      `the file ${join(folder, `page.${language}.html`)} has no effect without texts in this language. Add ${language}.json with all texts.`
   )
 }
 

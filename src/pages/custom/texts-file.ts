@@ -23,7 +23,7 @@ export function parseTexts(content: string, path: string, language: string): Tex
   const missing = builtIn ? [] : keys.filter(key => !texts.has(key))
   if (missing.length > 0) {
     const reason = `the server has no built-in texts for ${language}`
-    problems.push(`lacks texts, and ${reason}; add ${missing.join(', ')}`)
+    problems.push(`lacks texts, and ${reason}. Add ${missing.join(', ')}.`)
   }
   if (problems.length > 0) throw fileError(path, ...problems)
   return withTexts(builtIn ?? english, texts)
@@ -38,10 +38,10 @@ function parseJson(content: string, path: string): Record<string, unknown> {
     parsed = JSON.parse(content)
   } catch {
     const { expected, place } = findJsonError(content)
-    throw fileError(path, `is not valid JSON: expected ${expected} at ${place}`)
+    throw fileError(path, `is not valid JSON, because ${expected} is expected at ${place}.`)
   }
   if (isJsonObject(parsed)) return parsed
-  throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}')
+  throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}.')
 }
 
 /** Returns the texts with keys that contain the group, such as `notFound.title`. */
@@ -55,19 +55,20 @@ function entriesOf(given: Record<string, unknown>): (readonly [key: string, valu
 
 function problemOfText(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || value.trim() === '')
-    return `has no text for ${key}; allowed: a text in quotation marks`
+    return `has no text for ${key}. Write the text in quotation marks.`
   const parts = splitAtPlaceholders(value)
   const allowed = placeholdersIn(splitAtPlaceholders(String(englishTexts.get(key))))
   const unknown = placeholdersIn(parts).find(name => !allowed.includes(name))
   const list = allowed.length === 0 ? 'none' : allowed.map(name => `{{${name}}}`).join(', ')
-  if (unknown !== undefined) return `has the unknown placeholder {{${unknown}}} in ${key}; allowed: ${list}`
-  return hasUnclosedPlaceholder(parts) ? `has {{ without }} in ${key}` : undefined
+  if (unknown !== undefined)
+    return `has the unknown placeholder {{${unknown}}} in ${key}. The placeholders of this text are: ${list}.`
+  return hasUnclosedPlaceholder(parts) ? `has {{ without }} in ${key}.` : undefined
 }
 
 function unknownKey(key: string): string {
   const guess = nearest(key, keys)
-  const hint = guess === undefined ? `allowed: ${keys.join(', ')}` : `did you mean ${guess}?`
-  return `has the unknown text ${JSON.stringify(key)}; ${hint}`
+  const hint = guess === undefined ? `The known texts are ${keys.join(', ')}.` : `Did you mean ${guess}?`
+  return `has the unknown text ${JSON.stringify(key)}. ${hint}`
 }
 
 function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
