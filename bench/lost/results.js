@@ -19,7 +19,7 @@ export async function saveRun(run) {
   if (saved && saved.users !== run.users) throw new Error(`The saved run of this seed has ${saved.users} users.`)
   await writeFile(
     file,
-    `${JSON.stringify({ ...run, programs: merged(saved?.programs ?? [], run.programs) }, null, 1)}\n`
+    `${JSON.stringify({ ...run, programs: merged(saved?.programs ?? [], run.programs) }, null, 2)}\n`
   )
 }
 
