@@ -95,8 +95,6 @@ test('during the shutdown delay /readyz reports it, and requests are served', as
   await signIn(browser)
   program.signal('SIGTERM')
   await eventually(async () => (await browser.get('/readyz')).statusCode !== 200)
-  t.deepEqual((await browser.get('/readyz')).json(), { status: 'draining', store: 'memory' })
-  t.is((await browser.get('/healthz')).statusCode, 200)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   // A second signal skips the rest of the delay.
   program.signal('SIGTERM')
@@ -114,12 +112,6 @@ test('a second signal ends the program at once with code 1', async t => {
   t.deepEqual(await program.ended, failed)
   t.is(await asked, 'cut off')
   hold.release()
-})
-
-test('a signal directly after the start is handled', async t => {
-  const { program } = await start(t)
-  program.signal('SIGTERM')
-  t.deepEqual(await program.ended, fine)
 })
 
 test('a signal during the start is handled when the server has started', async t => {

@@ -57,18 +57,6 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
   }
 }
 
-for (const signal of ['SIGTERM', 'SIGINT']) {
-  test(`${signal} closes the server, and the exit code is 0`, async t => {
-    const server = running()
-    server.send(signal)
-    t.is(server.closes(), 1)
-    server.finish()
-    t.is(await server.ended, 0)
-    t.deepEqual(server.exits, [])
-    t.is(server.listeners(), 0)
-  })
-}
-
 for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
   test(`a server that npm started stops when npm ends ${JSON.stringify(env)}`, async t => {
     const server = running(env)

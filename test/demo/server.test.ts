@@ -93,20 +93,6 @@ test('close() frees the port immediately although a connection is open, and may 
   t.is(again.issuer, demo.issuer)
 })
 
-test('two hundred parallel requests all get a response', async t => {
-  const demo = await start(t)
-  const { access_token: accessToken } = await logIn(t, demo)
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, async () => {
-      const response = await userInfo(demo, accessToken)
-      await response.arrayBuffer()
-      return response.status
-    })
-  )
-  t.deepEqual(new Set(answers), new Set([200]))
-  t.is(demo.calls.userInfo, 200)
-})
-
 test('an unexpected error inside the demo gets 500 and is logged', async t => {
   let isBroken = false
   const faults: unknown[] = []

@@ -194,15 +194,6 @@ test('a sign-in page that is finished or belongs to another browser shows an err
   }
 })
 
-test('a sign-in page whose id does not match the cookie is refused', async t => {
-  const demo = await start(t)
-  const browser = createBrowser(t)
-  const page = await browser.navigate(authorizationUrl(demo), follow)
-  const cookie = String(browser.cookies.header(page.url))
-  const { statusCode } = await createBrowser(t).get(`${demo.issuer}/sign-in/another`, { headers: { cookie } })
-  t.is(statusCode, 400)
-})
-
 test('a wrong redirect_uri gets a page that shows the registered one, and an unknown client an error page, without a redirect', async t => {
   const demo = await start(t)
   const unknown = await createBrowser(t).navigate(authorizationUrl(demo, { client_id: '<b>' }))

@@ -10,6 +10,10 @@ export interface CollectedLogs {
   readonly lines: readonly string[]
   readonly entries: readonly LogEntry[]
   find(matches: (entry: LogEntry) => boolean): LogEntry | undefined
+  /** The first line with this event. */
+  first(event: string): LogEntry | undefined
+  /** All lines with this event. */
+  all(event: string): readonly LogEntry[]
 }
 
 /**
@@ -24,5 +28,12 @@ export async function collectLogs(level: Config['log']['level'] = 'trace'): Prom
     entries.push(JSON.parse(line) as LogEntry)
   }
   const log = createLog({ level, pretty: false, requests: true }, { write })
-  return { log, lines, entries, find: matches => entries.find(matches) }
+  return {
+    log,
+    lines,
+    entries,
+    find: matches => entries.find(matches),
+    first: event => entries.find(entry => entry.event === event),
+    all: event => entries.filter(entry => entry.event === event)
+  }
 }

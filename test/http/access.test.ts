@@ -75,7 +75,7 @@ for (const mode of modes) {
         t.regex(response.text(), /href="\/api\/auth\/login\?prompt=login"/)
         t.deepEqual(sessionCookies(browser), [])
         await assertRevoked(t, server)
-        const lines = logs.entries.filter(({ event }) => event === 'login_failed')
+        const lines = logs.all('login_failed')
         t.is(lines.length, 1)
         t.like(lines[0], { reason: 'account_not_allowed', access })
         t.false(JSON.stringify(logs.entries).includes('mallory'))
@@ -97,7 +97,7 @@ for (const mode of modes) {
       t.is(response.statusCode, 502)
       t.deepEqual(sessionCookies(browser), [])
       await assertRevoked(t, server)
-      const failure = JSON.stringify(logs.find(({ event }) => event === 'request_failed'))
+      const failure = JSON.stringify(logs.first('request_failed'))
       t.regex(failure, /its sub is not that of the login/)
       t.notRegex(failure, /user-2|ada@/)
     })
@@ -112,7 +112,7 @@ for (const mode of modes) {
     t.is((await tryToSignIn(server.browser)).statusCode, 502)
     t.deepEqual(sessionCookies(server.browser), [])
     await assertRevoked(t, server)
-    const failure = JSON.stringify(server.logs.find(({ event }) => event === 'request_failed'))
+    const failure = JSON.stringify(server.logs.first('request_failed'))
     t.regex(failure, /no user info endpoint.*add openid and email to the scopes/)
   })
 }
@@ -196,10 +196,7 @@ for (const mode of modes) {
       t.is((await copy.fetch('/api/auth/profile')).json<{ error: string }>().error, 'account_not_allowed')
       t.is((await copy.fetch('/api/auth/profile')).statusCode, 401, 'its cookies were removed, too')
       await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
-      t.like(
-        logs.find(({ event }) => event === 'access_lost'),
-        { access: 'no_email' }
-      )
+      t.like(logs.first('access_lost'), { access: 'no_email' })
     })
   }
 
@@ -236,7 +233,7 @@ for (const mode of modes) {
     }
     idp.heal()
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(logs.entries.filter(({ event }) => event === 'access_not_checked').length, 3)
+    t.is(logs.all('access_not_checked').length, 3)
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
     t.deepEqual(idp.reuses, [])
@@ -248,10 +245,11 @@ for (const mode of modes) {
     server.idp.settings.idTokenClaims = claims => ({ ...claims, realm_access: { roles: ['a-role-of-ada'] } })
     t.is((await tryToSignIn(server.browser)).statusCode, 403)
     await assertRevoked(t, server)
-    t.like(
-      server.logs.find(({ event }) => event === 'login_failed'),
-      { reason: 'account_not_allowed', access: 'no_claim', missing_claims: ['realm_access.rolls'] }
-    )
+    t.like(server.logs.first('login_failed'), {
+      reason: 'account_not_allowed',
+      access: 'no_claim',
+      missing_claims: ['realm_access.rolls']
+    })
     t.false(JSON.stringify(server.logs.entries).includes('a-role-of-ada'))
   })
 }

@@ -47,11 +47,11 @@ test('if the session cookie is lost after a login, the next one shows a page tha
   t.notRegex(page.text(), /src=|<script|@import|url\(/)
   t.regex(page.headers['content-security-policy']?.toString() ?? '', /default-src 'none'.*frame-ancestors 'none'/)
   t.is(page.headers['cache-control'], 'no-store')
-  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 2)
+  t.is(logs.all('session_cookie_missing').length, 2)
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
   t.is((await signIn(browser)).statusCode, 302)
   t.is((await browser.fetch(guarded)).statusCode, 200)
-  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 2)
+  t.is(logs.all('session_cookie_missing').length, 2)
 })
 
 test('if the request has another host name, the page shows the URL at which to open the application', async t => {
@@ -127,39 +127,27 @@ test('a callback without a login cookie gets the page with likely reasons, and n
   t.deepEqual(idp.tokenRequests, [])
 })
 
-const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => Promise<void>])[] = [
-  ['the session cookie is present', async () => {}],
+/** What happens between the login and the next one. */
+const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => unknown])[] = [
+  ['the session cookie is present', () => {}],
   [
     'the session cookie is present but cannot be read',
-    async ({ browser }) => {
-      browser.cookies.set('platform_session', 'sealed by another secret')
-    }
+    ({ browser }) => browser.cookies.set('platform_session', 'sealed by another secret')
   ],
-  [
-    'the user has logged out',
-    async ({ browser }) => {
-      await browser.navigate('/api/auth/logout')
-    }
-  ],
+  ['the user has logged out', ({ browser }) => browser.navigate('/api/auth/logout')],
   [
     'the session cookie is lost more than a minute later',
-    async server => {
+    server => {
       dropSession(server)
       server.clock.advanceSeconds(60)
     }
   ],
-  [
-    'all cookies were deleted',
-    async ({ browser }) => {
-      browser.cookies.clear()
-    }
-  ],
+  ['all cookies were deleted', ({ browser }) => browser.cookies.clear()],
   [
     'the login cookie has a time of success in the future',
-    async server => {
-      const { browser, clock } = server
+    server => {
       dropSession(server)
-      browser.cookies.set(loginCookieName, `${'a'.repeat(43)}.${clock.now() + 1000}`)
+      server.browser.cookies.set(loginCookieName, `${'a'.repeat(43)}.${server.clock.now() + 1000}`)
     }
   ]
 ]
@@ -169,10 +157,7 @@ for (const [what, happen] of noLoop) {
     const server = await startSignedIn(t)
     await happen(server)
     t.is((await server.browser.navigate('/api/auth/login')).statusCode, 302)
-    t.is(
-      server.logs.find(({ event }) => event === 'session_cookie_missing'),
-      undefined
-    )
+    t.is(server.logs.first('session_cookie_missing'), undefined)
   })
 }
 

@@ -124,7 +124,7 @@ for (const mode of modes) {
     const server = await start(t, mode)
     await profileWith({ sub: 'user-2', name: 'Eve Elsewhere' })(server)
     t.false(server.recorder.sent().some(sent => sent.includes('Eve Elsewhere')))
-    const failure = server.logs.find(({ event }) => event === 'request_failed')
+    const failure = server.logs.first('request_failed')
     t.regex(JSON.stringify(failure), /its sub is not that of the login/)
     t.notRegex(JSON.stringify(failure), /Eve|user-2/)
   })
@@ -148,11 +148,8 @@ for (const mode of modes) {
         t.deepEqual(sessionCookies(browser), [])
         await eventually(() => idp.revoked.length > 0)
         t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
-        t.like(
-          logs.find(({ event }) => event === 'refresh'),
-          { outcome: 'rejected', provider_calls: step }
-        )
-        const failure = logs.find(({ event }) => event === 'refresh_failed')
+        t.like(logs.first('refresh'), { outcome: 'rejected', provider_calls: step })
+        const failure = logs.first('refresh_failed')
         t.is(failure?.level, 50)
         t.regex(JSON.stringify(failure), /its (sub|iss) differs from that of the login/)
         t.notRegex(JSON.stringify(failure), /user-2|another\.example/)
@@ -217,7 +214,7 @@ for (const mode of modes) {
     idp.settings.idTokenClaims = claims => ({ ...claims, picture: randomBytes(11_250).toString('base64url') })
     const response = await openCallback(browser, await startLogin(browser))
     t.is(response.statusCode, 500)
-    const failure = JSON.stringify(logs.find(({ event }) => event === 'request_failed'))
+    const failure = JSON.stringify(logs.first('request_failed'))
     t.regex(failure, /"id_token":\d{5}/)
     t.false(failure.includes(idp.issued.idTokens[0] ?? 'none'))
   })
@@ -269,10 +266,7 @@ test('dual: if a provider like Hydra ignores the scope of a token request, the l
   const response = await openCallback(browser, await startLogin(browser))
   t.is(response.statusCode, 502)
   t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
-  t.regex(
-    JSON.stringify(logs.find(({ event }) => event === 'request_failed')),
-    /more than the public scopes \(data:write\)/
-  )
+  t.regex(JSON.stringify(logs.first('request_failed')), /more than the public scopes \(data:write\)/)
 })
 
 test('dual: if the second token request of a login returns an ID token of another subject, nobody is signed in, and its refresh token is revoked', async t => {
@@ -292,7 +286,7 @@ test('dual: if a provider like Django OAuth Toolkit ends the first access token 
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
   clock.advanceSeconds(4000)
   t.is((await browser.fetch('/api/auth/token')).statusCode, 401, 'invalid_scope ends the session')
-  t.is(logs.find(({ event }) => event === 'refresh')?.outcome, 'rejected')
+  t.is(logs.first('refresh')?.outcome, 'rejected')
 })
 
 test('at a provider like Dex a second login of the same user ends the first session, half a minute after its first failed refresh', async t => {
@@ -309,7 +303,7 @@ test('at a provider like Dex a second login of the same user ends the first sess
   }
   clock.advanceSeconds(1)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-  const failure = logs.find(({ event }) => event === 'refresh_failed')
+  const failure = logs.first('refresh_failed')
   t.regex(JSON.stringify(failure), /400 invalid_request/)
 })
 
@@ -318,5 +312,5 @@ test('with logout: idp and no end-session endpoint the browser is redirected to 
   idp.discovery = document => ({ ...document, end_session_endpoint: undefined })
   await signIn(browser)
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
-  t.regex(String(logs.find(({ event }) => event === 'end_session_unavailable')?.msg), /no end-session endpoint/)
+  t.regex(String(logs.first('end_session_unavailable')?.msg), /no end-session endpoint/)
 })

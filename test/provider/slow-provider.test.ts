@@ -68,20 +68,6 @@ test('the provider gets at most two calls at a time, and each waiting call is se
   for (const { status } of await Promise.all(calls)) t.is(status, 200)
 })
 
-test('a call that finds the queue full is rejected immediately and is not sent later', async t => {
-  const { held, call } = await startSlowProvider(t)
-  const calls = Array.from({ length: 5 }, () => call())
-  await eventually(() => held.length === limits.concurrent)
-  const error = await t.throwsAsync(call(), { instanceOf: ProviderError })
-  t.like(error, { problem: 'busy', endpoint: 'revocation', status: undefined })
-  for (let n = 0; n < 5; n++) {
-    await eventually(() => held.length > n)
-    held[n]?.end('{}')
-  }
-  await Promise.all(calls)
-  t.is(held.length, 5)
-})
-
 test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]

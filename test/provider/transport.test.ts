@@ -353,13 +353,6 @@ test('a POST on a reused connection that the provider closes is not sent again',
   t.is(requests.length, 2)
 })
 
-test('connections are reused', async t => {
-  const { url, connections } = await startProvider(t, good)
-  const transport = setUp(t)
-  for (const _ of [1, 2, 3, 4, 5]) await transport.call(post(url))
-  t.is(connections.length, 1)
-})
-
 test('an idle connection is closed by the transport', async t => {
   const { url, connections } = await startProvider(t, good)
   const transport = setUp(t, PATIENT_MS, { idleSocketMs: 100 })
@@ -395,13 +388,6 @@ test('if the certificate is not trusted, the call fails before anything is sent'
   const error = await failure(t, setUp(t).call({ ...post(url), timeoutMs: PATIENT_MS }), 'unreachable')
   t.regex(error.message, /CERT/)
   t.is(requests, 0)
-})
-
-test('many simultaneous calls each get their own response', async t => {
-  const { url } = await startProvider(t, (request, response) => reply(response, 200, { path: request.url }))
-  const transport = setUp(t)
-  const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => transport.call(post(`${url}/${n}`))))
-  for (const [n, { json }] of answers.entries()) t.deepEqual(json, { path: `/${n}` })
 })
 
 test('close() closes every connection', async t => {

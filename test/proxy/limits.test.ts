@@ -52,18 +52,6 @@ test('64 requests may wait for one host, the next requests wait in a queue, and 
   t.is(await statusOf(waiting), 200)
 })
 
-test('a request that waits in the queue of a host gets 503 after the time limit of its rule', async t => {
-  const upstream = await startUpstream(t, () => {})
-  const proxied = await startProxy(t, {
-    routes: [`GET /api/held ${upstream.origin}/held timeout=30`, `GET /api/x ${upstream.origin}/x timeout=1`]
-  })
-  const sessions = await eight(() => newSession(proxied))
-  await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/held' })
-  const request = ask(t, proxied, { cookie: await newSession(proxied) })
-  t.is(await statusOf(request), 503)
-  t.is(upstream.requests.length, 64)
-})
-
 test('a stopping server ends event streams immediately and lets other responses finish within the grace period', async t => {
   let slowAnswer: ServerResponse | undefined
   const upstream = await startUpstream(t, (request, response) => {
@@ -137,27 +125,4 @@ test('if the user logs out during a proxied request that refreshed the session, 
   t.is(response.body.length, 0)
   t.deepEqual(response.setCookies, [])
   await upstream.requests[0]?.aborted
-})
-
-test('undici is loaded only if the proxy has a rule', async t => {
-  const { execFile } = await import('node:child_process')
-  const { promisify } = await import('node:util')
-  const script = `
-    import { createRequire } from 'node:module'
-    const { createApp } = await import('#src/app.js')
-    const { testConfig, unreachableIdp } = await import('./helpers/config.js')
-    const routes = process.argv[1] === 'rule' ? ['GET /api/x https://h.example/x'] : []
-    createApp(testConfig(unreachableIdp, { proxy: { routes } }))
-    // The process exits when all modules have been loaded.
-    process.on('exit', () => {
-      console.log(Object.keys(createRequire(import.meta.url).cache).some(path => path.includes('/undici/')))
-    })
-  `
-  const run = async (word: string) => {
-    const cwd = new URL('../', import.meta.url)
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, word], { cwd })
-    return stdout.trim()
-  }
-  t.is(await run('none'), 'false')
-  t.is(await run('rule'), 'true')
 })

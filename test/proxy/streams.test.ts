@@ -161,7 +161,7 @@ for (const [what, head, version] of cuts) {
       await eventually(() => socket.closed)
       t.notRegex(text, /\r\n0\r\n/)
       t.true(text.includes('100\r\n') || text.includes('chunked') || error?.code === 'ECONNRESET')
-      t.truthy(logs.find(({ event }) => event === 'proxied_response_broken'))
+      t.truthy(logs.first('proxied_response_broken'))
     })
   }
 }

@@ -172,11 +172,3 @@ test('check fails for a host that is not an address of this machine', async t =>
     'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or remove --host.'
   ])
 })
-
-test('check fails for a metrics host that is not an address of this machine', async t => {
-  const [, ofMetrics] = await portLines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
-  t.is(
-    ofMetrics,
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
-  )
-})

@@ -84,15 +84,21 @@ export function discovering(idp: HostileIdp): Record<string, string> {
 export interface Situation extends HostileIdpOptions {
   /** Makes the provider fail. */
   readonly prepare?: (idp: HostileIdp) => void
+  /** Changes settings of the provider. */
+  readonly provider?: (idp: HostileIdp) => Partial<HostileIdp['settings']>
+  /** Changes members of the discovery document, which the settings then name instead of the endpoints. */
+  readonly discovery?: (idp: HostileIdp) => Record<string, unknown>
   readonly env?: (idp: HostileIdp) => Record<string, string>
   readonly args?: readonly string[]
 }
 
 /** Runs check with a new hostile provider. */
 export async function checkAt(t: ExecutionContext, situation: Situation = {}): Promise<Checked & { idp: HostileIdp }> {
-  const { prepare = () => {}, env = () => ({}), args = [], ...options } = situation
+  const { prepare = () => {}, provider, discovery, env = () => ({}), args = [], ...options } = situation
   const idp = await createHostileIdp(t, { callbackUrl, ...options })
+  Object.assign(idp.settings, provider?.(idp))
+  if (discovery) idp.discovery = document => ({ ...document, ...discovery(idp) })
   prepare(idp)
-  const settings = { ...settingsFor(idp), ...env(idp) }
+  const settings = { ...(discovery ? discovering(idp) : settingsFor(idp)), ...env(idp) }
   return { ...(await check(t, args, { env: settings })), idp }
 }

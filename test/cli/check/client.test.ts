@@ -1,6 +1,6 @@
 import test from 'ava'
-import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
-import { check, checkAt, discovering } from './checked.js'
+import type { HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { checkAt, type Situation } from './checked.js'
 
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
@@ -18,9 +18,7 @@ const offers: readonly (readonly [what: string, supported: unknown, scopes: stri
 
 for (const [what, scopes_supported, scopes, expected] of offers) {
   test(`check reports the right finding for offline_access that is ${what}`, async t => {
-    const idp = await createHostileIdp(t)
-    idp.discovery = document => ({ ...document, scopes_supported })
-    const { line, code } = await check(t, ['--scopes', scopes], { env: discovering(idp) })
+    const { line, code } = await checkAt(t, { args: ['--scopes', scopes], discovery: () => ({ scopes_supported }) })
     t.is(line('refresh'), expected)
     t.is(code, 0)
   })
@@ -52,29 +50,24 @@ const dualModeFindings: readonly (readonly [what: string, paths: readonly [strin
 
 for (const [what, [authorization, token], expected] of dualModeFindings) {
   test(`check reports the right dual mode finding for ${what}`, async t => {
-    const idp = await createHostileIdp(t)
-    idp.discovery = document => ({
-      ...document,
-      authorization_endpoint: idp.issuer + authorization,
-      token_endpoint: idp.issuer + token
+    const discovery = ({ issuer }: HostileIdp) => ({
+      authorization_endpoint: issuer + authorization,
+      token_endpoint: issuer + token
     })
-    t.is((await check(t, dual, { env: discovering(idp) })).line('refresh'), expected)
-    t.is(
-      (await check(t, [], { env: discovering(idp) })).line('refresh'),
-      undefined,
-      'in single mode there is no finding, because it uses one token'
-    )
+    t.is((await checkAt(t, { args: dual, discovery })).line('refresh'), expected)
+    // In single mode there is no finding, because it uses one token.
+    t.is((await checkAt(t, { discovery })).line('refresh'), undefined)
   })
 }
 
 test('check warns about a provider with an issuer but without openid in the scopes', async t => {
-  const idp = await createHostileIdp(t)
   const warning =
     'warning scopes platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.'
-  const about = (lines: readonly string[]) => lines.filter(line => line.split(' ')[1] === 'scopes')
-  const without = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
-  t.deepEqual(about(without.lines), ['ok scopes The token (data:read) stays on the server.', warning])
-  const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
-  t.is(about(asking.lines).length, 1)
-  t.is(about((await checkAt(t)).lines).length, 1)
+  const about = async (situation: Situation) =>
+    (await checkAt(t, situation)).lines.filter(line => line.split(' ')[1] === 'scopes')
+  const discovery = () => ({})
+  const without = await about({ discovery, args: ['--scopes', 'data:read'] })
+  t.deepEqual(without, ['ok scopes The token (data:read) stays on the server.', warning])
+  t.is((await about({ discovery, args: ['--scopes', 'openid data:read'] })).length, 1)
+  t.is((await about({})).length, 1)
 })

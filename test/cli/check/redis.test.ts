@@ -19,7 +19,7 @@ import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { clusterRights, documentedRights } from '../../store/rights.js'
-import { check, checkAt, fewAtOnce, someProvider } from './checked.js'
+import { checkAt, fewAtOnce, someProvider } from './checked.js'
 
 const TRIES = 5
 
@@ -219,11 +219,6 @@ testWithRedis('check accepts a working cluster, and fails for one of its nodes w
   t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
 })
 
-testWithRedis('check accepts the address of sentinels that know the master', async t => {
-  const { url } = await startRedisWithSentinel(t)
-  t.is(await line(url), working)
-})
-
 for (const [what, options, says] of [
   ['has expired', { days: -1 }, /: The certificate of localhost:\d+ has expired \(CERT_HAS_EXPIRED\)/],
   ['is for another host', { host: 'other.example' }, /: The certificate of localhost:\d+ is for another name/]
@@ -269,13 +264,17 @@ testWithRedis('check says why Redis refuses the client certificate', async t => 
   t.regex(await messageWith({ certFile: caFile, keyFile: key }), /^Redis responds and accepts the commands/)
 })
 
-testWithRedis('check warns if sentinels watch a master that accepts writes without a replica', async t => {
-  const { url, master } = await startRedisWithSentinel(t)
-  const warnings = async () => (await found(url)).filter(line => line.includes('min-replicas-to-write'))
-  t.regex((await warnings()).join(), /^warning Redis accepts writes without a replica \(min-replicas-to-write 0\)\./)
-  await master.config('SET', 'min-replicas-to-write', '1')
-  t.deepEqual(await warnings(), [])
-})
+testWithRedis(
+  'check accepts sentinels that know the master, and warns if it accepts writes without a replica',
+  async t => {
+    const { url, master } = await startRedisWithSentinel(t)
+    t.is(await line(url), working)
+    const warnings = async () => (await found(url)).filter(line => line.includes('min-replicas-to-write'))
+    t.regex((await warnings()).join(), /^warning Redis accepts writes without a replica \(min-replicas-to-write 0\)\./)
+    await master.config('SET', 'min-replicas-to-write', '1')
+    t.deepEqual(await warnings(), [])
+  }
+)
 
 testWithRedis('check fails for redis:// at a port that requires TLS', async t => {
   const { url } = await startRedisWithTls(t)
@@ -297,12 +296,6 @@ test('check does not print the password of redisUrl', async t => {
   const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
   t.regex(line('redis') ?? '', /^failed redis Redis cannot be reached: 127\.0\.0\.1:1 refuses/)
   t.false(output.includes('hunter2'))
-})
-
-test('an invalid redisUrl is reported as an invalid setting, and Redis is not checked', async t => {
-  const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
-  t.is(code, 2)
-  t.is(line('redis'), undefined)
 })
 
 const MIB = 1024 * 1024

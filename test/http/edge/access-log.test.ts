@@ -11,7 +11,7 @@ import { handledBy } from '../support.js'
 
 async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   const started = await startTestServer(t, options)
-  const requestLines = () => started.logs.entries.filter(({ event }) => event === 'request')
+  const requestLines = () => started.logs.all('request')
   /** Returns the log line of the latest request. The line is written when the whole response has been sent. */
   const line = async (count = 1): Promise<LogEntry> => {
     await eventually(() => requestLines().length >= count)
@@ -74,7 +74,7 @@ test('a client that disconnects before the response is complete is logged as abo
   client.destroy()
   const aborted = await line()
   t.like(aborted, { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
-  const broken = () => logs.entries.filter(({ event }) => event === 'response_broken')
+  const broken = () => logs.all('response_broken')
   await eventually(() => broken().length > 0)
   t.deepEqual(
     broken().map(({ level, request_id }) => [level, request_id]),
@@ -93,7 +93,7 @@ test('if a response fails on the server after it has begun, the log has one erro
   t.true(closedByServer)
   await line()
   t.deepEqual(
-    logs.entries.filter(({ event }) => event === 'response_broken').map(({ level }) => level),
+    logs.all('response_broken').map(({ level }) => level),
     [50]
   )
 })

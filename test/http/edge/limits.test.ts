@@ -24,8 +24,7 @@ async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   const started = await startTestServer(t, options)
   const send = (pieces: string | readonly string[], more: Parameters<typeof sendRaw>[2] = {}) =>
     sendRaw(started.server.port, pieces, more)
-  const refusals = () =>
-    started.logs.entries.filter(({ event }) => event === 'client_error').map(({ status }) => status)
+  const refusals = () => started.logs.all('client_error').map(({ status }) => status)
   const noFault = () => t.is(warningIn(started.logs), undefined)
   return { ...started, send, refusals, noFault }
 }
@@ -292,7 +291,7 @@ test('a client that stops reading a response is disconnected', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
   const { server, logs, noFault } = await start(t, { overrides: { wwwroot }, limits: impatient })
   const clients = [1, 2, 3].map(() => askWithoutReading(t, server.port, head('GET /large.bin')))
-  const answers = () => logs.entries.filter(({ event }) => event === 'request')
+  const answers = () => logs.all('request')
   await eventually(() => answers().length === clients.length)
   t.like(answers()[0], { status: 200, aborted: true })
   for (const client of clients) t.true((await client.read()).length < size)

@@ -93,6 +93,6 @@ test('the request log has the requested path without host, query and fragment', 
   for (const target of ['http://user:pass@host/one?code=1', '/two?code=2', '/three#code', '//four/five?code=3', '*']) {
     await sendRaw(server.port, request(target))
   }
-  const paths = logs.entries.filter(({ event }) => event === 'request').map(({ path }) => path)
+  const paths = logs.all('request').map(({ path }) => path)
   t.deepEqual(paths, ['/one', '/two', '/three', '/%2Ffour/five', '*'])
 })

@@ -100,26 +100,3 @@ test('with the settings pages, error pages have the name, logo, colour, texts an
   )
   t.is(page.headers['cache-control'], 'no-store')
 })
-
-test('no page with a custom template contains a secret of a session, a login or the configuration', async t => {
-  const folder = await tempFolder(t, {
-    'page.html':
-      '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}{{style}}</head><body>{{title}}{{name}}{{brand}}{{content}}</body></html>'
-  })
-  const server = await startSignedIn(t, { overrides: { pages: { folder, name: 'A' } } })
-  const { browser, clock, idp } = server
-  clock.advanceSeconds(3600)
-  idp.failWhen('token', () => faults.status(500))
-  const pages = [
-    await browser.navigate(guarded),
-    await browser.navigate('/nothing-here?code=a-code-of-the-query'),
-    await browser.navigate('/api/auth/callback?code=a-code-of-the-query&state=a-state')
-  ]
-  const issued = [...idp.issued.accessTokens, ...idp.issued.refreshTokens].map(({ value }) => value)
-  t.true(issued.length > 0)
-  const secrets = [...issued, ...browser.cookies.all().map(({ value }) => value), 'a-code-of-the-query', 'a-state']
-  for (const page of pages) {
-    t.true(page.statusCode >= 400)
-    for (const secret of secrets) t.false(page.text().includes(secret))
-  }
-})

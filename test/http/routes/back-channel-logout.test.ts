@@ -1,8 +1,3 @@
-// Back-channel logout through HTTP: the provider sends a logout token, and the sessions that it names end.
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/support/clock.js'
 import type { Browser } from '../../helpers/browser.js'
@@ -13,7 +8,6 @@ import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile
 import { modes } from '../../helpers/modes.js'
 import { startRedis, testWithRedis } from '../../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
-import { tempFolder } from '../../helpers/temp-folder.js'
 import { guarded, startSignedIn } from '../support.js'
 
 const PATH = '/api/auth/backchannel-logout'
@@ -70,7 +64,7 @@ for (const mode of modes) {
     t.is((await send(server, idp.logoutToken({ sub: 'ada-lovelace' }))).statusCode, 200)
     t.deepEqual(await areSignedIn(laptop, phone, other), [false, false, true])
     t.deepEqual(
-      logs.entries.filter(({ event }) => event === 'back_channel_logout').map(({ sessions, by }) => [sessions, by]),
+      logs.all('back_channel_logout').map(({ sessions, by }) => [sessions, by]),
       [
         [1, 'sid'],
         [1, 'sub']
@@ -130,7 +124,7 @@ test('a logout token is accepted once', async t => {
   const token = idp.logoutToken({ sub: 'ada' })
   const answers = await Promise.all(Array.from({ length: 5 }, () => send(server, token)))
   t.deepEqual(answers.map(({ statusCode }) => statusCode).sort(), [200, 400, 400, 400, 400])
-  const lines = logs.entries.filter(({ event }) => event === 'back_channel_logout_rejected')
+  const lines = logs.all('back_channel_logout_rejected')
   t.deepEqual([...new Set(lines.map(({ reason }) => reason))], ['jti'])
 })
 
@@ -143,7 +137,7 @@ test('an unusable logout token gets 400 with no-store, and logged in one line wi
   t.is(response.statusCode, 400)
   t.is(response.headers['cache-control'], 'no-store')
   t.is(response.json<{ error: string }>().error, 'invalid_request')
-  const lines = logs.entries.filter(({ event }) => event === 'back_channel_logout_rejected')
+  const lines = logs.all('back_channel_logout_rejected')
   t.deepEqual(
     lines.map(({ reason }) => reason),
     ['iss']
@@ -184,7 +178,7 @@ test('a logout token with a new key of the provider gets 503 until the keys can 
   const early = await send(server, newer)
   t.deepEqual([early.statusCode, early.headers['retry-after']], [503, '20'])
   t.is(early.json().error, 'temporarily_unavailable')
-  t.is(logs.find(({ event }) => event === 'request_failed')?.level, 40)
+  t.is(logs.first('request_failed')?.level, 40)
   t.deepEqual(await areSignedIn(browser), [true])
   clock.advanceSeconds(20)
   t.is((await send(server, newer)).statusCode, 200)
@@ -240,10 +234,7 @@ test('with everywhere=true, a logout ends all sessions of the user', async t => 
   t.is(response.statusCode, 302)
   t.deepEqual(laptop.cookies.all(), [])
   t.deepEqual(await areSignedIn(laptop, phone, stolen, other), [false, false, false, true])
-  t.like(
-    logs.find(({ event }) => event === 'logout_everywhere'),
-    { sessions: 2 }
-  )
+  t.like(logs.first('logout_everywhere'), { sessions: 2 })
   await eventually(() => idp.revoked.length >= 2)
   const again = await signInAs(server, 'ada', 'login-4')
   t.is((await stolen.navigate('/api/auth/logout?everywhere=true')).statusCode, 302)
@@ -299,48 +290,3 @@ testWithRedis(
     }
   }
 )
-
-// The hook writes the URL of each module that Node loads to the file MODULES.
-const listModules = `
-  import { register } from 'node:module'
-  const hook = \`
-    import { appendFileSync } from 'node:fs'
-    export function load(url, context, next) {
-      appendFileSync(process.env.MODULES, url + '\\\\n')
-      return next(url, context)
-    }\`
-  register('data:text/javascript,' + encodeURIComponent(hook))`
-const startServer = (backChannelLogout: boolean) => `
-  const { randomBytes } = await import('node:crypto')
-  const { loadConfig } = await import('#src/config/load.js')
-  const { serve } = await import('#src/server.js')
-  const { config } = await loadConfig({ cwd: '/', env: {
-    PORT: '0', PLATFORM_AUTH_HOST: '127.0.0.1', LOG_LEVEL: 'silent', PLATFORM_SCOPES: 'openid data:read',
-    PLATFORM_CLIENT_ID: 'client', PLATFORM_CLIENT_SECRET: 'a-client-secret', PLATFORM_ISSUER: 'http://127.0.0.1:9',
-    PLATFORM_CALLBACK_URL: '${publicOrigin}/api/auth/callback', PLATFORM_BACK_CHANNEL_LOGOUT: '${backChannelLogout}',
-    SERVER_SESSION_SECRET: randomBytes(32).toString('base64url') } })
-  const server = await serve(config)
-  const body = new URLSearchParams({ logout_token: 'a.b.c' })
-  await fetch('http://127.0.0.1:' + server.port + '${PATH}', { method: 'POST', body })
-  await fetch('http://127.0.0.1:' + server.port + '/api/auth/logout', { redirect: 'manual' })
-  process.exit()`
-
-test('a server without back-channel logout does not load the modules that handle logout tokens', async t => {
-  const own = /\/(jose\/.*|logout-token|login\/back-channel-logout)\.js$/
-  const loaded = async (isOn: boolean) => {
-    const hook = `data:text/javascript,${encodeURIComponent(listModules)}`
-    const args = ['--import', hook, '--input-type=module', '--eval', startServer(isOn)]
-    const cwd = new URL('../../..', import.meta.url)
-    const MODULES = join(await tempFolder(t), 'modules.txt')
-    await promisify(execFile)(process.execPath, args, { cwd, env: { ...process.env, MODULES } })
-    return (await readFile(MODULES, 'utf8')).split('\n').filter(url => own.test(url))
-  }
-  t.deepEqual(await loaded(false), [])
-  const needed = await loaded(true)
-  for (const name of ['/jose/', '/provider/logout-token.js', '/login/back-channel-logout.js']) {
-    t.true(
-      needed.some(url => url.includes(name)),
-      name
-    )
-  }
-})

@@ -292,21 +292,6 @@ test("if the provider rejected the login, the response has one of our own texts 
 // Successful logins.
 
 for (const mode of modes) {
-  test(`a successful login in ${mode} mode redirects to the return path, and its response contains no token`, async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    const back = await startLogin(browser, '/page?x=1')
-    const callback = await openCallback(browser, back)
-    t.is(callback.statusCode, 302)
-    t.is(callback.headers.location, '/page?x=1')
-    t.is(callback.body.length, 0)
-    t.is(callback.headers['cache-control'], 'no-store')
-    t.is(callback.headers['referrer-policy'], 'no-referrer')
-    const shown = Buffer.from(callback.rawHeaders.join('\n') + callback.text())
-    t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
-    t.is((await browser.fetch(guarded)).statusCode, 200)
-    t.deepEqual(idp.requestsTo('revoke'), [], 'no token is revoked')
-  })
-
   test(`a new login in ${mode} mode replaces the previous session, even if another user had planted that session`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, newBrowser } = server
@@ -636,7 +621,7 @@ for (const mode of modes) {
       clock.advanceSeconds(Number(retryAfter))
     }
     t.is(idp.tokenRequests.length, calls + busy.length)
-    const [line] = logs.entries.filter(({ event }) => event === 'request_failed')
+    const [line] = logs.all('request_failed')
     t.like(line, { level: 40, status: 503, err: { type: 'ProviderError', endpoint: 'token', status: 429 } })
     t.is((await openCallback(browser, back)).headers.location, '/after')
     t.deepEqual(idp.requestsTo('revoke'), [])
@@ -763,12 +748,9 @@ const logged: readonly (readonly [level: number, reason: string, cases: readonly
     [
       [faults.error('invalid_client', 401)],
       [faults.gateway()],
-      [faults.gateway('AUTH-010')],
       [faults.empty(401)],
-      [faults.html(403)],
       [faults.none, faults.error('invalid_scope')],
-      [faults.none, faults.error('invalid_client', 401)],
-      [faults.none, faults.empty(403)]
+      [faults.none, faults.error('invalid_client', 401)]
     ]
   ],
   [
@@ -778,9 +760,7 @@ const logged: readonly (readonly [level: number, reason: string, cases: readonly
       [faults.status(500)],
       [faults.tooManyRequests()],
       [faults.reset()],
-      [faults.html(200)],
       [faults.error('invalid_grant')],
-      [faults.none, faults.status(503)],
       [faults.none, faults.tooManyRequests(11)]
     ]
   ]

@@ -389,7 +389,7 @@ test.serial('a large file that becomes shorter while it is sent closes the conne
   t.true(closedByServer, 'the client does not wait for the rest')
   t.regex(bytes.toString('latin1'), /^content-length: 1000000\r$/im)
   t.true(bytes.length < 200_000)
-  const broken = logs.find(({ event }) => event === 'response_broken')
+  const broken = logs.first('response_broken')
   t.regex(String((broken?.err as Error | undefined)?.message), /became shorter/)
 })
 
