@@ -37,7 +37,7 @@ export interface LoginRequest {
 
 /**
  * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask for the credentials
- * again, and `select_account` makes it offer a choice of accounts. APS knows only `login`.
+ * again, and `select_account` makes the provider offer a choice of accounts. APS knows only `login`.
  */
 export const LOGIN_PROMPTS = ['login', 'select_account'] as const
 export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]

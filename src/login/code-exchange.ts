@@ -66,7 +66,7 @@ export class LoginInterruptedError extends Error {
 
 // These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
-// If the provider asks for a longer wait, the login fails, because a user would not wait so long.
+// If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
 const MAX_BUSY_WAIT_SECONDS = 10
 // These values are stored in Redis as the reason why a login has ended. Replicas of other versions read them, so do not change
 // them.

@@ -126,7 +126,8 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
     // A repeated callback returns the session of an earlier callback. The browser keeps its current session, unless that session
-    // is older. The current session is the same session, perhaps refreshed since, or the session of a later login.
+    // is older. If the current session is not older, it is the same session, perhaps refreshed since, or the session of a later
+    // login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(session, exchange)
   }

@@ -1,7 +1,7 @@
 /**
- * The interface of the two modes. In single mode, a session has one access token, which stays on the server. In dual
- * mode, it has an internal token, which stays on the server, and a public token with fewer scopes, which the browser
- * may get. The rest of the server uses this interface and does not depend on the mode.
+ * The interface of the two modes. In single mode, a session has one access token, which stays on the server. In dual mode, a
+ * session has an internal token, which stays on the server, and a public token with fewer scopes, which the browser may get. The
+ * rest of the server uses this interface and does not depend on the mode.
  */
 import type { UserInfo } from '../provider/client.js'
 import type { IdTokenClaims } from '../provider/id-token.js'

@@ -24,7 +24,7 @@ interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
   readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
 }
 
-/** Returns the logger of a request, and creates it at the first call. Most requests log nothing, so they need no logger. */
+/** Returns the logger of a request. This is a function, because most requests log nothing and need no logger. */
 export type LazyLog = () => Log
 
 export type Refreshes = ReturnType<typeof createRefreshes>

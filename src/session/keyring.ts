@@ -1,8 +1,8 @@
 /**
  * Authenticated encryption for session cookies, for the `state` parameter of a login, and for data that replicas share in Redis.
  * The code says "seal" for encrypting and "open" for decrypting. From each secret, one key is derived for each purpose (RFC 5869
- * section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for another. There can be several
- * secrets, so that an operator can replace a secret without ending any session.
+ * section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for another purpose. There can be
+ * several secrets, so that an operator can replace a secret without ending any session.
  */
 import {
   createCipheriv,
@@ -22,8 +22,8 @@ export interface Sealer {
    */
   seal(plaintext: Buffer, context: string, secondKey?: string): string
   /**
-   * Returns the plaintext, or undefined if `sealed` was not created for this purpose, context and second key with one of
-   * the secrets.
+   * Returns the plaintext. Returns undefined unless `sealed` was created with one of the secrets, and for the same purpose,
+   * context and second key.
    */
   open(sealed: string, context: string, secondKey?: string): Buffer | undefined
 }

@@ -39,7 +39,7 @@ export function joinChunks(cookieHeader: string, names: readonly string[]): stri
 
 /**
  * Returns the value of the first cookie called `name` in a `Cookie` header (RFC 6265 section 4.2), or undefined. Every request
- * needs this function. It searches for the name instead of parsing the whole header, because this is faster.
+ * needs this function. It searches for the name instead of parsing the whole header, because a search is faster.
  */
 export function readCookie(header: string, name: string): string | undefined {
   let from = 0

@@ -170,7 +170,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
     open(cookieHeader: string): CookieSession | undefined {
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openCached(sealed)
-      // A session may have expired since it was cached, so check this for every request.
+      // A session may have expired since it was cached, so check the expiry for every request.
       if (opened && opened.expire >= now()) {
         metrics.sessionRead('opened')
         return opened.session
@@ -216,8 +216,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
     /**
-     * Clears the cache of decrypted cookies. Call this when the secrets change. Otherwise cached cookies of a removed secret
-     * would still be accepted.
+     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise cached cookies of a removed
+     * secret would still be accepted.
      */
     forgetOpened(): void {
       cached.clear()

@@ -36,7 +36,7 @@ export interface Owner {
   readonly since?: number
 }
 
-/** The right of one process to send the refresh token of a session. It expires at `until`. */
+/** The right of one process to send the refresh token of a session. The lease expires at `until`. */
 export interface Lease extends Owner {
   readonly until: number
 }

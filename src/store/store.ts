@@ -306,12 +306,12 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
      */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
     /**
-     * True if this process knows that the session was logged out. Most processes know it, because every logout is sent to all
-     * connected processes.
+     * True if this process knows that the session was logged out. Most processes know of the logout, because every logout is sent
+     * to all connected processes.
      */
     isLoggedOut: (id: string): boolean => memory.logoutOf(id) !== undefined,
     /**
-     * Compares what this process knows of a session with the store, usually with one read.
+     * Reads a session from the store, usually with one command, and compares it with what this process knows.
      * @throws StoreUnavailableError, like `acquire` and `commit`
      */
     async find(session: SessionKey): Promise<Found<SessionRecord>> {

@@ -323,9 +323,9 @@ function signInTimesOf({ identity, loggedInAt }: SessionRecord): SignedIn {
 }
 
 /**
- * True if a login that is in no list yet began after a logout at the provider. Both times are whole seconds, so equal times do
- * not show which event came first. In this case, the login counts as later only if the user also entered the password in that
- * second (`auth_time`).
+ * Returns true if a login that is not in a list yet began after a logout at the provider. Both times are whole seconds, so equal
+ * times do not show which event came first. In this case, the login counts as later only if the user also entered the password in
+ * that second (`auth_time`).
  */
 function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
   return iat > loggedOutAt || (iat === loggedOutAt && authTime === loggedOutAt)
