@@ -148,15 +148,12 @@ function lineThrown(error: Error, path: string): string {
   return line === undefined ? '' : ` at line ${line}`
 }
 
-const formats: ReadonlyMap<string, string> = new Map([
-  ['.toml', 'TOML'],
-  ['.ini', 'INI'],
-  ['.json5', 'JSON5'],
-  ['.jsonc', 'JSON with comments'],
-  ['.ts', 'TypeScript'],
-  ['.mts', 'TypeScript'],
-  ['.cts', 'TypeScript']
-])
+const unsupported: Readonly<Record<string, string>> = {
+  '.toml': 'TOML',
+  '.ini': 'INI',
+  '.json5': 'JSON5',
+  '.jsonc': 'JSON with comments'
+}
 
 /**
  * Returns the reason why a settings file in a known format cannot be used, and what to do instead. Returns undefined for a
@@ -165,12 +162,10 @@ const formats: ReadonlyMap<string, string> = new Map([
  * @param base the name of the file that should replace it, without an extension
  */
 export function unsupportedFormat(extension: string, base: string): string | undefined {
-  const format = formats.get(extension)
-  if (format === undefined) return undefined
-  const script = `${base}${extension === '.cts' ? '.cjs' : '.mjs'}`
-  const advice =
-    format === 'TypeScript'
-      ? `Compile it or remove its types, and name the result ${script}.`
-      : `Write the same settings in YAML, in ${base}.yaml.`
-  return `${format} is not supported. ${advice}`
+  if (/^\.[cm]?ts$/.test(extension)) {
+    const script = `${base}${extension === '.cts' ? '.cjs' : '.mjs'}`
+    return `TypeScript is not supported. Compile it or remove its types, and name the result ${script}.`
+  }
+  const format = unsupported[extension]
+  return format && `${format} is not supported. Write the same settings in YAML, in ${base}.yaml.`
 }

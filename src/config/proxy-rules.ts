@@ -15,17 +15,9 @@ export interface ProxyRule {
   /** The scheme, host and port of the target. */
   readonly targetOrigin: string
   readonly target: PathPattern
-  readonly token: TokenName
+  readonly token: 'internal' | 'public'
   /** Overrides `proxy.timeoutSeconds`. */
   readonly timeoutSeconds: number | undefined
-}
-
-type TokenName = 'internal' | 'public'
-
-interface ParsedRules {
-  readonly rules: readonly ProxyRule[]
-  /** One message for each problem, with the rule and the allowed values. */
-  readonly problems: readonly string[]
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -61,8 +53,11 @@ function splitRules(value: string): string[] {
   return rules
 }
 
-/** Parses all rules and collects every problem, so that the operator can fix all of them before the next start. */
-export function parseRules(texts: readonly string[]): ParsedRules {
+/**
+ * Parses all rules and collects every problem, so that the operator can fix all of them before the next start. Each
+ * problem is a message with the rule and the allowed values.
+ */
+export function parseRules(texts: readonly string[]) {
   const rules: ProxyRule[] = []
   const problems: string[] = []
   for (const [index, given] of texts.entries()) {

@@ -9,20 +9,7 @@ import { withoutUser } from './urls.js'
  * node of a cluster. The server has a parser for this form, because `URL` allows only one host, and because the Redis
  * client would accept any parameter as one of its options.
  */
-export interface RedisUrl {
-  /** The URL as it was written. It may contain passwords. */
-  readonly text: string
-  readonly kind: 'single' | 'cluster' | 'sentinel'
-  readonly hosts: readonly { readonly host: string; readonly port: number }[]
-  /** The name under which the sentinels know the master. */
-  readonly masterName: string | undefined
-  readonly sentinelUsername: string | undefined
-  readonly sentinelPassword: string | undefined
-  readonly tls: boolean
-  readonly username: string | undefined
-  readonly password: string | undefined
-  readonly database: number
-}
+export type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>
 
 const REDIS_PORT = 6379
 const SENTINEL_PORT = 26379
@@ -47,7 +34,7 @@ export const redisUrl: ValueType<RedisUrl, string> = {
 }
 
 /** Returns undefined if the URL is malformed. */
-export function parseRedisUrl(text: string): RedisUrl | undefined {
+export function parseRedisUrl(text: string) {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
   const masterName = parameters.get('sentinel') ?? undefined
@@ -62,9 +49,11 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
 
   const [username, ...password] = credentials.split(':').map(decode)
   return {
+    /** The URL as it was written. It may contain passwords. */
     text,
     kind: isCluster ? 'cluster' : masterName === undefined ? 'single' : 'sentinel',
     hosts,
+    /** The name under which the sentinels know the master. */
     masterName,
     sentinelUsername: parameters.get('sentinelUsername') ?? undefined,
     sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
@@ -72,7 +61,7 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
     username: username || undefined,
     password: password.join(':') || undefined,
     database: Number(database)
-  }
+  } as const
 }
 
 /** Returns the reason why a URL was refused. The reason contains no part of the URL that may belong to a password. */
