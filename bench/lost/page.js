@@ -43,8 +43,8 @@ export function page(all) {
 
 <!-- \`node bench/lost/page.js\` generates this file from bench/results/. Change bench/lost/page.js instead. -->
 
-How many users lose their login in this server and in its alternatives, with the same provider, the same users and the same faults. These
-commands repeat a run in a checkout (see \`bench/README.md\`):
+How many users lose their login in this server and in its alternatives, with the same provider, users and faults. These commands repeat a run
+in a checkout (see \`bench/README.md\`):
 
 \`\`\`sh
 npm run build && npm run bench -- --only lost --users ${users} --seed ${runs[0].seed}
@@ -72,41 +72,36 @@ ${absences(ran)}
 ${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program refuses three requests in a row, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
   who still got errors then.
-- **This server loses logins, too**: without Redis, two processes cannot coordinate, and a killed process loses its refreshes in progress. With
-  \`session.store: redis\`, a Redis that loses its data ends every session that no process has used in the last minute
-  ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).
 
 ## Other providers and pages
 
 The first number of a cell is that of the picture, in which the provider ends the login. The second provider only **refuses** the second use of
-a refresh token, and the third one **allows** it for 30 s, as Auth0, Cognito, Hydra and Curity can. A dash was not measured.
+a refresh token, and the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
+can. A dash was not measured.
 
 ${kindTable(kindsOf('reuse', REUSES))}
-Here the provider ends the login, and the pages differ: six requests in parallel / **one request first**, and then five in parallel / **a
-document first**, and then six requests in parallel, as a framework loads a page.
+The kinds of page, with the provider that ends the login: six requests in parallel / **one request first**, and then five in parallel / **a
+document first**, and then six in parallel, as a framework loads a page. The second and third kind were measured once.
 
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
 *Computed*: one fault signs out this many of 10,000 users, by the formula \`10,000 × signed out / ${users} × max(length of the fault,
 ${BETWEEN_REFRESHES_SECONDS} s) / 3,600 s\`, because every user of the comparison refreshes once in ${BETWEEN_REFRESHES_SECONDS} s, and only a refresh that meets the fault can be lost.
-If Redis fails, the lifetime makes no difference. Programs without a lock lose every login at its first expiry, and are left out.
+If Redis fails, the lifetime makes no difference for the users whose refresh token was not sent twice. Programs without a lock lose every login
+at its first expiry, and are left out.
 
 ${hourTable(runs, kills)}
-## Requests that failed
+## Failures and waits
 
-Every request that does not get 200 counts until everyone's outcome is known, except those that the browser itself cut. If the runs differ, the
-higher value is shown, also in the next two tables. Programs without a lock are left out.
+The share of the requests that did not get 200 until everyone's outcome was known, except those that the browser cut. These three tables have
+the higher value of the runs, and no programs without a lock.
 
 ${failureTable(runs)}
-## Users who waited
-
-The users who stayed signed in, but got no data for a while, and the longest time until they got data again:
+The users who stayed signed in, but got no data for a while, and the longest such time:
 
 ${waitTable(runs)}
-## Slow responses
-
-99 % of the responses took less than the first time, and the slowest one took the second:
+The time in which 99 % of the responses arrived, and that of the slowest one:
 
 ${latencyTable(runs)}
 ## What each program needs
@@ -116,9 +111,9 @@ With two processes, and with a Redis if the program can use it, whose memory and
 ${costTable(runs)}${extrasRow(compared)}
 
 - **Memory** is the proportional set size of both processes. **CPU time** is missing if fewer than 90 % of the requests were served, because a
-  refusal costs less. These were measured with nothing else running.
-- **Cookie**: the access tokens have 1,000 bytes, as those of real providers. Redis keeps about 3.6 kB for each session of this server, also if
-  the session is in cookies.
+  refusal costs less.
+- **Cookie**: access tokens have 1,000 bytes, as those of real providers. Redis keeps about [3.6 kB](scale.md) for each session of this server,
+  also if the session is in cookies.
 
 ## What each program does
 
@@ -141,10 +136,10 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 - **The lifetime of access tokens** is ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early. The API accepts an access
   token for 1 s after its expiry, because the programs compute with whole seconds.
 - **The faults** begin 2 to 6 s after the start, at a moment that the seed draws. For 5 s, the provider's responses take 3 s or 12 s longer. A
-  process is killed and started again after 1 s, or stopped. Redis is killed and starts again after 1 s, with an append-only file that is
-  written before each response, or empty. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
-- **The machine** had other work, and four runs at a time. Each had its own network. The users and the provider ran with real-time priority. A
-  play in which a timer of theirs was more than 200 ms late does not count and was repeated. The cases with two processes and no fault ran alone.
+  process is killed and started again after 1 s, or stopped. Redis is killed and starts again after 1 s, empty or with an append-only file that
+  it writes before each response. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
+- **The machine** was busy with four to six runs at a time, so responses are slower than on an idle one. Each run had its own network. A play in
+  which a timer of the users was more than 200 ms late was repeated. The cases with two processes and no fault ran one after the other.
 - **Not compared**: other faults, such as a network that loses packets, other programs, logging in and out, and the
   [speed of requests](scale.md#per-core-and-per-megabyte).
 

@@ -30,8 +30,9 @@ const SHOWN = [
  * @param {import('./measure.js').LostRun[]} [kills] further runs that played only the kill
  */
 export function picture(runs, kills = []) {
-  const [{ programs, users }] = runs
+  const [{ users }] = runs
   const played = casesOf(runs).filter(({ name }) => SHOWN.includes(name))
+  const programs = runs[0].programs.filter(({ outcomes }) => played.some(({ name }) => outcomes[name]))
   const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
   const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
   const rows = programs.map((program, index) => {
@@ -124,7 +125,9 @@ function foot(runs, kills) {
   const seeds = runs.map(({ seed }) => seed).join(' and ')
   if (runs.length === 1) return `One run with the seed ${seeds}.`
   const both = `${runs.length} runs with the seeds ${seeds}. If they differ, both numbers are shown, and the bar is their mean.`
-  return kills.length === 0 ? both : `${both} Process killed: ${runs.length + kills.length} runs, median and range.`
+  return kills.length === 0
+    ? both
+    : `${both} Process killed: up to ${runs.length + kills.length} runs, median and range. –: not measured.`
 }
 
 function escaped(text) {

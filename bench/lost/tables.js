@@ -13,6 +13,7 @@ const MANY = 10_000
 /** A program with a result in at most this share of the cases takes part in few. */
 const FEW = 1 / 4
 const KILL = 'killed'
+const LONG_LIVED = 'redis-empty-later'
 /** More runs than this are summarized. */
 const MAX_LISTED = 3
 
@@ -156,27 +157,40 @@ export function waitTable(runs) {
 /**
  * How many of 10,000 users one fault signs out if access tokens live for an hour, computed from the measured rates. With short
  * tokens, every user refreshes at least once during a fault that lasts longer than the time between two refreshes. With tokens
- * of an hour, only those users meet the fault whose refresh falls into it. A Redis that has lost its data does not depend on
- * the lifetime.
+ * of an hour, only those users meet the fault whose refresh falls into it.
  * @param {LostRun[]} runs
  * @param {LostRun[]} [kills] further runs that played only the kill
  */
 export function hourTable(runs, kills = []) {
   const programs = comparable(runs)
   const all = [...runs, ...kills]
-  const rows = casesOf(runs).flatMap(({ name, title, fault, needsRedis }) => {
-    if (!fault) return []
+  const rows = casesOf(runs).flatMap(which => {
+    if (!which.fault || which.name === LONG_LIVED) return []
     const cells = programs.map(program => {
-      const results = resultsOf(all, program.name)
-      const known = results.filter(({ outcomes }) => outcomes[name]?.signedOut !== undefined)
-      if (known.length === 0) return joined(results.map(({ outcomes }) => absentText(outcomes[name])))
-      const share = known.reduce((sum, { outcomes, users }) => sum + outcomes[name].signedOut / users, 0) / known.length
-      const harmfulSeconds = Math.max(fault.lastsMs / 1000, BETWEEN_REFRESHES_SECONDS)
-      return rounded(MANY * share * (needsRedis ? 1 : harmfulSeconds / HOUR_SECONDS))
+      const results = resultsOf(all, program.name).map(result => ({ ...result, outcome: outcomeOfHour(result, which) }))
+      const known = results.filter(({ outcome }) => outcome?.signedOut !== undefined)
+      if (known.length === 0) return joined(results.map(({ outcome }) => absentText(outcome)))
+      return rounded((MANY * known.reduce((sum, result) => sum + hourShare(result, which), 0)) / known.length)
     })
-    return [[title, ...cells]]
+    return [[which.title, ...cells]]
   })
   return programTable([{ programs }], rows)
+}
+
+/** A Redis that loses its data is worse if processes have forgotten the session, which they do between two refreshes of an hour. */
+function outcomeOfHour({ outcomes }, { name }) {
+  return (name === 'redis-empty' && outcomes[LONG_LIVED]) || outcomes[name]
+}
+
+/**
+ * A Redis that fails can sign out every user, whether tokens are refreshed or not. Only the users whose refresh token was sent
+ * twice would not have met it with longer tokens.
+ */
+function hourShare({ users, outcome: { signedOut, revoked = 0 } }, { fault, needsRedis }) {
+  const meeting = Math.max(fault.lastsMs / 1000, BETWEEN_REFRESHES_SECONDS) / HOUR_SECONDS
+  if (!needsRedis) return (signedOut / users) * meeting
+  const byRefresh = signedOut === users ? 0 : Math.min(signedOut, revoked)
+  return (signedOut - byRefresh + byRefresh * meeting) / users
 }
 
 /**

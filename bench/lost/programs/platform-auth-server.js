@@ -13,7 +13,7 @@ const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
 const reasons = [
-  'If a process is killed while it refreshes a session, the new refresh token may be lost ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). The session gets 503 for about a minute, until the lease of the killed process ends. Then the old refresh token is sent, and the login ends if the provider had already used it.'
+  'If a process is killed while it refreshes a session, the new refresh token may be lost. Another process then sends the old one. Without Redis, several processes cannot coordinate at all ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).'
 ]
 
 /** @type {import('./common.js').Compared[]} */
