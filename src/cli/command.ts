@@ -2,37 +2,44 @@ import type { Sources } from '../config/load.js'
 import type { Flags } from '../config/sources.js'
 import type { DemoChoices } from '../open-demo.js'
 import { UsageError } from './errors.js'
-import type { CommandLineOption } from './options.js'
 import type { Terminal } from './terminal.js'
 
 /** The input of a command. */
 export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
-  readonly configFile: string | undefined
   /** True if the action of the command was given, such as `end` in `sessions end`. */
   readonly hasAction: boolean
-  /** The options that are not settings. The keys are their names in camel case. */
+  /** All options that were given. The keys are their names in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
 /** Returns the exit code. */
 export type Command = (invocation: Invocation) => Promise<number>
 
+/** A flag of the command line that is not a setting. */
+export interface CommandFlag {
+  /** The declaration in the syntax of commander, such as `--config <file>`. */
+  readonly flags: string
+  readonly summary: string
+  /** The heading above the flag in `--help all`. */
+  readonly group?: string
+}
+
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
   /** A word that may follow the name of the command. */
   readonly action?: { readonly name: string; readonly summary: string }
-  readonly options?: readonly CommandLineOption[]
-  /** True if the command uses the settings. The help of such a command mentions the flags of the settings. */
-  readonly takesSettings?: true
+  readonly options: readonly CommandFlag[]
+  /** True if the command does not use the settings. The help of all other commands mentions the flags of the settings. */
+  readonly ignoresSettings?: true
   readonly load: () => Promise<Command>
 }
 
-export function sourcesOf({ terminal, flags, configFile }: Invocation): Sources {
+export function sourcesOf({ terminal, flags, options: { config } }: Invocation): Sources {
   const { env, cwd } = terminal
-  return { env, cwd, flags, ...(configFile !== undefined && { configFile }) }
+  return { env, cwd, flags, ...(typeof config === 'string' && { configFile: config }) }
 }
 
 /** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
@@ -46,9 +53,9 @@ export function readDemoOptions({ options }: Invocation): DemoChoices | undefine
   return undefined
 }
 
-function wholeNumber(flag: string, text: unknown, minimum: number, maximum: number): number | undefined {
-  if (text === undefined) return undefined
-  const number = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
+function wholeNumber(flag: string, value: unknown, minimum: number, maximum: number): number | undefined {
+  if (value === undefined) return undefined
+  const number = /^\d+$/.test(String(value)) ? Number(value) : Number.NaN
   if (number >= minimum && number <= maximum) return number
   throw new UsageError(`${flag} must be a whole number from ${minimum} to ${maximum}.`)
 }

@@ -1,6 +1,5 @@
 import { settingOf } from '../config/settings.js'
 import { errorCode } from '../support/error-code.js'
-import { nearest } from '../support/nearest.js'
 
 // Expected errors of the command line, which are reported in one sentence. Any other error is a bug of this program.
 
@@ -26,17 +25,6 @@ export const exitCodes = {
   misused: 2
 } as const
 
-/** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
-export function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
-  // The part after an equals sign may be a secret, so the message does not contain it.
-  const [name = ''] = word.split('=', 1)
-  const guess = nearest(name, known)
-  const help = kind === 'flag' ? '--help all' : '--help'
-  return new UsageError(
-    `There is no ${kind} ${name}. ${guess ? `Did you mean ${guess}?` : `${help} lists all of them.`}`
-  )
-}
-
 /** The flags or variables for the port and the host of each listener. */
 export const listeners = {
   server: { portOption: '--port', hostOption: '--host' },
@@ -47,37 +35,31 @@ export const listeners = {
 
 export type Listener = keyof typeof listeners
 
-/**
- * Explains why the server could not listen on a port. By default, the listener is taken from `error.listener`, which
- * `startServer` sets.
- */
-export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
-  const { address, port } = error as { address?: string; port?: number }
-  const explain = explanations[errorCode(error) ?? '']
-  const message = explain?.({ address, port, ...listeners[listener] })
-  return new RunError(message ?? `The server could not start: ${messageOf(error)}`, { cause: error })
+/** Returns the error to report if the server could not listen on a port. `startServer` sets `error.listener`. */
+export function listenError(error: unknown): RunError {
+  const { listener = 'server' } = error as { readonly listener?: Listener }
+  const [problem, advice] = explainListenError(error, listener)
+  return new RunError(advice === undefined ? problem : `${problem} ${advice}`, { cause: error })
 }
 
-function listenerOf(error: unknown): Listener {
-  if (!(error instanceof Error && 'listener' in error)) return 'server'
-  const { listener } = error
-  return listener === 'metrics' || listener === 'forwardAuth' || listener === 'demo' ? listener : 'server'
-}
-
-interface ListeningAddress {
-  readonly address: string | undefined
-  readonly port: number | undefined
-  readonly portOption: string
-  readonly hostOption: string
-}
-
-const explanations: Readonly<Record<string, (place: ListeningAddress) => string>> = {
-  EADDRINUSE: ({ port, portOption }) =>
-    `Port ${port} is in use by another program. Stop that program, or choose another port with ${portOption}.`,
-  EACCES: ({ port, portOption }) =>
-    `This user is not allowed to listen on port ${port}. Choose a port above 1023 with ${portOption}.`,
-  EADDRNOTAVAIL: ({ address, hostOption }) =>
-    `${address} is not an address of this machine. Choose another host with ${hostOption}, or remove ${hostOption}.`,
-  ENOTFOUND: ({ hostOption }) =>
-    `The host to listen on cannot be resolved. Choose another host with ${hostOption}, or remove ${hostOption}.`
+/** Explains why a port could not be opened. The advice is undefined if the error is an unusual one. */
+export function explainListenError(error: unknown, listener: Listener): readonly [problem: string, advice?: string] {
+  const { address, port } = error as { readonly address?: string; readonly port?: number }
+  const { portOption, hostOption } = listeners[listener]
+  const otherHost = `Choose another host with ${hostOption}, or remove ${hostOption}.`
+  switch (errorCode(error)) {
+    case 'EADDRINUSE':
+      return [
+        `Port ${port} is in use by another program.`,
+        `Stop that program, or choose another port with ${portOption}.`
+      ]
+    case 'EACCES':
+      return [`This user is not allowed to listen on port ${port}.`, `Choose a port above 1023 with ${portOption}.`]
+    case 'EADDRNOTAVAIL':
+      return [`${address} is not an address of this machine.`, otherHost]
+    case 'ENOTFOUND':
+      return ['The host to listen on cannot be resolved.', otherHost]
+    default:
+      return [`The server could not start: ${messageOf(error)}`]
+  }
 }

@@ -1,7 +1,6 @@
-import type { Help, Option } from 'commander'
+import type { Help } from 'commander'
 import { defaultText, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 import type { CommandEntry } from './command.js'
-import type { CommandLineOption } from './options.js'
 
 // The texts of `--help` that commander does not write. `--help` shows the most used settings, and `--help all` shows
 // all settings.
@@ -25,7 +24,8 @@ const furtherHelp: readonly HelpRow[] = [
   [`${name} --version`, 'Print the version.']
 ]
 
-const mostUsed: readonly SettingKey[] = [
+/** The settings that `--help` shows. */
+export const mostUsed: readonly SettingKey[] = [
   'mode',
   'port',
   'wwwroot',
@@ -55,26 +55,11 @@ const sourcesAndExitCodes = [
 
 type HelpRow = readonly [term: string, text: string]
 
-/** Adds the heading and the description to an option of commander. */
-export function describe(option: Option, declared: CommandLineOption, topic: HelpTopic): Option {
-  const { key, summary, note, group, hidden = false } = declared
-  const isMostUsed = key !== undefined && mostUsed.includes(key)
-  option.description = note === undefined ? summary : `${summary} (${note})`
-  if (topic === 'short') return option.helpGroup('Most used settings:').hideHelp(hidden || !isMostUsed)
-  return option.helpGroup(topic === 'all' && group !== undefined ? group : 'Options:').hideHelp(hidden)
-}
-
-/** `short` and `all` are the help of the program, and `command` is the help of one command. */
-export type HelpTopic = 'short' | 'all' | 'command'
-
-/** Returns the text after the help that commander writes. */
+/** Returns the text after the help that commander writes. `short` and `all` are the two helps of the program. */
 export function textAfterHelp(helper: Help, topic: 'short' | 'all'): string {
   if (topic === 'short') {
-    return [
-      section('Examples:', examples, helper),
-      wrapped(entrypoint, helper),
-      section('More:', furtherHelp, helper)
-    ].join('\n\n')
+    const sections = [section('Examples:', examples, helper), wrapped(entrypoint, helper)]
+    return [...sections, section('More:', furtherHelp, helper)].join('\n\n')
   }
   const variables = settingKeys
     .filter(key => settingOf(key).flag === undefined)
@@ -86,10 +71,10 @@ export function textAfterHelp(helper: Help, topic: 'short' | 'all'): string {
   ].join('\n\n')
 }
 
-/** Returns the text after the help of a command. */
-export function textAfterCommandHelp({ name, takesSettings }: CommandEntry, helper: Help): string {
-  const texts = [...(takesSettings ? [settingFlags] : []), ...(name === 'start' ? [entrypoint] : [])]
-  return texts.map(text => wrapped(text, helper)).join('\n\n')
+/** Returns the text after the help of a command, or an empty string. */
+export function textAfterCommandHelp({ name, ignoresSettings }: CommandEntry, helper: Help): string {
+  const texts = [...(ignoresSettings ? [] : [settingFlags]), ...(name === 'start' ? [entrypoint] : [])]
+  return texts.map(text => `\n${wrapped(text, helper)}`).join('\n')
 }
 
 function section(title: string, rows: readonly HelpRow[], helper: Help): string {

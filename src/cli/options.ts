@@ -1,95 +1,28 @@
+import { Option } from 'commander'
 import { defaultText, namesFile, required, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
+import type { Flags } from '../config/sources.js'
 
-// The flags of the command line. Most of them come from the settings table. The others are listed in this file.
+// The flags of the settings, which come from the settings table. `commands/index.ts` lists the other flags.
 
-export interface CommandLineOption {
-  /** The declaration in the syntax of commander, such as `--port <port>`. */
-  readonly flags: string
-  /** The short form, such as `-p`. */
-  readonly short?: string
-  /** The heading above the flag in `--help all`. */
-  readonly group?: string
-  readonly summary: string
-  /** A remark in `--help`, such as the variable and the default. */
-  readonly note?: string
-  /** True if the flag may be given more than once. */
-  readonly isRepeatable?: boolean
-  /** The setting that the flag sets. */
-  readonly key?: SettingKey
-  /** True if no help lists the flag. */
-  readonly hidden?: boolean
-}
-
-/** A flag that is not a setting. */
-interface OwnOption extends CommandLineOption {
-  /** The names of the commands whose help lists the flag. */
-  readonly commands: readonly string[]
-}
-
-export const ownOptions: readonly OwnOption[] = [
-  {
-    flags: '--config <file>',
-    group: 'Settings file:',
-    summary: 'Read this settings file.',
-    note: 'default: the first file found, such as platform-auth-server.config.yaml',
-    commands: ['start', 'check', 'config', 'sessions']
-  },
-  {
-    flags: '--watch',
-    group: 'Server:',
-    summary: 'Restart the server when the module of --extend, or a module that it imports, changes.',
-    commands: ['start']
-  },
-  {
-    flags: '--demo',
-    group: 'Trying it out:',
-    summary: 'Run with a built-in identity provider. No other settings are needed.',
-    commands: ['start', 'check']
-  },
-  {
-    flags: '--demo-port <port>',
-    group: 'Trying it out:',
-    summary: 'Listen on this port with the built-in provider.',
-    note: 'default: any free port',
-    commands: ['start', 'check']
-  },
-  {
-    flags: '--demo-token-lifetime <seconds>',
-    group: 'Trying it out:',
-    summary:
-      'Let the access tokens of the built-in provider expire after this time. With a short time, you soon see a refresh.',
-    note: 'default: 3599',
-    commands: ['start']
-  }
-]
-
-/** Returns the flags of the settings table. */
-export function settingOptions(): CommandLineOption[] {
+/** Returns new options for commander. Each yes-or-no flag also has a hidden opposite, which can override other sources. */
+export function settingOptions(): Option[] {
   return settingKeys.flatMap(key => {
-    const { env, flag, shortFlag, type, default: value } = settingOf(key)
+    const { env, flag, shortFlag, type, default: value, summary } = settingOf(key)
     if (flag === undefined) return []
-    const summary = summaryOf(flag, settingOf(key).summary)
     const note = `${env}, ${value === required ? 'required' : `default: ${defaultText(key)}`}`
-    const { isRepeatable = false } = type
-    const short = shortFlag && { short: shortFlag }
-    const option = { flags: flag, ...short, group: groupOf(key), summary, note, isRepeatable, key }
-    const opposite = oppositeOf(flag)
-    return opposite === undefined ? [option] : [option, { ...option, flags: opposite, hidden: true }]
+    const flags = shortFlag === undefined ? flag : `${shortFlag}, ${flag}`
+    const option = new Option(flags, `${textOf(flag, summary)} (${note})`).helpGroup(headingOf(key))
+    if (type.isRepeatable) option.argParser((item, earlier: readonly string[] = []) => [...earlier, item])
+    if (flag.includes('<')) return [option]
+    // Commander gives a `--no-` flag a default value, unless its opposite was declared before it.
+    if (flag.startsWith('--no-')) return [new Option(flag.replace('--no-', '--')).hideHelp(), option]
+    return [option, new Option(flag.replace('--', '--no-')).hideHelp()]
   })
 }
 
-function summaryOf(flag: string, summary: string): string {
+function textOf(flag: string, summary: string): string {
   if (namesFile(flag)) return `${summary} Read the value from this file.`
   return flag.startsWith('--no-') ? `Do not ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
-}
-
-/**
- * Returns the flag with the opposite meaning, for example `--no-trust-proxy` for `--trust-proxy`. The opposite flag can
- * override a variable or a file. Returns undefined for a flag that takes a value.
- */
-function oppositeOf(flag: string): string | undefined {
-  if (flag.includes('<')) return undefined
-  return flag.startsWith('--no-') ? flag.replace('--no-', '--') : flag.replace('--', '--no-')
 }
 
 const headings: Readonly<Record<string, string>> = {
@@ -100,6 +33,21 @@ const headings: Readonly<Record<string, string>> = {
   proxy: 'API proxy:'
 }
 
-function groupOf(key: SettingKey): string {
+function headingOf(key: SettingKey): string {
   return headings[key.split('.', 1).join('')] ?? 'Server:'
+}
+
+/** Returns the settings among the options that were given. */
+export function settingsAmong(given: Readonly<Record<string, unknown>>): Flags {
+  const pairs = settingKeys.flatMap(key => {
+    const { flag } = settingOf(key)
+    const name = flag && nameOf(flag)
+    return name !== undefined && name in given ? [[key, given[name]]] : []
+  })
+  return Object.fromEntries(pairs) as Flags
+}
+
+/** Returns the name under which commander stores the value of a flag. A flag and its opposite have the same name. */
+export function nameOf(flag: string): string {
+  return new Option(flag).attributeName()
 }

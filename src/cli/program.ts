@@ -1,36 +1,46 @@
-import { Command as Commander, Option } from 'commander'
-import type { Flags } from '../config/sources.js'
+import { Command as Commander, CommanderError, Option } from 'commander'
+import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
+import { nearest } from '../support/nearest.js'
 import { version } from '../support/version.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
-import { UsageError, unknownWord } from './errors.js'
-import { describe, description, type HelpTopic, textAfterCommandHelp, textAfterHelp } from './help.js'
-import { type CommandLineOption, ownOptions, settingOptions } from './options.js'
+import { UsageError } from './errors.js'
+import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
+import { nameOf, settingOptions, settingsAmong } from './options.js'
 import type { Terminal } from './terminal.js'
 
 const MAX_HELP_COLUMNS = 120
 
 type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
 
-/** Parses the command line. Calls `run` with the command, which is the default command if none was given. */
+/**
+ * Parses the command line. Calls `run` with the command, which is the default command if none was given. Prints the help
+ * or the version instead if the command line asks for it.
+ * @throws UsageError if the command line is invalid; also the errors of `run`
+ */
 export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
   const word = wordAfterHelp(terminal.args)
   // For `--help check`, Commander would print the help of the program. `check --help` prints the help of the command.
   const args = word !== undefined && commandNames.includes(word) ? [word, '--help'] : terminal.args
-  await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
+  try {
+    await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    // After the help or the version, commander throws an error with exit code 0.
+    if (error.exitCode !== 0) throw usageErrorOf(error)
+  }
 }
 
 /** Declares the command line for commander. */
 function createProgram(terminal: Terminal, word: string | undefined, run: Run): Commander {
   const { stdout } = terminal
-  const options = [...settingOptions(), ...ownOptions]
   const topic = word === 'all' ? 'all' : 'short'
   const program: Commander = new Commander('platform-auth-server')
     .description(description)
     .version(version(), '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
-    // Commander's suggestion would repeat the whole word, but the part after an equals sign may be a secret. `main`
-    // makes the suggestion instead.
+    // Commander's suggestion would repeat the whole word, but the part after an equals sign may be a secret.
+    // `unknownWord` makes the suggestion instead.
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({
@@ -53,18 +63,21 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
       return ''
     })
     .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
-  for (const option of options) program.addOption(toCommander(option, topic))
+  const shown = new Set(mostUsed.map(key => nameOf(settingOf(key).flag ?? '')))
+  const ofDefault = defaultCommand.options.map(({ flags, summary, group = '' }) =>
+    new Option(flags, summary).helpGroup(group)
+  )
+  for (const option of [...settingOptions(), ...ofDefault]) {
+    program.addOption(option)
+    if (topic === 'short') option.helpGroup('Most used settings:').hideHelp(!shown.has(option.attributeName()))
+  }
   rejectContradictions(program)
 
-  const invoke: Invoke = (entry, givenToCommand, hasAction) => {
-    const { config, ...given } = givenOptions(program)
-    const configFile = typeof config === 'string' ? config : undefined
-    const flags = settingsAmong(given, options)
-    return run(entry, { terminal, flags, configFile, hasAction, options: { ...given, ...givenToCommand } })
-  }
+  const invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) =>
+    run(entry, { terminal, flags: settingsAmong(program.opts()), hasAction, options: command.optsWithGlobals() })
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
-    await invoke(defaultCommand, {}, false)
+    await invoke(defaultCommand, program, false)
   })
   for (const entry of commands) addCommand(program, entry, invoke)
   program
@@ -78,27 +91,23 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   return program
 }
 
-type Invoke = (entry: CommandEntry, given: Record<string, unknown>, hasAction: boolean) => Promise<void>
+type Invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) => Promise<void>
 
 function addCommand(program: Commander, entry: CommandEntry, invoke: Invoke): void {
-  const { name, summary, action, options = [] } = entry
-  const command = program
+  const { name, summary, action, options } = entry
+  const command: Commander = program
     .command(name)
     .description(summary)
     .helpOption('-h, --help', 'Print this help.')
     .allowExcessArguments()
-    .addHelpText('after', () => {
-      const text = textAfterCommandHelp(entry, command.createHelp())
-      return text && `\n${text}`
-    })
+    .addHelpText('after', () => textAfterCommandHelp(entry, command.createHelp()))
   if (action) command.argument(`[${action.name}]`, action.summary)
-  const shared = ownOptions.filter(({ commands }) => commands.includes(name))
-  for (const option of [...options, ...shared]) command.addOption(toCommander(option, 'command'))
+  for (const { flags, summary } of options) command.option(flags, summary)
   rejectContradictions(command)
   command.action(() => {
     const hasAction = action !== undefined && command.args[0] === action.name
     rejectArguments(entry, command.args.slice(hasAction ? 1 : 0))
-    return invoke(entry, command.opts(), hasAction)
+    return invoke(entry, command, hasAction)
   })
 }
 
@@ -115,9 +124,9 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
 function rejectArguments({ name, action }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
-  // The part after an equals sign may be a secret, so the message does not contain it.
-  const [shown = ''] = excess.split('=', 1)
-  throw new UsageError(`${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${shown}.`)
+  throw new UsageError(
+    `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${withoutValue(excess)}.`
+  )
 }
 
 function isPath(word: string): boolean {
@@ -128,18 +137,13 @@ function missingFlag(path: string): UsageError {
   return new UsageError(`To serve a folder of pages, use the flag --wwwroot: --wwwroot ${path}`)
 }
 
-function toCommander(declared: CommandLineOption, topic: HelpTopic): Option {
-  const { short, flags, isRepeatable } = declared
-  const option = describe(new Option(short === undefined ? flags : `${short}, ${flags}`), declared, topic)
-  return isRepeatable ? option.argParser((value, earlier: readonly string[] = []) => [...earlier, value]) : option
-}
-
 /**
  * Rejects a flag that is given twice with different values, such as one in a script of package.json and another one after
  * `npm start --`. Commander would use the last value and ignore the other one.
  */
 function rejectContradictions(command: Commander): void {
   const given = new Map<string, { readonly flag: string; readonly value: unknown }>()
+  // Only a flag that can be given several times has a parser.
   for (const option of command.options.filter(({ parseArg }) => !parseArg)) {
     const { negate, long: flag = '' } = option
     command.on(`option:${option.name()}`, (text: string | null) => {
@@ -157,16 +161,44 @@ function rejectContradictions(command: Commander): void {
   }
 }
 
-/** Returns the options that were given, without the defaults that commander adds for `--no-` flags. */
-function givenOptions(program: Commander): Record<string, unknown> {
-  const all = Object.entries(program.opts())
-  return Object.fromEntries(all.filter(([name]) => program.getOptionValueSource(name) === 'cli'))
+function usageErrorOf(error: CommanderError): UsageError {
+  if (error.code === 'commander.optionMissingArgument') return missingValue(error)
+  const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
+  if (!word) return new UsageError(error.message.replace(/^error: /, ''))
+  if (word === '-v') return new UsageError('There is no flag -v. Did you mean -V, which prints the version?')
+  const owners = commands.filter(({ options }) => options.some(({ flags }) => flagName(flags) === word))
+  if (owners.length > 0)
+    return new UsageError(`${word} is an option of ${owners.map(({ name }) => name).join(' or ')} only.`)
+  const ofCommands = commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags)))
+  const known = [...settingOptions().map(({ long }) => long ?? ''), ...ofCommands, '--help', '--version']
+  const valueless = known.find(flag => word.startsWith(`${flag}=`))
+  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, known)
 }
 
-function settingsAmong(given: Record<string, unknown>, options: readonly CommandLineOption[]): Flags {
-  const pairs = options.flatMap(({ key, flags }) => {
-    const name = new Option(flags).attributeName()
-    return key !== undefined && name in given ? [[key, given[name]]] : []
-  })
-  return Object.fromEntries(pairs) as Flags
+/**
+ * Explains that an option needs a value. The message of commander contains the declaration of the option, such as
+ * `'--mode <mode>'`.
+ */
+function missingValue({ message }: CommanderError): UsageError {
+  const [, declared = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []
+  const key = settingKeys.find(key => settingOf(key).flag === declared)
+  const flag = flagName(declared)
+  return new UsageError(
+    `${flag} needs a value: ${key === undefined || namesFile(declared) ? declared : `${settingOf(key).type.allowed}.`}`
+  )
+}
+
+/** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
+function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
+  const name = withoutValue(word)
+  const guess = nearest(name, known)
+  const help = kind === 'flag' ? '--help all' : '--help'
+  return new UsageError(
+    `There is no ${kind} ${name}. ${guess ? `Did you mean ${guess}?` : `${help} lists all of them.`}`
+  )
+}
+
+/** Removes the part after an equals sign, because it may be a secret, and messages must not contain it. */
+function withoutValue(word: string): string {
+  return word.split('=', 1).join('')
 }

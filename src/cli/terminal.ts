@@ -142,6 +142,10 @@ export function wrapLines(message: string, columns: number | undefined): string 
     .join('\n')
 }
 
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 const SHELL = /^-?(sh|ash|dash|bash|zsh|ksh|busybox)$/
 
 /**

@@ -82,7 +82,7 @@ for (const [command, options] of ownHelp) {
     t.deepEqual(namesIn(output, 'Options:'), [...options, '-h, --help'])
     const entry = commands.find(({ name }) => name === command)
     if (entry) t.true(output.replace(/\s+/g, ' ').includes(entry.summary))
-    t.is(output.includes('--help\nall') || output.includes('--help all'), entry?.takesSettings === true)
+    t.is(output.includes('--help\nall') || output.includes('--help all'), entry !== undefined && !entry.ignoresSettings)
   })
 }
 

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { installLine, tracingVariable } from '#src/cli/tracing.js'
+import { installLine, tracingVariable } from '#src/cli/commands/start.js'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
-import { ownOptions, settingOptions } from '#src/cli/options.js'
+import { settingOptions } from '#src/cli/options.js'
 import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { TURN_LIMITS } from '#src/proxy/turns.js'
 import { CLIENT_LIMITS } from '#src/server.js'
@@ -56,8 +56,9 @@ for (const path of texts) {
 
 const program = 'platform-auth-server'
 const flags = new Set(
-  [...settingOptions(), ...ownOptions, ...commands.flatMap(({ options = [] }) => options)]
-    .map(option => flagName(option.flags))
+  settingOptions()
+    .map(({ long }) => long ?? '')
+    .concat(commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags))))
     .concat('--help', '--version')
 )
 const words = new Set(commands.map(({ name }) => name))

@@ -3,153 +3,100 @@ import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
 import { errorCode } from '../../support/error-code.js'
 import { closeServer, listen } from '../../support/listener.js'
-import { type Listener, listenError, listeners } from '../errors.js'
+import { explainListenError, type Listener, listeners } from '../errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
 /** Reports the callback URL to register, and every way in which this URL does not fit the address of the server. */
-export function checkCallback(config: Config): Finding[] {
-  const { callbackUrl } = config.platform
-  const place = placeOf(config)
-  return [
-    ok(`Register exactly ${callbackUrl} at the provider. Users open ${homeUrlOf(callbackUrl)}.`),
-    ...rules.flatMap(rule => rule(place) ?? [])
-  ]
-}
-
-interface CallbackAndPort {
-  readonly callbackUrl: string
-  readonly url: URL
-  readonly isHttps: boolean
-  /** True if the host of the callback URL is this machine. There is then probably no proxy in front of the server. */
-  readonly isLocal: boolean
-  /** The port of the callback URL. */
-  readonly port: number
-  readonly listeningPort: number
-  /** The host name in the URL that the server prints when it starts. */
-  readonly listeningHost: string
-}
-
-type CallbackRule = (place: CallbackAndPort) => Finding | undefined
-
-function placeOf({ port, host, platform: { callbackUrl } }: Config): CallbackAndPort {
+export function checkCallback({ port: listeningPort, host, platform: { callbackUrl } }: Config): Finding[] {
   const url = new URL(callbackUrl)
   const isHttps = url.protocol === 'https:'
-  return {
-    callbackUrl,
-    url,
-    isHttps,
-    isLocal: isLoopback(callbackUrl),
-    port: Number(url.port) || (isHttps ? 443 : 80),
-    listeningPort: port,
-    listeningHost: localNameOf(host)
+  const port = Number(url.port) || (isHttps ? 443 : 80)
+  // If the callback URL leads to this machine, there is probably no proxy in front of the server.
+  const isLocal = isLoopback(callbackUrl)
+  const isOwnPort = port === listeningPort
+  const homeUrl = homeUrlOf(callbackUrl)
+  const findings = [ok(`Register exactly ${callbackUrl} at the provider. Users open ${homeUrl}.`)]
+
+  if (url.href !== callbackUrl) {
+    const message = `Browsers write the callback URL as ${url.href}, and the provider compares callback URLs character by character.`
+    findings.push(warning(message, 'Set and register the URL in that spelling.'))
   }
+  if (isHttps && isOwnPort) {
+    const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
+    const local = `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`
+    const remote = 'Remove the port, unless a proxy on another machine uses the same port.'
+    findings.push(isLocal ? failed(message, local) : warning(message, remote))
+  } else if (isHttps && isLocal) {
+    const message = `https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http.`
+    const plainUrl = `http://${url.hostname}:${listeningPort || 8080}${url.pathname}`
+    findings.push(warning(message, `Without a proxy, use ${plainUrl}.`))
+  } else if (!isHttps && !isOwnPort) {
+    const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
+    const message = `The callback URL leads to port ${port}, but the server listens on ${where}.`
+    findings.push(warning(message, `Use the same port (--port ${port}), unless a proxy forwards the requests.`))
+  }
+
+  // The host name in the URL that the server prints when it starts.
+  const printedHost = localNameOf(host)
+  if (!isHttps && isLocal && url.hostname !== printedHost) {
+    const message = `The callback URL says ${url.hostname}, but the server prints the name ${printedHost}. A login that begins at ${printedHost} fails, because cookies belong to one host name.`
+    findings.push(warning(message, `Open only ${homeUrl}, or use the same name in host and in the callback URL.`))
+  }
+  const basePath = basePathOf(callbackUrl)
+  if (basePath !== '') {
+    const message = `The server serves ${callbackPath}, so a proxy must remove ${basePath} from the path of every request.`
+    const next = `Without a proxy, remove ${basePath} from the callback URL.`
+    const isDirect = !isHttps && isLocal && isOwnPort
+    findings.push(isDirect ? warning(message, next) : ok(message))
+  }
+  return findings
 }
 
-const rules: readonly CallbackRule[] = [
-  spelling,
-  schemeOfThisServer,
-  schemeOnLocalhost,
-  portOfThisServer,
-  hostName,
-  basePath
-]
-
-function spelling({ url, callbackUrl }: CallbackAndPort): Finding | undefined {
-  if (url.href === callbackUrl) return undefined
-  const message = `Browsers write the callback URL as ${url.href}, and the provider compares it character by character.`
-  return warning(message, 'Set and register the URL in that spelling.')
-}
-
-function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
-  if (!isHttps || port !== listeningPort) return undefined
-  const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
-  if (!isLocal) return warning(message, 'Remove the port, unless a proxy on another machine uses the same port.')
-  return failed(message, `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`)
-}
-
-function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: CallbackAndPort): Finding | undefined {
-  if (!isHttps || !isLocal || port === listeningPort) return undefined
-  return warning(
-    `https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http.`,
-    `Without a proxy, use http://${url.hostname}:${listeningPort || 8080}${url.pathname}.`
-  )
-}
-
-function portOfThisServer({ isHttps, port, listeningPort }: CallbackAndPort): Finding | undefined {
-  if (isHttps || port === listeningPort) return undefined
-  const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
-  return warning(
-    `The callback URL leads to port ${port}, but the server listens on ${where}.`,
-    `Use the same port (--port ${port}), unless a proxy forwards the requests.`
-  )
-}
-
-/** Cookies belong to one host name, so a login must end under the host name under which it began. */
-function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: CallbackAndPort): Finding | undefined {
-  if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
-  return warning(
-    `The callback URL says ${url.hostname}, but the server prints the name ${listeningHost}. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
-    `Open only ${homeUrlOf(callbackUrl)}, or use the same name in host and in the callback URL.`
-  )
-}
-
-function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: CallbackAndPort): Finding | undefined {
-  const path = basePathOf(callbackUrl)
-  if (path === '') return undefined
-  const message = `The server serves ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
-  if (isHttps || !isLocal || port !== listeningPort) return ok(message)
-  return warning(message, `Without a proxy, remove ${path} from the callback URL.`)
-}
-
-const TIMEOUT_MS = 2000
+const PROBE_MS = 2000
 const BODY_LIMIT = 1000
 
 /** Checks that the ports of the server are free, by listening on each of them for a short time. */
 export async function checkPort(config: Config): Promise<Finding[]> {
-  const found = await tryToListen({ port: config.port, host: config.host, listener: 'server' })
-  const others: Finding[] = []
-  for (const listener of ['forwardAuth', 'metrics'] as const) {
-    const { port, host } = config[listener]
-    if (port !== undefined) others.push(...(await tryToListen({ port, host, listener })))
-  }
+  const found = await tryToListen(config, 'server')
+  const others = [
+    ...(await tryToListen(config.forwardAuth, 'forwardAuth')),
+    ...(await tryToListen(config.metrics, 'metrics'))
+  ]
   // If this server is already running, it also uses the ports of its other listeners, so the findings for these ports
   // are only warnings.
   const isRunning = found.some(({ status }) => status === 'warning')
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
 
-interface Address {
-  readonly port: number
+interface ListeningAddress {
+  /** Undefined if the listener is switched off. */
+  readonly port: number | undefined
   readonly host: string | undefined
-  readonly listener: Listener
 }
 
-async function tryToListen({ port, host, listener }: Address): Promise<Finding[]> {
+async function tryToListen({ port, host }: ListeningAddress, listener: Listener): Promise<Finding[]> {
+  if (port === undefined) return []
   const { portOption, hostOption } = listeners[listener]
+  const server = createServer()
   try {
-    await listenOnce(port, host)
+    await listen(server, { port, host })
+    await closeServer(server)
     return [ok(port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server is already running on port ${port}.`
       return [warning(message, `Stop it before you start another, or choose another port with ${portOption}.`)]
     }
-    const [message = '', next = ''] = listenError(error, listener).message.split('. ')
-    const advice = next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : next
-    return [failed(`${message}.`, advice)]
+    const [problem, advice] = explainListenError(error, listener)
+    if (advice !== undefined) return [failed(problem, advice)]
+    return [failed(`${problem}.`, `Choose another port with ${portOption}, or another host with ${hostOption}.`)]
   }
-}
-
-async function listenOnce(port: number, host: string | undefined): Promise<void> {
-  const server = createServer()
-  await listen(server, { port, host })
-  await closeServer(server)
 }
 
 async function isThisServer(port: number, host: string | undefined): Promise<boolean> {
   try {
     const url = `${localUrlOf({ port, host })}/healthz`
-    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) })
     if (Number(response.headers.get('content-length') ?? BODY_LIMIT) >= BODY_LIMIT) {
       await response.body?.cancel()
       return false

@@ -1,12 +1,13 @@
 /** The findings of the checks, and the explanations of requests and connections that fail. */
+import type { Socket } from 'node:net'
 import type { Config } from '../../config/settings.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
-
-export type Status = 'ok' | 'warning' | 'failed'
+import type { ProviderMetadata } from '../../provider/metadata.js'
+import { errorCode } from '../../support/error-code.js'
 
 /** One result of a check. */
 export interface Finding {
-  readonly status: Status
+  readonly status: 'ok' | 'warning' | 'failed'
   /** Whole sentences, without a secret and without text from the provider. */
   readonly message: string
   /** Advice on what to do. */
@@ -28,23 +29,45 @@ export function failed(message: string, next: string): Finding {
   return { status: 'failed', message, next }
 }
 
-export interface CheckedHost {
-  readonly host: string
-  /** The setting that contains the address, or undefined for a built-in address. */
-  readonly setting: string | undefined
-  readonly timeoutSeconds: number
+/** The arguments of `warning` and `failed`. */
+export type Explanation = readonly [message: string, next: string]
+
+/**
+ * Opens a connection and closes it again. Returns the code of the error if the connection fails, and undefined if it works.
+ * @param opened the event of the socket after which the connection works
+ * @param lateMs how long to wait for an error after this event
+ */
+export function connectionError(
+  socket: Socket,
+  opened: 'connect' | 'secureConnect',
+  timeoutMs: number,
+  lateMs = 0
+): Promise<string | undefined> {
+  return new Promise(resolve => {
+    let timer = setTimeout(() => end('ETIMEDOUT'), timeoutMs)
+    function end(code: string | undefined) {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(code)
+    }
+    // A connection that the other side closes can emit a second error, for example a TLS alert after ECONNRESET.
+    socket.on('error', error => end(errorCode(error) ?? 'unknown'))
+    socket.once('close', () => end(undefined))
+    socket.once(opened, () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => end(undefined), lateMs)
+    })
+  })
 }
 
-interface Explanation {
-  readonly message: string
-  readonly next: string
-}
+/** A host, the setting that contains its URL, and the time limit of the connection. */
+type CheckedHost = Pick<CheckedRequest, 'setting' | 'timeoutSeconds'> & { readonly host: string }
 
-export function explainConnectionError(code: string | undefined, place: CheckedHost): Explanation {
-  const { host, setting, timeoutSeconds } = place
+export function explainConnectionError(code: string | undefined, checked: CheckedHost): Explanation {
+  const { host, setting, timeoutSeconds } = checked
   const inSetting = setting === undefined ? '' : ` in ${setting}`
   const shown = code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason'
-  const rows: readonly (readonly [codes: RegExp, message: string, next: string])[] = [
+  const rows: readonly (readonly [codes: RegExp, ...Explanation])[] = [
     [
       /^ENOTFOUND$/,
       `DNS does not know the name of ${host} (${shown}).`,
@@ -99,60 +122,76 @@ export function explainConnectionError(code: string | undefined, place: CheckedH
       /^EPROTO$|^ERR_SSL_/,
       `${host} does not speak TLS as expected (${shown}).`,
       `Check scheme and port${inSetting}. The port must speak TLS.`
+    ],
+    [
+      /^/,
+      `The connection to ${host} failed (${shown}).`,
+      `Check ${setting ?? 'the URL'} and the network of this machine.`
     ]
   ]
-  const [, message, next] = rows.find(([codes]) => code !== undefined && codes.test(code)) ?? [
-    undefined,
-    `The connection to ${host} failed (${shown}).`,
-    `Check the address${inSetting} and the network of this machine.`
-  ]
-  return { message, next }
+  const [, message = '', next = ''] = rows.find(([codes]) => codes.test(shown)) ?? []
+  return [message, next]
 }
+
+/** How messages name the endpoints that the checks request, and the keys of these endpoints. */
+const endpoints = {
+  authorization: ['The authorization endpoint', 'authorizationEndpoint'],
+  token: ['The token endpoint', 'tokenEndpoint'],
+  userinfo: ['The user info endpoint', 'userinfoEndpoint'],
+  revocation: ['The revocation endpoint', 'revocationEndpoint'],
+  end_session: ['The end-session endpoint', 'endSessionEndpoint']
+} as const
+
+// The client aborts a revocation after 2 s, because a logout must not wait longer.
+const REVOCATION_SECONDS = 2
 
 /** A request to the identity provider, described for the messages of findings. */
 export interface CheckedRequest {
   /** The name of the endpoint as the beginning of a sentence: `The token endpoint`. */
-  readonly endpoint: string
+  readonly name: string
   readonly url: string
-  /** The setting that contains the address, or undefined for a built-in address. */
+  /** The setting that contains the URL, or undefined for a built-in URL. */
   readonly setting: string | undefined
   readonly timeoutSeconds: number
 }
 
-const endpointNames = {
-  authorizationEndpoint: 'The authorization endpoint',
-  tokenEndpoint: 'The token endpoint',
-  userinfoEndpoint: 'The user info endpoint',
-  revocationEndpoint: 'The revocation endpoint',
-  endSessionEndpoint: 'The end-session endpoint'
-}
-
-/** Describes a request to the endpoint `key`, whose address is `url`. */
-export function requestTo({ platform }: Config, key: keyof typeof endpointNames, url: string): CheckedRequest {
+/** Describes a request to an endpoint. */
+export function requestTo(
+  endpoint: keyof typeof endpoints,
+  { platform }: Config,
+  metadata: ProviderMetadata
+): CheckedRequest {
+  const [name, key] = endpoints[endpoint]
   const fromIssuer = platform.issuer === undefined ? undefined : 'platform.issuer'
+  const { timeoutSeconds } = platform
   return {
-    endpoint: endpointNames[key],
-    url,
+    name,
+    url: metadata[key] ?? '',
     setting: platform[key] === undefined ? fromIssuer : `platform.${key}`,
-    timeoutSeconds: platform.timeoutSeconds
+    timeoutSeconds: endpoint === 'revocation' ? Math.min(timeoutSeconds, REVOCATION_SECONDS) : timeoutSeconds
   }
 }
 
 /**
- * Returns the finding for a request that failed for a general reason, such as a network error or an unexpected status.
- * Throws `error` again if it is not an OAuthError or ProviderError.
+ * Returns the finding for a request to an endpoint that failed for a general reason, such as a network error or an
+ * unexpected status. Throws any other error again.
  */
+export function findingOfEndpointError(error: unknown, config: Config, metadata: ProviderMetadata): Finding {
+  const isOfProvider = error instanceof OAuthError || error instanceof ProviderError
+  if (!isOfProvider || error.endpoint === 'discovery' || error.endpoint === 'jwks') throw error
+  return findingOfError(error, requestTo(error.endpoint, config, metadata))
+}
+
+/** Does the same as `findingOfEndpointError` for a request that is already described. */
 export function findingOfError(error: unknown, request: CheckedRequest): Finding {
-  const { endpoint, url, setting, timeoutSeconds } = request
+  const { name, url, setting, timeoutSeconds } = request
   if (error instanceof OAuthError) return findingOfStatus(error.status, request, error.error)
   if (!(error instanceof ProviderError)) throw error
   if (error.status !== undefined && error.status >= 300) return findingOfStatus(error.status, request)
-  if (error.problem === 'unusable') {
-    return failed(`${endpoint} is unusable: ${detailOf(error)}.`, checkAddress(request))
-  }
-  const place = { host: new URL(url).host, setting, timeoutSeconds }
-  const { message, next } = explainConnectionError(error.problem === 'timeout' ? 'ETIMEDOUT' : error.code, place)
-  return failed(`${endpoint} cannot be reached: ${message}`, next)
+  if (error.problem === 'unusable') return failed(`${name} is unusable: ${detailOf(error)}.`, urlAdvice(request))
+  const code = error.problem === 'timeout' ? 'ETIMEDOUT' : error.code
+  const [message, next] = explainConnectionError(code, { host: new URL(url).host, setting, timeoutSeconds })
+  return failed(`${name} cannot be reached: ${message}`, next)
 }
 
 /**
@@ -160,33 +199,27 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
  * @param error the registered error code, if the response had one
  */
 export function findingOfStatus(status: number, request: CheckedRequest, error?: string): Finding {
-  const { endpoint, url } = request
-  const answer = `${endpoint} responds with ${status}${error === undefined ? '' : ` ${error}`}`
-  if (status === 429) return warning(`${answer}, so it has received too many requests.`, 'Check again in a minute.')
-  if (status >= 500)
-    return failed(
-      `${answer}, which is a fault of the provider.`,
-      'Check again later. Ask the provider if the problem persists.'
-    )
+  const { name, url } = request
+  const response = `${name} responds with ${status}${error === undefined ? '' : ` ${error}`}`
+  if (status === 429) return warning(`${response}, so it has received too many requests.`, 'Check again in a minute.')
+  if (status >= 500) {
+    const message = `${response}, which is a fault of the provider.`
+    return failed(message, 'Check again later. Ask the provider if the problem persists.')
+  }
   if (status === 404 || status === 405 || status === 410) {
-    return failed(`${answer}, so there is no such endpoint at ${withoutQuery(url)}.`, checkAddress(request))
+    const { origin, pathname } = new URL(url)
+    return failed(`${response}, so there is no such endpoint at ${origin}${pathname}.`, urlAdvice(request))
   }
-  if (status >= 300 && status < 400) {
-    return failed(`${answer}, but the server does not follow redirects.`, checkAddress(request))
-  }
-  return failed(`${answer}, which is an unexpected status.`, checkAddress(request))
+  const isRedirect = status >= 300 && status < 400
+  const problem = isRedirect ? 'but the server does not follow redirects' : 'which is an unexpected status'
+  return failed(`${response}, ${problem}.`, urlAdvice(request))
 }
 
-/** Returns the advice to check the address of the request. */
-export function checkAddress({ setting, url }: CheckedRequest): string {
+/** Returns the advice to check the URL of the request. */
+export function urlAdvice({ setting, url }: CheckedRequest): string {
   return setting === undefined
     ? `Look for a proxy or firewall between this machine and ${new URL(url).host}.`
     : `Compare ${setting} with the provider's documentation.`
-}
-
-function withoutQuery(address: string): string {
-  const { origin, pathname } = new URL(address)
-  return origin + pathname
 }
 
 /**

@@ -4,9 +4,10 @@
  */
 import type { LoadedConfig } from '../../config/load.js'
 import type { Environment } from '../../config/sources.js'
+import type { ProviderMetadata } from '../../provider/metadata.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
 import { checkClient, checkRefresh, checkUserInfo } from './client.js'
-import type { Finding } from './findings.js'
+import { type Finding, findingOfEndpointError } from './findings.js'
 import { checkLogin, checkLogout } from './login-and-logout.js'
 import { checkClock, checkEndpoints, checkOutbound, openProvider, type Provider } from './provider.js'
 import { checkRedis } from './redis.js'
@@ -26,14 +27,14 @@ export interface NamedFinding extends Finding {
   readonly check: string
 }
 
-type Found = Finding | readonly Finding[]
-type NamedCheck = readonly [check: string, found: Found | Promise<Found>]
+type NamedResult = readonly [check: string, result: CheckResult | Promise<CheckResult>]
+type CheckResult = Finding | readonly Finding[]
 
 /** Runs all checks in parallel. Yields the findings in a fixed order, without waiting for later checks. */
-export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<NamedFinding> {
+export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncGenerator<NamedFinding> {
   const { config } = loaded
   const provider = openProvider(config, Date.now)
-  const pending: readonly NamedCheck[] = [
+  const pending: readonly NamedResult[] = [
     ['settings', checkSettings(loaded)],
     ['callback', checkCallback(config)],
     ['scopes', checkScopes(config, provider.mode)],
@@ -48,22 +49,23 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     ...checksOf(provider)
   ]
   // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
-  Promise.all(pending.map(([, found]) => found)).catch(() => {})
+  Promise.all(pending.map(([, result]) => result)).catch(() => {})
   try {
-    for (const [check, found] of pending) yield* [await found].flat().map(finding => ({ check, ...finding }))
+    for (const [check, result] of pending) yield* [await result].flat().map(finding => ({ check, ...finding }))
   } finally {
     provider.transport.close()
   }
 }
 
-function checksOf(provider: Provider): readonly NamedCheck[] {
+function checksOf(provider: Provider): readonly NamedResult[] {
+  type Check = (provider: Provider, metadata: ProviderMetadata) => Promise<CheckResult>
   // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
-  const withMetadata = (check: (provider: Provider) => Promise<Found>) =>
+  const withMetadata = (check: Check) =>
     provider.idp.metadata().then(
-      () => check(provider),
+      metadata => check(provider, metadata).catch(error => findingOfEndpointError(error, provider.config, metadata)),
       () => []
     )
-  const checks: readonly NamedCheck[] = [
+  const checks: readonly NamedResult[] = [
     ['endpoints', checkEndpoints(provider)],
     ['proxy', withMetadata(checkOutbound)],
     ['login', withMetadata(checkLogin)],
@@ -72,6 +74,6 @@ function checksOf(provider: Provider): readonly NamedCheck[] {
     ['refresh', withMetadata(checkRefresh)],
     ['logout', withMetadata(checkLogout)]
   ]
-  const readings = Promise.all(checks.map(([, found]) => found)).then(() => checkClock(provider.clockReadings))
-  return [...checks, ['clock', readings]]
+  const allDone = Promise.all(checks.map(([, result]) => result))
+  return [...checks, ['clock', allDone.then(() => checkClock(provider.clockReadings))]]
 }

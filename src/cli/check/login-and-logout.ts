@@ -2,172 +2,123 @@ import { randomBytes } from 'node:crypto'
 import { homeUrlOf } from '../../config/urls.js'
 import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
+import type { ProviderMetadata } from '../../provider/metadata.js'
 import type { Transport } from '../../provider/transport.js'
-import {
-  type CheckedRequest,
-  type Finding,
-  failed,
-  findingOfError,
-  findingOfStatus,
-  ok,
-  requestTo,
-  warning
-} from './findings.js'
+import { type Finding, failed, findingOfStatus, ok, requestTo, warning } from './findings.js'
 import type { Provider } from './provider.js'
 
 // These errors mean that the user must sign in or consent, so the provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
+const webApplication = 'Register the application as a web application that may use the authorization code grant.'
+
 const remedies = new Map([
   ['invalid_scope', 'Request only scopes that the provider knows and the application may use.'],
-  ['unauthorized_client', 'Register the application as a web application that may use the authorization code grant.'],
-  [
-    'unsupported_response_type',
-    'Register the application as a web application that may use the authorization code grant.'
-  ],
+  ['unauthorized_client', webApplication],
+  ['unsupported_response_type', webApplication],
   ['invalid_request', 'If the provider does not support PKCE, set platform.pkce to false.']
 ])
 
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
-export async function checkLogin({ config, idp, mode, transport }: Provider): Promise<Finding> {
+export async function checkLogin(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
+  const { config, idp, mode, transport } = provider
   const { clientId, callbackUrl, pkce } = config.platform
   const random = () => randomBytes(32).toString('base64url')
-  const { authorizationEndpoint } = await idp.metadata()
-  const url = await idp.authorizationUrl({
+  const loginUrl = await idp.authorizationUrl({
     prompt: undefined,
     scope: mode.loginScope,
     state: random(),
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const request = requestTo(config, 'authorizationEndpoint', authorizationEndpoint)
-  try {
-    const {
-      firstStatus,
-      status,
-      error,
-      url: end
-    } = await followRedirects(transport, { endpoint: 'authorization', url })
-    const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
-    if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
-      // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section
-      // 4.1.2.1).
-      if (!isCallback(end, callbackUrl)) {
-        return failed(`The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
-      }
-      const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
-      return failed(`The authorization endpoint rejects this login: ${error}.`, next)
-    }
-    if (firstStatus < 300)
-      return ok(
-        `The authorization endpoint responds with a page (${status}). Open it in a browser to see if it is the login page.`
-      )
-    if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
-    // Dex responds with 404 to an unknown client. If the address comes from the discovery document, it is right, so the
-    // 404 is about the client.
-    const isDiscovered = request.setting === 'platform.issuer'
-    if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
-      return failed(`The authorization endpoint rejects the client or the callback URL (${status}).`, register)
-    }
-    if (status === 403) {
-      const message =
-        'The authorization endpoint responds with 403. It rejects either this login or all requests that do not come from a browser.'
-      return warning(message, 'Open the login in a browser. If it fails there too, check the callback URL.')
-    }
-    return findingOfStatus(status, request)
-  } catch (error) {
-    return findingOfError(error, request)
+  const { firstStatus, status, error, url } = await followRedirects(transport, 'authorization', loginUrl)
+  const rejection = 'The authorization endpoint rejects the client or the callback URL'
+  const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
+  if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
+    // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section
+    // 4.1.2.1).
+    if (!isSamePage(url, callbackUrl)) return failed(`${rejection}: ${error}.`, register)
+    const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
+    return failed(`The authorization endpoint rejects this login: ${error}.`, next)
   }
+  if (firstStatus < 300) {
+    const page = `The authorization endpoint responds with a page (${status}).`
+    return ok(`${page} Open it in a browser to see if it is the login page.`)
+  }
+  if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
+  const request = requestTo('authorization', config, metadata)
+  // Dex responds with 404 to an unknown client. If the URL comes from the discovery document, it is right, so the 404 is
+  // about the client.
+  const isDiscovered = request.setting === 'platform.issuer'
+  if (status === 400 || status === 401 || (status === 404 && isDiscovered))
+    return failed(`${rejection} (${status}).`, register)
+  if (status !== 403) return findingOfStatus(status, request)
+  const message =
+    'The authorization endpoint responds with 403. It rejects either this login or all requests that do not come from a browser.'
+  return warning(message, 'Open the login in a browser. If it fails there too, check the callback URL.')
 }
 
-function isCallback(address: string, callbackUrl: string): boolean {
-  const [reached, callback] = [new URL(address), new URL(callbackUrl)]
-  return reached.origin === callback.origin && reached.pathname === callback.pathname
+function isSamePage(url: string, other: string): boolean {
+  const [one, two] = [new URL(url), new URL(other)]
+  return one.origin === two.origin && one.pathname === two.pathname
 }
 
 /** Tests the endpoint that the setting `logout` needs. */
-export async function checkLogout(provider: Provider): Promise<Finding> {
+export async function checkLogout(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
   switch (provider.config.logout) {
     case 'local':
       return ok('A logout ends only the session of this server. The server does not inform the provider.')
     case 'revoke':
-      return revocation(provider)
+      return checkRevocation(provider, metadata)
     case 'idp':
-      return idpLogout(provider)
+      return checkIdpLogout(provider, metadata)
   }
 }
 
 /** Revokes a made-up token, which must succeed (RFC 7009 section 2.2). */
-async function revocation({ config, idp }: Provider): Promise<Finding> {
-  const { revocationEndpoint } = await idp.metadata()
-  if (revocationEndpoint === undefined) return noRevocation(config.platform.revocationEndpoint)
-  const request = {
-    ...requestTo(config, 'revocationEndpoint', revocationEndpoint),
-    // The client aborts a revocation after 2 s, because a logout must not wait longer. The message about a time-out
-    // must name this limit.
-    timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
+async function checkRevocation({ config, idp }: Provider, { revocationEndpoint }: ProviderMetadata): Promise<Finding> {
+  if (config.platform.revocationEndpoint === 'none')
+    return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
+  if (revocationEndpoint === undefined) {
+    const message = 'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.'
+    return warning(message, 'Set platform.revocationEndpoint, or set logout to local.')
   }
   try {
     await idp.revokeRefreshToken('made-up-by-check')
     return ok('The revocation endpoint accepts requests.')
   } catch (error) {
-    return findingOfRevocationError(error, request)
-  }
-}
-
-function findingOfRevocationError(error: unknown, request: CheckedRequest): Finding {
-  if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
-    const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
-    return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
-  }
-  // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
-  if ((error instanceof OAuthError || error instanceof ProviderError) && error.status === 400) {
+    if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
+      const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
+      return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
+    }
+    const isRejection = error instanceof OAuthError || error instanceof ProviderError
+    if (!isRejection || error.status !== 400) throw error
+    // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
     const code = error instanceof OAuthError ? ` ${error.error}` : ''
     const message = `The revocation endpoint rejects a made-up token (400${code}), so this check cannot tell if it accepts a real one.`
     return warning(message, 'Sign in and out once, and look for revocation_failed in the log.')
   }
-  return findingOfError(error, request)
-}
-
-function noRevocation(configured: string | undefined): Finding {
-  if (configured === 'none') return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
-  return warning(
-    'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.',
-    'Set platform.revocationEndpoint, or set logout to local.'
-  )
 }
 
 /** Opens the end-session endpoint like the browser of a user who is not signed in at the provider. */
-async function idpLogout(provider: Provider): Promise<Finding> {
-  const { config, idp, transport } = provider
+async function checkIdpLogout({ config, idp, transport }: Provider, metadata: ProviderMetadata): Promise<Finding> {
   const homeUrl = homeUrlOf(config.platform.callbackUrl)
-  const url = await idp.endSessionUrl()
-  if (url === undefined) {
-    return failed(
-      'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
-      'Set platform.endSessionEndpoint, or set logout to revoke.'
-    )
+  const logoutUrl = await idp.endSessionUrl()
+  if (logoutUrl === undefined) {
+    const message = 'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.'
+    return failed(message, 'Set platform.endSessionEndpoint, or set logout to revoke.')
   }
-  const request = requestTo(config, 'endSessionEndpoint', url)
-  const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
-  try {
-    const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })
-    if (error !== undefined) {
-      const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`
-      return warning(
-        message,
-        `${next} If it is registered, sign in and out once, because some providers require the ID token.`
-      )
-    }
-    if (status < 400)
-      return ok(
-        `The end-session endpoint responds (${status}). ${homeUrl} must be registered as an address to return to.`
-      )
-    if (status !== 400) return findingOfStatus(status, request)
-    return failed('The end-session endpoint rejects the request (400).', next)
-  } catch (error) {
-    return findingOfError(error, request)
+  const register = `Register ${homeUrl} at the provider as a URL to return to after logout.`
+  const { status, error } = await followRedirects(transport, 'end_session', logoutUrl)
+  if (error !== undefined) {
+    const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`
+    const retry = 'If it is registered, sign in and out once, because some providers require the ID token.'
+    return warning(message, `${register} ${retry}`)
   }
+  if (status < 400)
+    return ok(`The end-session endpoint responds (${status}). ${homeUrl} must be registered as a URL to return to.`)
+  if (status === 400) return failed('The end-session endpoint rejects the request (400).', register)
+  return findingOfStatus(status, requestTo('end_session', config, metadata))
 }
 
 interface Destination {
@@ -184,18 +135,14 @@ interface Destination {
 const MAX_REDIRECTS = 10
 
 /**
- * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin until a redirect
- * has an error code. A redirect to another origin is not followed.
+ * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin, until a
+ * redirect has an error code or leads to another origin.
  * @throws ProviderError if the provider cannot be reached or redirects too often
  */
-async function followRedirects(
-  transport: Transport,
-  start: { readonly endpoint: Endpoint; readonly url: string }
-): Promise<Destination> {
-  const { endpoint } = start
-  const { origin } = new URL(start.url)
+async function followRedirects(transport: Transport, endpoint: Endpoint, startUrl: string): Promise<Destination> {
+  const { origin } = new URL(startUrl)
   const cookies = new Map<string, string>()
-  let { url } = start
+  let url = startUrl
   let firstStatus: number | undefined
   for (let redirects = 0; ; redirects++) {
     const cookie = [...cookies].map(pair => pair.join('=')).join('; ')
@@ -206,14 +153,10 @@ async function followRedirects(
     const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)
     if (!isRedirect) return { firstStatus, status, error: undefined, url }
     const target = new URL(location, url)
-    const error = target.searchParams.get('error')
-    if (error !== null) {
-      return {
-        firstStatus,
-        status,
-        error: isErrorCode(error) ? error : 'an error without a proper code',
-        url: target.href
-      }
+    const code = target.searchParams.get('error')
+    if (code !== null) {
+      const error = isErrorCode(code) ? code : 'an error without a proper code'
+      return { firstStatus, status, error, url: target.href }
     }
     if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
     if (redirects === MAX_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')

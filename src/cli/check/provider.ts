@@ -54,92 +54,69 @@ export function openProvider(config: Config, now: () => number): Provider {
   return { config, idp, mode: createMode(config, idp, now), transport, clockReadings }
 }
 
-/** Checks that the addresses of the endpoints are known. All other checks of the provider need these addresses. */
+/** Checks that the URLs of the endpoints are known. All other checks of the provider need these URLs. */
 export async function checkEndpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
   const { issuer } = config.platform
   if (issuer === undefined) return withoutIssuer(config)
   const request: CheckedRequest = {
-    endpoint: 'The discovery document',
+    name: 'The discovery document',
     url: discoveryUrl(issuer),
     setting: 'platform.issuer',
     timeoutSeconds: config.platform.timeoutSeconds
   }
-  let metadata: ProviderMetadata
   try {
-    metadata = await idp.metadata()
+    const metadata = await idp.metadata()
+    const found = ok(`The discovery document of ${issuer} contains the endpoints.`)
+    return [found, ...(await disagreements(config, metadata, transport))]
   } catch (error) {
     return [findingOfError(error, request)]
   }
-  return [
-    ok(`The discovery document of ${issuer} contains the endpoints.`),
-    ...(await disagreements(config, metadata, transport))
-  ]
 }
 
-const needed = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
-const keys = [...needed, 'revocationEndpoint', 'endSessionEndpoint'] as const
+const requiredEndpoints = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
+const allEndpoints = [...requiredEndpoints, 'revocationEndpoint', 'endSessionEndpoint'] as const
 
 function withoutIssuer({ platform }: Config): Finding[] {
-  const custom = needed.filter(key => platform[key] !== undefined)
-  const builtIn = needed.filter(key => platform[key] === undefined)
+  const listed = (names: readonly string[]) => names.map(name => `platform.${name}`).join(', ')
+  const custom = requiredEndpoints.filter(key => platform[key] !== undefined)
+  const builtIn = requiredEndpoints.filter(key => platform[key] === undefined)
   if (custom.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
   if (builtIn.length === 0) return [ok('The endpoints come from the settings.')]
-  return [
-    failed(
-      `The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
-      'Set all three addresses for one provider, or set platform.issuer.'
-    )
-  ]
+  const message = `The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`
+  return [failed(message, 'Set all three endpoints for one provider, or set platform.issuer.')]
 }
 
-function listed(names: readonly string[]): string {
-  return names.map(name => `platform.${name}`).join(', ')
-}
-
-/** Warns about each endpoint whose address in the settings differs from the one in the discovery document. */
+/** Warns about each endpoint whose URL in the settings differs from its URL in the discovery document. */
 async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
   const { platform } = config
-  const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')
+  const set = allEndpoints.filter(key => platform[key] !== undefined && platform[key] !== 'none')
   const findings = set.map(async key => {
-    const discovered = await createMetadata({ ...platform, [key]: undefined }, transport)().then(
-      found => found[key],
-      // The document does not contain this endpoint, so there is nothing to compare.
-      () => undefined
-    )
+    const getMetadata = createMetadata({ ...platform, [key]: undefined }, transport)
+    // An error means that the document does not contain this endpoint, so there is nothing to compare.
+    const discovered = (await getMetadata().catch(() => undefined))?.[key]
     if (discovered === undefined || discovered === metadata[key]) return []
-    const address = new URL(discovered).href.slice(0, 200)
-    return [
-      warning(
-        `platform.${key} is ${metadata[key]}, but the discovery document has ${address}.`,
-        `Remove platform.${key} from the settings, unless the difference is intended.`
-      )
-    ]
+    const url = new URL(discovered).href.slice(0, 200)
+    const message = `platform.${key} is ${metadata[key]}, but the discovery document has ${url}.`
+    return [warning(message, `Remove platform.${key} from the settings, unless the difference is intended.`)]
   })
   return (await Promise.all(findings)).flat()
 }
 
 /** Reports the proxy for calls to each origin of the provider, if the environment configures one. */
-export async function checkOutbound({ idp }: Provider): Promise<Finding[]> {
-  const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = await idp.metadata()
-  const addresses = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(address => address !== undefined)
-  const origins = [...new Set(addresses.map(address => new URL(address).origin))]
-  const proxies = new Map(origins.map(origin => [origin, outboundProxy(origin)]))
-  return origins.flatMap(origin => {
-    const proxy = proxies.get(origin)
-    if (proxy === undefined) {
-      const usesProxy = [...proxies.values()].some(other => other !== undefined)
-      return usesProxy ? [ok(`Calls to ${origin} use no proxy (NO_PROXY).`)] : []
-    }
+export async function checkOutbound(_provider: Provider, metadata: ProviderMetadata): Promise<Finding[]> {
+  const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = metadata
+  const urls = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(url => url !== undefined)
+  const origins = [...new Set(urls.map(url => new URL(url).origin))]
+  const proxies = origins.map(outboundProxy)
+  if (proxies.every(proxy => proxy === undefined)) return []
+  return origins.map((origin, index) => {
+    const proxy = proxies[index]
+    if (proxy === undefined) return ok(`Calls to ${origin} use no proxy (NO_PROXY).`)
     const shown = withoutUser(proxy)
-    if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) {
-      return [ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)]
-    }
-    return [
-      failed(
-        `The proxy ${shown} is not an http or https address.`,
-        'Set HTTPS_PROXY to an address such as http://host:port.'
-      )
-    ]
+    if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))
+      return ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)
+    const message = `The proxy ${shown} is not an http or https URL.`
+    return failed(message, 'Set HTTPS_PROXY to a URL such as http://host:port.')
   })
 }
 
@@ -158,12 +135,9 @@ export function checkClock(readings: readonly ClockReading[]): Finding[] {
   const ahead = Math.round(((sentAt + receivedAt) / 2 - date - TRUNCATED_MS) / 1000)
   const seconds = Math.abs(ahead)
   if (seconds <= 1) return [ok("This machine's clock agrees with the provider's.")]
-  const message = `This machine's clock is ${durationText(seconds)} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
+  const duration = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
+  const message = `This machine's clock is ${duration} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
   if (seconds <= WARNING_SECONDS) return [ok(message)]
   const next = 'Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
   return [seconds <= FAILURE_SECONDS ? warning(message, next) : failed(message, next)]
-}
-
-function durationText(seconds: number): string {
-  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
 }

@@ -3,14 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { channelOf, prefixOf } from '../../store/index.js'
-import {
-  type Cluster,
-  isRefusedDatabase,
-  openRedisClient,
-  type Redis,
-  type RedisClient,
-  reasonOf
-} from '../../store/redis-client.js'
+import { type Cluster, isRefusedDatabase, openRedisClient, type Redis, reasonOf } from '../../store/redis-client.js'
 import { within } from '../../support/clock.js'
 
 /** The names in the arguments of the commands below. */
@@ -30,13 +23,13 @@ const SCRIPT = 'return 1'
 const UNKNOWN_SCRIPT = '0'.repeat(40)
 const KEY_TTL_MS = 1000
 
-type Command = readonly [name: string, args: (names: Names) => readonly (string | number)[]]
+type RedisCommand = readonly [name: string, args: (names: Names) => readonly (string | number)[]]
 
 /**
  * The commands of the server (src/store) and of its scripts, in an order that leaves no key behind. SUBSCRIBE is not in
  * the list, because it needs a separate connection for messages.
  */
-export const serverCommands: readonly Command[] = [
+export const serverCommands: readonly RedisCommand[] = [
   ['PING', () => []],
   ['EVAL', ({ otherKey }) => [SCRIPT, 1, otherKey()]],
   ['EVALSHA', ({ otherKey }) => [UNKNOWN_SCRIPT, 1, otherKey()]],
@@ -50,13 +43,13 @@ export const serverCommands: readonly Command[] = [
 ]
 
 /** In a cluster, ioredis needs these commands to find the nodes. */
-export const clusterCommands: readonly Command[] = [
+export const clusterCommands: readonly RedisCommand[] = [
   ['CLUSTER|SLOTS', () => []],
   ['CLUSTER|INFO', () => []]
 ]
 
 /** The server works without these commands. */
-export const optionalCommands: readonly Command[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
+export const optionalCommands: readonly RedisCommand[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
 
 /**
  * The rights that the user of `redisUrl` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
@@ -75,17 +68,17 @@ export interface RedisProblem {
 }
 
 /**
- * Runs the commands in the Redis at `address`.
+ * Runs the commands in the Redis at `redisUrl`.
  * @param timeoutMs the time limit of the whole call
  */
 export async function testRights(
-  address: RedisUrl,
+  redisUrl: RedisUrl,
   config: Config,
   timeoutMs: number
 ): Promise<RefusedRights | RedisProblem> {
   try {
-    return await withRedis(address, config, timeoutMs, async redis => {
-      const commands = address.kind === 'cluster' ? [...serverCommands, ...clusterCommands] : serverCommands
+    return await withRedis(redisUrl, config, timeoutMs, async redis => {
+      const commands = redisUrl.kind === 'cluster' ? [...serverCommands, ...clusterCommands] : serverCommands
       const needed = await refusedOf(redis, commands)
       const subscription = await redis.subscribed.then(() => undefined, missingRights('SUBSCRIBE', redis))
       return {
@@ -100,7 +93,7 @@ export async function testRights(
   }
 }
 
-async function refusedOf(redis: CheckedRedis, commands: readonly Command[]): Promise<string[]> {
+async function refusedOf(redis: CheckedRedis, commands: readonly RedisCommand[]): Promise<string[]> {
   const otherKey = () => `${redis.prefix}check-${randomBytes(9).toString('base64url')}`
   const names = { key: otherKey(), channel: redis.channel, otherKey }
   const refused: string[] = []
@@ -161,18 +154,18 @@ export interface RedisCondition {
 }
 
 /**
- * Connects to the Redis at `address` and reads its state. For a cluster, the list has one entry for each master.
+ * Connects to the Redis at `redisUrl` and reads its state. For a cluster, the list has one entry for each master.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
  */
 export function redisConditions(
-  address: RedisUrl,
+  redisUrl: RedisUrl,
   config: Config,
   timeoutMs: number
 ): Promise<readonly RedisCondition[]> {
-  return withRedis(address, config, timeoutMs, async ({ commands }) => {
+  return withRedis(redisUrl, config, timeoutMs, async ({ commands }) => {
     const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
-    return Promise.all(servers.map(server => conditionOf(server, address.kind)))
+    return Promise.all(servers.map(server => conditionOf(server, redisUrl.kind)))
   })
 }
 
@@ -225,7 +218,7 @@ function persistenceOf(appendOnly: string | undefined, save: string | undefined)
 }
 
 /** A connection with the rights of the server. */
-export interface CheckedRedis {
+interface CheckedRedis {
   /** The ioredis client, because `check` also uses commands that the server does not use. */
   readonly commands: Redis | Cluster
   /** The beginning of the keys of this deployment. */
@@ -236,49 +229,49 @@ export interface CheckedRedis {
 }
 
 /**
- * Connects to the Redis at `address`, calls `use`, and closes the connection.
+ * Connects to the Redis at `redisUrl`, calls `use`, and closes the connection.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
  */
-export async function withRedis<T>(
-  address: RedisUrl,
+async function withRedis<T>(
+  redisUrl: RedisUrl,
   config: Config,
   timeoutMs: number,
   use: (redis: CheckedRedis) => Promise<T>
 ): Promise<T> {
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
-  let opening: Promise<RedisClient> | undefined
-  let subscribed: Promise<void> | undefined
-  const ready = new Promise<void>((onReady, onError) => {
-    subscribed = new Promise((onSubscribed, onSubscribeFailed) => {
-      const events = {
-        channels: [channel],
-        onReady,
-        onError,
-        onSubscribed,
-        onSubscribeFailed,
-        onLost() {},
-        onMessage() {}
-      }
-      opening = openRedisClient(address, events, config.redisTls)
-      opening.catch(onError)
-    })
-  })
-  // If the commands fail before the subscription, nobody awaits the subscription. Its rejection is therefore handled
-  // here. Otherwise it would be an unhandled rejection.
-  subscribed?.catch(() => {})
+  const [ready, subscribed] = [deferred(), deferred()]
+  const events = {
+    channels: [channel],
+    onReady: ready.resolve,
+    onError: ready.reject,
+    onSubscribed: subscribed.resolve,
+    onSubscribeFailed: subscribed.reject,
+    onLost() {},
+    onMessage() {}
+  }
+  const opening = openRedisClient(redisUrl, events, config.redisTls)
   async function connectAndUse() {
-    await ready
-    const { commands } = (await opening) as RedisClient
-    return use({ commands: commands as Redis | Cluster, prefix, channel, subscribed: subscribed as Promise<void> })
+    const [{ commands }] = await Promise.all([opening, ready.promise])
+    return use({ commands: commands as Redis | Cluster, prefix, channel, subscribed: subscribed.promise })
   }
   try {
     return await within(timeoutMs, connectAndUse())
   } finally {
-    await opening?.then(
+    await opening.then(
       client => client.close(),
       () => {}
     )
   }
+}
+
+/** Returns a promise with the functions that settle it. If nobody awaits it, its rejection is ignored. */
+function deferred() {
+  let settle: { resolve: () => void; reject: (error: unknown) => void } = { resolve() {}, reject() {} }
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  promise.catch(() => {})
+  return { promise, ...settle }
 }

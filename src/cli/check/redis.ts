@@ -3,22 +3,26 @@ import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { databaseAdvice } from '../../store/index.js'
 import { tlsOptions } from '../../store/redis-client.js'
-import { errorCode } from '../../support/error-code.js'
-import { explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
+import {
+  connectionError,
+  type Explanation,
+  explainConnectionError,
+  type Finding,
+  failed,
+  ok,
+  warning
+} from './findings.js'
 import { type RedisCondition, type RedisProblem, redisConditions, testRights } from './redis-inspection.js'
 
-const TIMEOUT_SECONDS = 2
+const REDIS_SECONDS = 2
 
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const { redisUrl } = config
-  if (redisUrl === undefined) {
-    if (config.platform.backChannelLogout) return [forgetsLogouts]
-    return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
-  }
-  const tested = await testRights(redisUrl, config, TIMEOUT_SECONDS * 1000)
+  if (redisUrl === undefined) return [withoutRedis(config)]
+  const tested = await testRights(redisUrl, config, REDIS_SECONDS * 1000)
   if ('reason' in tested) {
-    const code = await certificateProblem(tested, config)
+    const code = await certificateProblem(tested, redisUrl, config)
     return [failed(...explain(code === undefined ? tested : { reason: code }, redisUrl))]
   }
   const { needed, optional } = tested
@@ -28,7 +32,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   }
   // The commands above have worked. If the state of Redis cannot be read now, the check only warns that the state is
   // unknown.
-  const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
+  const conditions = await redisConditions(redisUrl, config, REDIS_SECONDS * 1000).catch(() => [{}])
   const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
   return [
     ok('Redis responds and accepts the commands that replicas need.'),
@@ -37,16 +41,31 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   ]
 }
 
-const forgetsLogouts = warning(
-  'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.',
-  'Set redisUrl.'
-)
+function withoutRedis({ platform }: Config): Finding {
+  if (!platform.backChannelLogout)
+    return ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')
+  const message =
+    'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.'
+  return warning(message, 'Set redisUrl.')
+}
 
-/** Returns the TLS error that may be the reason why the connection was closed. */
-async function certificateProblem({ reason }: RedisProblem, config: Config): Promise<string | undefined> {
-  const wasClosed = ['connection lost', 'ECONNRESET', 'EPIPE'].includes(reason)
-  if (!config.redisUrl?.tls || !wasClosed) return undefined
-  return tlsProblem(config.redisUrl, config, TIMEOUT_SECONDS * 1000)
+// With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check
+// waits this long for an alert.
+const LATE_ALERT_MS = 500
+
+/**
+ * Returns the code of the TLS error that may be the reason why Redis closed the connection. The Redis client does not
+ * report this code if TLS fails late, or fails at a sentinel. So this function connects again to the first host.
+ */
+async function certificateProblem(
+  { reason }: RedisProblem,
+  { hosts, tls }: RedisUrl,
+  { redisTls }: Config
+): Promise<string | undefined> {
+  if (!tls || !['connection lost', 'ECONNRESET', 'EPIPE'].includes(reason)) return undefined
+  const socket = connect({ ...hosts[0], ...tlsOptions(redisTls) })
+  const code = await connectionError(socket, 'secureConnect', REDIS_SECONDS * 1000, LATE_ALERT_MS)
+  return code === 'ETIMEDOUT' ? undefined : code
 }
 
 function addRights(rights: readonly string[]): string {
@@ -63,22 +82,24 @@ function shownRights(rights: readonly string[]): string {
     .join('; ')
 }
 
-function explain(problem: RedisProblem, address: RedisUrl): readonly [message: string, next: string] {
-  const { reason, isAboutDatabase } = problem
+function explain({ reason, isAboutDatabase }: RedisProblem, redisUrl: RedisUrl): Explanation {
   if (isAboutDatabase && reason !== 'NOAUTH') {
-    const message = `Redis refuses to select database ${address.database} of redisUrl (${reason}).`
+    const message = `Redis refuses to select database ${redisUrl.database} of redisUrl (${reason}).`
     return [message, databaseAdvice(reason)]
   }
-  return rejections[reason] ?? unreachable(reason, address)
+  return rejections[reason] ?? unreachable(reason, redisUrl)
 }
 
 const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
 
-const rejections: Readonly<Record<string, readonly [message: string, next: string]>> = {
+const rejections: Readonly<Record<string, Explanation>> = {
   NOAUTH: ['Redis requires a password (NOAUTH).', credentialsAdvice],
   WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
   READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redisUrl to the master, or to the sentinels.'],
-  OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of platform-auth-server is small and expires by itself.'],
+  OOM: [
+    'Redis is full (OOM).',
+    'Raise maxmemory, or look for other data in this Redis. The data of platform-auth-server is small and expires by itself.'
+  ],
   MISCONF: [
     'Redis accepts no writes, because it could not save its data to disk (MISCONF).',
     'Look for the reason in the log of Redis, for example a full disk, or a folder to which Redis cannot write.'
@@ -95,30 +116,28 @@ const rejections: Readonly<Record<string, readonly [message: string, next: strin
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
 
-function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): readonly [message: string, next: string] {
+function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): Explanation {
   const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
-  if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E')) {
+  if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E'))
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
-  }
   if (reason === 'connection lost' && masterName !== undefined) {
     const message = `The sentinels at ${host} cannot be reached, or do not know a master named "${masterName}".`
     return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
   }
   if (reason === 'connection lost' || reason === 'ECONNRESET') {
     const message = `Redis cannot be reached, because connections to ${host} are closed immediately.`
-    return [
-      message,
-      'Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
-    ]
+    const schemes = 'If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
+    return [message, `Check hosts and ports in redisUrl. ${schemes}`]
   }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
   const refusal = clientCertificates.find(([alert]) => alert.test(code))
   if (refusal) return [`Redis at ${host} ${refusal[1]} (${code}).`, refusal[2]]
-  const { message, next } = explainConnectionError(code, { host, setting: 'redisUrl', timeoutSeconds: TIMEOUT_SECONDS })
-  if (/CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)) {
-    return [`Redis cannot be reached: ${message}`, 'Set redisTls.caFile to the file of the certificate that signed it.']
-  }
-  return [`Redis cannot be reached: ${message}`, code === 'ETIMEDOUT' ? timeoutAdvice(tls) : next]
+  const place = { host, setting: 'redisUrl', timeoutSeconds: REDIS_SECONDS }
+  const [message, next] = explainConnectionError(code, place)
+  const isUnknownAuthority = /CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)
+  const trust = 'Set redisTls.caFile to the file of the certificate that signed it.'
+  const advice = code === 'ETIMEDOUT' ? timeoutAdvice(tls) : isUnknownAuthority ? trust : next
+  return [`Redis cannot be reached: ${message}`, advice]
 }
 
 // The TLS alerts with which Redis refuses the client certificate (RFC 8446 section 6.2). Before TLS 1.3, the alert for
@@ -154,11 +173,11 @@ function timeoutAdvice(tls: boolean): string {
 
 const MAX_USED_RATIO = 0.8
 
-/**
- * Warns if Redis may evict data, is nearly full, or may lose data in a restart or a failover.
- * @param store the setting `session.store`
- */
-export function redisFindings(conditions: readonly RedisCondition[], store: Config['session']['store']): Finding[] {
+/** The setting `session.store`. */
+type StoreSetting = Config['session']['store']
+
+/** Warns if Redis may evict data, is nearly full, or may lose data in a restart or a failover. */
+export function redisFindings(conditions: readonly RedisCondition[], store: StoreSetting): Finding[] {
   const found = conditions
     .flatMap(condition => [
       eviction(condition, store),
@@ -173,46 +192,35 @@ export function redisFindings(conditions: readonly RedisCondition[], store: Conf
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
 
-function eviction(
-  { evictionPolicy: policy = 'noeviction' }: RedisCondition,
-  store: Config['session']['store']
-): Finding | undefined {
-  if (policy === 'noeviction') return undefined
+function eviction({ evictionPolicy = 'noeviction' }: RedisCondition, store: StoreSetting): Finding | undefined {
+  if (evictionPolicy === 'noeviction') return undefined
+  const message = `Redis evicts data when its memory is full (maxmemory-policy ${evictionPolicy}).`
   const consequence =
     store === 'redis'
       ? 'If it evicts a session, the user is signed out.'
       : 'If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.'
-  return warning(
-    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). ${consequence}`,
-    'Set maxmemory-policy to noeviction.'
-  )
+  return warning(`${message} ${consequence}`, 'Set maxmemory-policy to noeviction.')
 }
 
 function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefined {
   if (maxBytes === 0) {
-    return warning(
-      'Redis has no memory limit (maxmemory 0), so no alert can warn before its memory is full.',
-      'Set maxmemory to less than the memory of its machine or container, for instance to 256mb.'
-    )
+    const message = 'Redis has no memory limit (maxmemory 0), so no alert can warn before its memory is full.'
+    const next = 'Set maxmemory to less than the memory of its machine or container, for instance to 256mb.'
+    return warning(message, next)
   }
   if (maxBytes === undefined || usedBytes <= MAX_USED_RATIO * maxBytes) return undefined
   const percent = Math.round((usedBytes / maxBytes) * 100)
-  return warning(
-    `Redis uses ${percent} % of its memory limit of ${mebibytes(maxBytes)} MiB. When it is full, requests that need a refresh get 503.`,
-    'Raise maxmemory, or look for other data in this Redis.'
-  )
+  const mebibytes = Math.round(maxBytes / 1024 / 1024)
+  const message = `Redis uses ${percent} % of its memory limit of ${mebibytes} MiB. When it is full, requests that need a refresh get 503.`
+  return warning(message, 'Raise maxmemory, or look for other data in this Redis.')
 }
 
-function persistence(
-  { persistence: kind, hasFailedToSave, hasReplicas }: RedisCondition,
-  store: Config['session']['store']
-): Finding | undefined {
-  if (hasFailedToSave) {
-    return warning(
-      'Redis could not save its data to disk. It may reject all writes until saving succeeds.',
-      'Look for the reason in the log of Redis, for example a full disk.'
-    )
+function persistence(condition: RedisCondition, store: StoreSetting): Finding | undefined {
+  if (condition.hasFailedToSave) {
+    const message = 'Redis could not save its data to disk. It may reject all writes until saving succeeds.'
+    return warning(message, 'Look for the reason in the log of Redis, for example a full disk.')
   }
+  const { persistence: kind, hasReplicas } = condition
   if (kind === undefined || kind === 'append-only file' || hasReplicas) return undefined
   const what = kind === 'none' ? 'Redis keeps nothing on disk' : 'Redis saves only snapshots'
   const loss =
@@ -226,63 +234,22 @@ function persistence(
 // master needs a replica to accept them.
 function lostWrites({ minReplicasToWrite }: RedisCondition): Finding | undefined {
   if (minReplicasToWrite !== 0) return undefined
-  return warning(
-    'Redis accepts writes without a replica (min-replicas-to-write 0). After a failover, the old master can accept writes that are then lost, such as logouts and refreshed sessions.',
-    'Set min-replicas-to-write to 1 and min-replicas-max-lag to 10, on the master and on its replicas.'
-  )
+  const message =
+    'Redis accepts writes without a replica (min-replicas-to-write 0). After a failover, the old master can accept writes that are then lost, such as logouts and refreshed sessions.'
+  const next = 'Set min-replicas-to-write to 1 and min-replicas-max-lag to 10, on the master and on its replicas.'
+  return warning(message, next)
 }
 
-function unknown({
-  evictionPolicy,
-  usedBytes,
-  maxBytes,
-  persistence,
-  hasReplicas
-}: RedisCondition): Finding | undefined {
+function unknown(condition: RedisCondition): Finding | undefined {
+  const { evictionPolicy, usedBytes, maxBytes, persistence, hasReplicas } = condition
   const topics = [
-    ...(evictionPolicy === undefined ? ['its eviction policy'] : []),
-    ...(maxBytes === undefined || usedBytes === undefined ? ['how full it is'] : []),
-    ...(persistence === undefined && !hasReplicas ? ['whether it keeps its data'] : [])
-  ]
+    evictionPolicy === undefined && 'its eviction policy',
+    (maxBytes === undefined || usedBytes === undefined) && 'how full it is',
+    persistence === undefined && !hasReplicas && 'whether it keeps its data'
+  ].filter(Boolean)
   if (topics.length === 0) return undefined
-  return warning(
-    `Redis does not report ${topics.join(', ')}.`,
+  const message = `Redis does not report ${topics.join(', ')}.`
+  const next =
     'Allow this user to call INFO and CONFIG GET, or make sure yourself that Redis has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
-  )
-}
-
-function mebibytes(bytes: number): number {
-  return Math.round(bytes / 1024 / 1024)
-}
-
-// With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check
-// waits this long for an alert.
-const LATE_ALERT_MS = 500
-
-/**
- * Returns the code of the error with which TLS fails at the first host of `address`, or undefined if TLS works. The
- * Redis client does not report this code if TLS fails late, or fails at a sentinel. It then reports only that the
- * connection was closed.
- */
-export function tlsProblem(
-  { hosts }: RedisUrl,
-  { redisTls }: Pick<Config, 'redisTls'>,
-  timeoutMs: number
-): Promise<string | undefined> {
-  return new Promise(resolve => {
-    const socket = connect({ ...hosts[0], ...tlsOptions(redisTls) })
-    let timer = setTimeout(() => end(undefined), timeoutMs)
-    function end(code: string | undefined) {
-      clearTimeout(timer)
-      socket.destroy()
-      resolve(code)
-    }
-    // A connection that Redis closes can emit a second error, for example the alert after ECONNRESET.
-    socket.on('error', error => end(errorCode(error)))
-    socket.once('close', () => end(undefined))
-    socket.once('secureConnect', () => {
-      clearTimeout(timer)
-      timer = setTimeout(() => end(undefined), Math.min(LATE_ALERT_MS, timeoutMs))
-    })
-  })
+  return warning(message, next)
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { connect as connectPlain, type Socket } from 'node:net'
+import { connect as connectPlain, isIP } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { isClaimEntry } from '../../config/access-entry.js'
@@ -11,9 +11,8 @@ import type { Config } from '../../config/settings.js'
 import type { Environment } from '../../config/sources.js'
 import type { Mode } from '../../modes/mode.js'
 import { quirksOf } from '../../provider/quirks.js'
-import { errorCode } from '../../support/error-code.js'
 import { messageOf } from '../errors.js'
-import { explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
+import { connectionError, explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
@@ -84,8 +83,8 @@ export async function checkExtend({ extend: path }: Config): Promise<Finding[]> 
 const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
 
 /**
- * Reports the access that pages get with the public token (in dual mode, the access token for pages). If the public
- * scopes are no narrower than the internal scopes, the validation of the settings already warns.
+ * Reports the access that pages get with the public token (in dual mode, the access token for pages). Reports nothing if
+ * the public scopes are as wide as the internal scopes, because the validation of the settings already warns of that.
  */
 export function checkScopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]
@@ -108,42 +107,28 @@ export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: M
   return [warning(message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
 }
 
-const TIMEOUT_SECONDS = 10
+const UPSTREAM_SECONDS = 10
 
 /** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
 export async function checkProxy(config: Config): Promise<Finding[]> {
   const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
-  const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))
+  const connections = await Promise.all(origins.map(checkUpstream))
   return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]
 }
 
-async function tryToConnect(origin: string): Promise<Finding> {
-  try {
-    await connectOnce(new URL(origin))
-    return ok(`${origin} accepts connections.`)
-  } catch (error) {
-    const place = { host: new URL(origin).host, setting: 'proxy.routes', timeoutSeconds: TIMEOUT_SECONDS }
-    const { message, next } = explainConnectionError(errorCode(error), place)
-    return failed(message, next)
-  }
-}
-
-function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
+async function checkUpstream(origin: string): Promise<Finding> {
+  const { protocol, hostname, host, port } = new URL(origin)
   // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const isTls = protocol === 'https:'
-  const address = { host, port: Number(port || (isTls ? 443 : 80)) }
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      socket.destroy()
-      resolve()
-    }
-    const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
-    const socket: Socket = isTls ? connectTls({ ...address, ...servername }, done) : connectPlain(address, done)
-    socket.on('error', reject)
-    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })))
-  })
+  const address = hostname.replace(/^\[|\]$/g, '')
+  const servername = isIP(address) ? {} : { servername: address }
+  const [socket, opened] =
+    protocol === 'https:'
+      ? ([connectTls({ host: address, port: Number(port || 443), ...servername }), 'secureConnect'] as const)
+      : ([connectPlain({ host: address, port: Number(port || 80) }), 'connect'] as const)
+  const code = await connectionError(socket, opened, UPSTREAM_SECONDS * 1000)
+  if (code === undefined) return ok(`${origin} accepts connections.`)
+  return failed(...explainConnectionError(code, { host, setting: 'proxy.routes', timeoutSeconds: UPSTREAM_SECONDS }))
 }
 
 interface ScopeRequirement {

@@ -4,28 +4,36 @@ import { createLog } from '../../log.js'
 import { openDemo } from '../../open-demo.js'
 import { coloursFor } from '../../support/colours.js'
 import { closeServer } from '../../support/listener.js'
-import type { Status } from '../check/findings.js'
-import { findings, type NamedFinding } from '../check/index.js'
+import type { Finding } from '../check/findings.js'
+import { type NamedFinding, runChecks } from '../check/index.js'
 import { invalidSettings } from '../check/settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
 import { exitCodes, listenError } from '../errors.js'
-import { columnsOf, type Terminal, wrap } from '../terminal.js'
+import { columnsOf, counted, type Terminal, wrap } from '../terminal.js'
 
+/** Writes each finding immediately, and a summary at the end. With `--json`, writes only one JSON object at the end. */
 export const check: Command = async function check(invocation) {
   const { terminal, options } = invocation
-  const report = createReport(terminal, options.json === true)
+  const { stdout } = terminal
+  const findings: NamedFinding[] = []
+  let code: number = exitCodes.fine
+  function add(finding: NamedFinding) {
+    findings.push(finding)
+    if (finding.status === 'failed' && code === exitCodes.fine) code = exitCodes.failed
+    if (!options.json) stdout.write(`${lineOf(finding, terminal)}\n`)
+  }
   try {
     await withSettings(invocation, async loaded => {
-      for await (const finding of findings(loaded, terminal.env)) report.add(finding)
+      for await (const finding of runChecks(loaded, terminal.env)) add(finding)
     })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const finding of invalidSettings(error)) report.add({ check: 'settings', ...finding })
-    report.end()
-    return exitCodes.misused
+    code = exitCodes.misused
+    for (const finding of invalidSettings(error)) add({ check: 'settings', ...finding })
   }
-  report.end()
-  return report.hasFailed() ? exitCodes.failed : exitCodes.fine
+  if (options.json) stdout.write(`${JSON.stringify({ ok: code === exitCodes.fine, findings }, undefined, 2)}\n`)
+  else stdout.write(`\n${summaryOf(findings, terminal)}\n`)
+  return code
 }
 
 /** Calls `use` with the loaded settings. With `--demo`, starts a demo, calls `use` with its settings, and stops the demo. */
@@ -53,44 +61,27 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
-/** Writes each finding immediately, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
-function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean) {
-  const { stdout } = terminal
-  const findings: NamedFinding[] = []
+function lineOf({ check, status, message, next }: NamedFinding, terminal: Terminal): string {
+  const { green, yellow, red } = coloursFor(terminal)
+  const colour = { ok: green, warning: yellow, failed: red }[status]
+  const text = wrap(
+    `${message}${next === undefined ? '' : ` Next: ${next}`}`,
+    columnsOf(terminal.stdout),
+    statusWidth + checkWidth
+  )
+  return `${colour(status.padEnd(statusWidth))}${check.padEnd(checkWidth)}${text}`
+}
+
+function summaryOf(findings: readonly NamedFinding[], terminal: Terminal): string {
   const { green, yellow, red, bold } = coloursFor(terminal)
-  const colourOf: Readonly<Record<Status, (text: string) => string>> = { ok: green, warning: yellow, failed: red }
-  const count = (wanted: Status) => findings.filter(({ status }) => status === wanted).length
-  const hasFailed = () => count('failed') > 0
-
-  function textOf({ check, status, message, next }: NamedFinding): string {
-    const text = `${message}${next === undefined ? '' : ` Next: ${next}`}`
-    const indent = statusWidth + checkWidth
-    return `${colourOf[status](status.padEnd(statusWidth))}${check.padEnd(checkWidth)}${wrap(text, columnsOf(stdout), indent)}`
-  }
-
-  function summary(): string {
-    const counts = `${count('ok')} ok, ${plural(count('warning'), 'warning')}, ${count('failed')} failed.`
-    const [colour, advice] = hasFailed()
+  const count = (wanted: Finding['status']) => findings.filter(({ status }) => status === wanted).length
+  const warnings = counted(count('warning'), 'warning')
+  const counts = `${count('ok')} ok, ${warnings}, ${count('failed')} failed.`
+  const [colour, advice] =
+    count('failed') > 0
       ? [red, 'Fix the failed findings, then run check again.']
       : count('warning') > 0
         ? [yellow, 'The server can run, but read the warnings first.']
         : [green, 'The server can run with these settings.']
-    return wrap(`${counts} ${advice}`, columnsOf(stdout)).replace(counts, bold(colour(counts)))
-  }
-
-  return {
-    hasFailed,
-    add(finding: NamedFinding) {
-      findings.push(finding)
-      if (!isJson) stdout.write(`${textOf(finding)}\n`)
-    },
-    end() {
-      if (isJson) stdout.write(`${JSON.stringify({ ok: !hasFailed(), findings }, undefined, 2)}\n`)
-      else stdout.write(`\n${summary()}\n`)
-    }
-  }
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  return wrap(`${counts} ${advice}`, columnsOf(terminal.stdout)).replace(counts, bold(colour(counts)))
 }

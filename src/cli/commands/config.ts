@@ -20,10 +20,10 @@ export const config: Command = async function config(invocation) {
   const { stdout, stderr } = terminal
   const resolution = await resolveSettings(sourcesOf(invocation))
   const { problems, warnings, file } = resolution
-  if (options.json) stdout.write(`${JSON.stringify(asJson(resolution), undefined, 2)}\n`)
+  if (options.json) stdout.write(`${JSON.stringify(jsonOf(resolution), undefined, 2)}\n`)
   else {
     stdout.write(`Settings file: ${file ?? 'none found'}\n\n`)
-    stdout.write(asText(resolution, columnsOf(stdout), coloursFor(terminal)))
+    stdout.write(textOf(resolution, columnsOf(stdout), coloursFor(terminal)))
     if (problems.length + warnings.length > 0) {
       stderr.write(`${wrapLines(new ConfigError(problems, warnings).message, columnsOf(stderr))}\n`)
     }
@@ -41,11 +41,11 @@ interface SettingLine {
  * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting, and
  * its source on the next line, unless the value is the default.
  */
-function asText({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
+function textOf({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const rejected = new Set(problems.map(problem => problem.key))
   const rows = settingKeys.map((key): SettingLine => {
     const isRejected = values[key] === undefined && rejected.has(key)
-    return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), source: sources[key] }
+    return { key, text: isRejected ? '(invalid)' : shownText(key, values), source: sources[key] }
   })
   // A value can have several lines. For example, it has one line for each proxy rule.
   const width = (column: keyof SettingLine) =>
@@ -59,8 +59,7 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
     return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(source)}\n${rest}`
   }
   const asLines = ({ key, text, source }: SettingLine) => {
-    const [line, ...more] = text.split('\n').map((line, index) => (index === 0 ? `${key} = ${line}` : `    ${line}`))
-    const lines = [line ?? '', ...more].map(line => wrap(line, columns, 4))
+    const lines = `${key} = ${text.replaceAll('\n', '\n    ')}`.split('\n').map(line => wrap(line, columns, 4))
     const assignment = lines.join('\n').replace(key, bold(key))
     return source === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(source, columns, 4))}\n`
   }
@@ -71,8 +70,8 @@ function asText({ values, sources, problems }: Resolution, columns: number | und
  * Returns the value as a string for the terminal. For an endpoint from the discovery document, returns `(discovered at
  * <issuer>)`.
  */
-function textInEffect(key: SettingKey, values: Values): string {
-  const value = valueInEffect(key, values)
+function shownText(key: SettingKey, values: Values): string {
+  const value = shownValue(key, values)
   const { 'platform.issuer': issuer } = values
   if (value === null && issuer !== undefined && defaultEndpoint(key) !== undefined) return `(discovered at ${issuer})`
   if (value === null || isEmptyList(value)) return `(${defaultText(key)})`
@@ -81,17 +80,8 @@ function textInEffect(key: SettingKey, values: Values): string {
   return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }
 
-/**
- * Returns the value for display. For an endpoint that is not set, returns its built-in value. Returns null if there is
- * no value.
- */
-function valueInEffect(key: SettingKey, values: Values): unknown {
-  const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
-  return shownValue(key, values) ?? builtIn ?? null
-}
-
-function asJson({ values, sources, problems, warnings, file }: Resolution): object {
-  const settings = settingKeys.map(key => [key, { value: valueInEffect(key, values), source: sources[key] }] as const)
+function jsonOf({ values, sources, problems, warnings, file }: Resolution): object {
+  const settings = settingKeys.map(key => [key, { value: shownValue(key, values), source: sources[key] }] as const)
   return { settings: Object.fromEntries(settings), file: file ?? null, problems, warnings }
 }
 
@@ -99,13 +89,14 @@ function asJson({ values, sources, problems, warnings, file }: Resolution): obje
 const hidden = '********'
 
 /**
- * Returns the value for display. A secret is hidden. If its type has a function `mask`, only the password in the value
- * is hidden.
+ * Returns the value for display, or null if there is none. An endpoint that is not set has its built-in value. A secret is
+ * hidden. If its type has a function `mask`, only the password in the value is hidden.
  */
 function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
-  const value = writtenValue(key, values[key])
-  if (!secret || value === undefined || isEmptyList(value)) return value
+  const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
+  const value = writtenValue(key, values[key]) ?? builtIn ?? null
+  if (!secret || value === null || isEmptyList(value)) return value
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 

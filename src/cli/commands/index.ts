@@ -1,12 +1,47 @@
-import type { CommandEntry } from '../command.js'
+import type { CommandEntry, CommandFlag } from '../command.js'
 
-// Lists the commands. Each command has its own file in this folder. The file is loaded only when the command runs.
+// Lists the commands and their flags. Each command has its own file in this folder. The file is loaded only when the
+// command runs.
 
-/** The command that runs if the command line contains no command. */
+const json: CommandFlag = { flags: '--json', summary: 'Print JSON.' }
+
+const settingsFile: CommandFlag = {
+  flags: '--config <file>',
+  group: 'Settings file:',
+  summary: 'Read this settings file. (default: the first file found, such as platform-auth-server.config.yaml)'
+}
+
+const demo: readonly CommandFlag[] = [
+  {
+    flags: '--demo',
+    group: 'Trying it out:',
+    summary: 'Run with a built-in identity provider. No other settings are needed.'
+  },
+  {
+    flags: '--demo-port <port>',
+    group: 'Trying it out:',
+    summary: 'Listen on this port with the built-in provider. (default: any free port)'
+  }
+]
+
+const demoTokenLifetime: CommandFlag = {
+  flags: '--demo-token-lifetime <seconds>',
+  group: 'Trying it out:',
+  summary:
+    'Let the access tokens of the built-in provider expire after this time. With a short time, you soon see a refresh. (default: 3599)'
+}
+
+const watch: CommandFlag = {
+  flags: '--watch',
+  group: 'Server:',
+  summary: 'Restart the server when the module of --extend, or a module that it imports, changes.'
+}
+
+/** The command that runs if the command line contains no command. Its flags can also be given before any command. */
 export const defaultCommand: CommandEntry = {
   name: 'start',
   summary: 'Run the server (the default).',
-  takesSettings: true,
+  options: [settingsFile, watch, ...demo, demoTokenLifetime],
   load: async () => (await import('./start.js')).start
 }
 
@@ -15,22 +50,19 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'check',
     summary: 'Test the settings with the real provider and report problems.',
-    options: [{ flags: '--json', summary: 'Print JSON.' }],
-    takesSettings: true,
+    options: [json, settingsFile, ...demo],
     load: async () => (await import('./check.js')).check
   },
   {
     name: 'config',
-    summary: 'Show the effective settings and the source of each. Secrets stay hidden.',
-    options: [{ flags: '--json', summary: 'Print JSON.' }],
-    takesSettings: true,
+    summary: 'Show the effective settings and the source of each, but hide secrets.',
+    options: [json, settingsFile],
     load: async () => (await import('./config.js')).config
   },
   {
     name: 'init',
-    summary: 'Write a settings file and a .env with a new secret. Never overwrites a file.',
+    summary: 'Write a settings file and a .env file with a new secret, but never overwrite a file.',
     options: [{ flags: '--yes', summary: 'Ask no questions, and take the answers from the flags.' }],
-    takesSettings: true,
     load: async () => (await import('./init.js')).init
   },
   {
@@ -39,14 +71,16 @@ export const commands: readonly CommandEntry[] = [
     action: { name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' },
     options: [
       { flags: '--user <name>', summary: 'Select the user by e-mail address, user name, display name or sub.' },
-      { flags: '--json', summary: 'Print JSON.' }
+      json,
+      settingsFile
     ],
-    takesSettings: true,
     load: async () => (await import('./sessions.js')).sessions
   },
   {
     name: 'secret',
     summary: 'Print a new session secret.',
+    options: [],
+    ignoresSettings: true,
     load: async () => (await import('./init.js')).secret
   }
 ]

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { findFiles } from '../../config/file.js'
 import { newSecret } from '../../config/secrets.js'
 import type { Values } from '../../config/settings.js'
-import type { Command, Invocation } from '../command.js'
+import type { Command } from '../command.js'
 import { exitCodes } from '../errors.js'
 import {
   existingSecretsMessage,
@@ -12,110 +12,62 @@ import {
   keptMessage,
   secretsFile,
   secretsText,
-  settingsFile,
   settingsText,
-  writeNew
+  writeNew,
+  yamlFile
 } from '../init/files.js'
-import {
-  answersOfFlags,
-  askFor,
-  askToIgnoreSecrets,
-  clientIdPlaceholder,
-  createQuestions,
-  withDefaults
-} from '../init/questions.js'
+import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../init/questions.js'
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
  * file. Adds `.env` to `.gitignore` if the operator agrees, or without a question if the folder belongs to a git repository.
  */
-export const init: Command = async function init(invocation) {
-  const { cwd, stdout, stderr } = invocation.terminal
-  const given = await answersOfFlags(invocation)
-  const [presentSettings] = await findFiles(cwd)
+export const init: Command = async function init({ terminal, flags, options }) {
+  const { cwd, stdin, stdout, stderr } = terminal
+  const given = await valuesOfFlags(flags, cwd)
+  const [existingSettings] = await findFiles(cwd)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
   const git = await gitStateOf(cwd)
   const needs = {
-    settings: presentSettings === undefined,
+    settings: existingSettings === undefined,
     secrets: secretsMessage === undefined,
     ignoring: secretsMessage === undefined && git !== 'ignored'
   }
 
-  const answers = isAnswered(invocation)
-    ? { values: given, ignores: git === 'not ignored' }
-    : await ask(needs, given, invocation)
+  const asks = options.yes !== true && stdin.isTTY === true && stdout.isTTY === true
+  const answers = asks ? await askFor(needs, given, terminal) : { values: given, ignores: git === 'not ignored' }
   const values = withDefaults(answers.values)
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
-  const written = {
-    settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
-    secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
-  }
-  const ignored = written.secrets && needs.ignoring && answers.ignores && (await ignoreSecrets(cwd))
-  if (!written.settings) stderr.write(`${keptMessage(presentSettings ?? settingsFile)}.\n`)
-  if (!written.secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
-  if (written.settings || written.secrets) {
-    const isExposed = written.secrets && needs.ignoring && !ignored
-    stdout.write([...results({ ...written, ignored, isExposed }), ...nextSteps(written, values), ''].join('\n'))
-  }
+  const settings = needs.settings && (await writeNew(join(cwd, yamlFile), texts.settings))
+  const secrets = needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
+  const ignored = secrets && needs.ignoring && answers.ignores && (await ignoreSecrets(cwd))
+
+  if (!settings) stderr.write(`${keptMessage(existingSettings ?? yamlFile)}.\n`)
+  if (!secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
+  const files = [settings && yamlFile, secrets && secretsFile].filter(Boolean)
+  if (files.length === 0) return exitCodes.fine
+  const isExposed = secrets && needs.ignoring && !ignored
+  const results = [
+    `Wrote ${files.join(' and ')}.`,
+    secrets && `Only your user can read ${secretsFile}, because it contains the secrets.`,
+    ignored && `Added ${secretsFile} to ${ignoreFile}.`,
+    isExposed && `Before you put this folder under version control, add ${secretsFile} to ${ignoreFile}.`
+  ].filter(Boolean)
+  stdout.write([...results, ...nextSteps({ settings, secrets }, values), ''].join('\n'))
   return exitCodes.fine
 }
 
-function isAnswered({ options, terminal: { stdin, stdout } }: Invocation): boolean {
-  return options.yes === true || stdin.isTTY !== true || stdout.isTTY !== true
-}
-
-interface Needs {
-  readonly settings: boolean
-  readonly secrets: boolean
-  /** True if `.env` will be written and git does not ignore it. */
-  readonly ignoring: boolean
-}
-
-interface Answers {
-  readonly values: Values
-  /** True if `.env` should be added to `.gitignore`. */
-  readonly ignores: boolean
-}
-
-async function ask(needs: Needs, given: Values, { terminal }: Invocation): Promise<Answers> {
-  const questions = createQuestions(terminal)
-  try {
-    const values = await askFor(needs, given, questions)
-    return { values, ignores: needs.ignoring && (await askToIgnoreSecrets(questions)) }
-  } finally {
-    questions.close()
-  }
-}
-
-interface Written {
-  readonly settings: boolean
-  readonly secrets: boolean
-}
-
-/** Says which files were written. `isExposed` is true if git would not ignore the secrets. */
-function results(written: Written & { readonly ignored: boolean; readonly isExposed: boolean }): string[] {
-  const files = [...(written.settings ? [settingsFile] : []), ...(written.secrets ? [secretsFile] : [])]
-  return [
-    `Wrote ${files.join(' and ')}.`,
-    ...(written.secrets ? [`Only your user can read ${secretsFile}, because it contains the secrets.`] : []),
-    ...(written.ignored ? [`Added ${secretsFile} to ${ignoreFile}.`] : []),
-    ...(written.isExposed
-      ? [`Before you put this folder under version control, add ${secretsFile} to ${ignoreFile}.`]
-      : [])
-  ]
-}
-
-function nextSteps(written: Written, values: Values): string[] {
+function nextSteps(written: { readonly settings: boolean; readonly secrets: boolean }, values: Values): string[] {
   const hasClientId = values['platform.clientId'] !== clientIdPlaceholder
   const hasClientSecret = values['platform.clientSecret'] !== undefined
   const steps = [
-    ...(written.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
-    ...(written.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
-    ...(written.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
+    written.settings && !hasClientId && `Put the client id into ${yamlFile}.`,
+    written.secrets && !hasClientSecret && `Put the client secret into ${secretsFile}.`,
+    written.settings && `Register ${values['platform.callbackUrl']} as a callback URL at the provider.`,
     'Test the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]
-  return steps.map((step, index) => `${index + 1}. ${step}`)
+  return steps.filter(Boolean).map((step, index) => `${index + 1}. ${step}`)
 }
 
 /** Prints a secret for a deployment whose files `init` did not write. */

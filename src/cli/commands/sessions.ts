@@ -15,7 +15,7 @@ import type { ListedSession, UserSessions, UserWithSessions } from '../../store/
 import { systemClock } from '../../support/clock.js'
 import { type Command, sourcesOf } from '../command.js'
 import { exitCodes, messageOf, RunError, UsageError } from '../errors.js'
-import { columnsOf, wrapLines } from '../terminal.js'
+import { columnsOf, counted, wrapLines } from '../terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation
@@ -26,14 +26,19 @@ export const sessions: Command = async function sessions(invocation) {
   const { config } = await loadConfig(sourcesOf(invocation))
   const result = await withIndex(config, async (userSessions, iss) => {
     const users = await userSessions.listed(iss, user)
-    if (!ends) return { text: listText(user, users, config), value: { users: users.map(asJson(config)) } }
-    const [found, ...others] = users
-    if (others.length > 0) throw new UsageError(ambiguous(user, users))
+    if (!ends) return listOf(user, users, config)
+    const [found] = users
     if (!found) return { text: noneFound(user), value: { ended: 0, revoked: 0, notRevoked: 0 } }
+    if (users.length > 1) {
+      const subs = users.map(({ sub }) => sub).join(', ')
+      throw new UsageError(
+        `${users.length} users have the name ${user}, so no session was ended. Repeat the command with the sub of one of them: ${subs}.`
+      )
+    }
     const { ids, records } = await userSessions.logOutAll({ iss, sub: found.sub })
     const outcome = await revokeAll(records, ids.length, config)
     return {
-      text: `Ended ${count(ids.length, 'session')} of ${found.sub} on all replicas.\n${revocationText(outcome)}`,
+      text: `Ended ${counted(ids.length, 'session')} of ${found.sub} on all replicas.\n${revocationText(outcome)}`,
       value: { sub: found.sub, ended: ids.length, ...outcome }
     }
   })
@@ -77,7 +82,7 @@ async function withIndex<Result>(
 }
 
 // The queue for calls to an endpoint of the provider is limited, so only this many tokens are revoked in parallel.
-const REVOKED_AT_ONCE = 16
+const REVOKED_IN_PARALLEL = 16
 
 interface Revocations {
   readonly revoked: number
@@ -97,8 +102,8 @@ async function revokeAll(records: readonly SessionRecord[], ended: number, confi
     if ((await idp.metadata()).revocationEndpoint === undefined) {
       return { revoked, notRevoked: ended, reason: 'the provider has no revocation endpoint' }
     }
-    for (let from = 0; from < records.length; from += REVOKED_AT_ONCE) {
-      const some = records.slice(from, from + REVOKED_AT_ONCE)
+    for (let from = 0; from < records.length; from += REVOKED_IN_PARALLEL) {
+      const some = records.slice(from, from + REVOKED_IN_PARALLEL)
       const results = await Promise.allSettled(some.map(({ fields }) => idp.revokeRefreshToken(fields.refresh_token)))
       for (const result of results) {
         if (result.status === 'fulfilled') revoked++
@@ -114,34 +119,21 @@ async function revokeAll(records: readonly SessionRecord[], ended: number, confi
 }
 
 function revocationText({ revoked, notRevoked, reason }: Revocations): string {
-  const done = `Revoked ${count(revoked, 'refresh token')}.`
+  const done = `Revoked ${counted(revoked, 'refresh token')}.`
   return notRevoked === 0 ? done : `${done} ${notRevoked} could not be revoked: ${reason}.`
 }
 
-function listText(user: string, users: readonly UserWithSessions[], config: Config): string {
-  if (users.length === 0) return noneFound(user)
-  return users
-    .flatMap(({ sub, sessions }) => [
-      `${sub} has ${count(sessions.length, 'session')}:`,
-      ...sessions.map(session => {
-        const { since, endsBy } = timesOf(session, config)
-        return `  since ${since}, ends by ${endsBy} unless it is used again`
-      })
-    ])
-    .join('\n')
+function listOf(user: string, found: readonly UserWithSessions[], config: Config) {
+  const users = found.map(({ sub, sessions }) => ({ sub, sessions: sessions.map(session => timesOf(session, config)) }))
+  const lines = users.flatMap(({ sub, sessions }) => [
+    `${sub} has ${counted(sessions.length, 'session')}:`,
+    ...sessions.map(({ since, endsBy }) => `  since ${since}, ends by ${endsBy} unless it is used again`)
+  ])
+  return { text: users.length === 0 ? noneFound(user) : lines.join('\n'), value: { users } }
 }
 
 function noneFound(user: string): string {
   return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the same settings as the server, including its session.secret.`
-}
-
-function ambiguous(user: string, users: readonly UserWithSessions[]): string {
-  const subs = users.map(({ sub }) => sub).join(', ')
-  return `${users.length} users have the name ${user}, so no session was ended. Repeat the command with the sub of one of them: ${subs}.`
-}
-
-function asJson(config: Config) {
-  return ({ sub, sessions }: UserWithSessions) => ({ sub, sessions: sessions.map(session => timesOf(session, config)) })
 }
 
 /** The times at which the session began and at which it ends at the latest if its browser does not come back. */
@@ -149,8 +141,4 @@ function timesOf({ loggedInAt, writtenBy }: ListedSession, { session }: Config) 
   const { maxAgeSeconds, absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = session
   const end = Math.min(writtenBy + maxAgeSeconds * 1000, loggedInAt + absoluteMaxAgeSeconds * 1000)
   return { since: new Date(loggedInAt).toISOString(), endsBy: new Date(end).toISOString() }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -2,24 +2,24 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../../config/load.js'
-import type { Config, SettingKey } from '../../config/settings.js'
+import type { Config } from '../../config/settings.js'
+import type { Environment } from '../../config/sources.js'
 import type { RunningServer } from '../../start.js'
 import { coloursFor } from '../../support/colours.js'
 import { version } from '../../support/version.js'
+import type { Tracing } from '../../telemetry/tracing.js'
 import { checkCallback } from '../check/callback-and-port.js'
-import type { Finding } from '../check/findings.js'
 import { checkTls, checkWwwroot } from '../check/settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
-import { exitCodes, listenError } from '../errors.js'
+import { exitCodes, listenError, messageOf } from '../errors.js'
 import { holdSignals, reloadSecretsOnHangup, untilStopped } from '../signals.js'
 import { columnsOf, programPath, type Terminal } from '../terminal.js'
-import { startTracing } from '../tracing.js'
 
 export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
-    return await serve(invocation, signals.onSignal)
+    return await runServer(invocation, signals.onSignal)
   } finally {
     signals.release()
   }
@@ -60,7 +60,7 @@ async function watch(terminal: Terminal): Promise<number> {
   }
 }
 
-async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Promise<number> {
+async function runServer(invocation: Invocation, onSignal: Terminal['onSignal']): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
   // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A
@@ -86,11 +86,10 @@ async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Pr
     }
     for (const { message, next } of checkTls(terminal.env))
       log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
-    const server = await startServer(config, { log, demo: demo ?? false, ...(tracing && { tracing }) }).catch(
-      (error: unknown) => {
-        throw listenError(error)
-      }
-    )
+    const starting = startServer(config, { log, demo: demo ?? false, ...(tracing && { tracing }) })
+    const server = await starting.catch((error: unknown) => {
+      throw listenError(error)
+    })
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, config, () => loadConfig(sources), log)
@@ -114,30 +113,27 @@ interface StartWarning {
 }
 
 /** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
-export async function startWarnings({ config, sources, warnings }: LoadedConfig): Promise<StartWarning[]> {
-  const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, sources[setting], finding)
+async function startWarnings({ config, sources, warnings }: LoadedConfig): Promise<StartWarning[]> {
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
   // not help.
   const callbackFindings = config.port === 0 ? [] : checkCallback(config)
+  const findings = [
+    ...callbackFindings.map(finding => ({ setting: 'platform.callbackUrl' as const, ...finding })),
+    ...(await checkWwwroot(config)).map(finding => ({ setting: 'wwwroot' as const, ...finding }))
+  ].filter(({ status }) => status !== 'ok')
   return [
     ...warnings.map(({ key, source, message }) => ({ setting: key, source, message: `${key} ${message}` })),
-    ...callbackFindings.flatMap(warningsOf('platform.callbackUrl')),
-    ...(await checkWwwroot(config)).flatMap(warningsOf('wwwroot'))
+    ...findings.map(({ setting, message, next }) => {
+      return { setting, source: sources[setting], message: `${message} ${next}` }
+    })
   ]
-}
-
-function toWarnings(setting: SettingKey, source: string, { status, message, next }: Finding): StartWarning[] {
-  return status === 'ok' ? [] : [{ setting, source, message: `${message} ${next}` }]
 }
 
 /**
  * Logs an uncaught error and ends the process, because the state of the process can no longer be trusted. Exit code 1 tells
  * a supervisor to start a new process. Returns a function that removes the listener.
  */
-export function endOnUncaughtErrors(
-  { onUncaught, exit }: Pick<Terminal, 'onUncaught' | 'exit'>,
-  log: Pick<Logger, 'fatal'>
-): () => void {
+function endOnUncaughtErrors({ onUncaught, exit }: Terminal, log: Logger): () => void {
   return onUncaught(thrown => {
     try {
       const err = thrown instanceof Error ? thrown : new Error(String(thrown))
@@ -148,40 +144,75 @@ export function endOnUncaughtErrors(
   })
 }
 
-type ServerAddresses = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
+/**
+ * Starts tracing if the `OTEL_*` variables ask for it. If the SDK of OpenTelemetry is missing, the log says how to
+ * install it, and the server runs without tracing. A hosting platform may set these variables for all programs, so a
+ * missing SDK does not stop the start.
+ */
+async function startTracing(env: Environment, log: Pick<Logger, 'warn'>): Promise<Tracing | undefined> {
+  const variable = tracingVariable(env)
+  if (variable === undefined) return undefined
+  const onProblem = (problem: string) =>
+    log.warn({ event: 'tracing_problem', problem }, 'OpenTelemetry reports a problem; some traces may be lost')
+  try {
+    const { openTracing } = await import('../../telemetry/open-telemetry.js')
+    return openTracing(version(), onProblem)
+  } catch (error) {
+    const message =
+      `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent. ` +
+      `Install it next to platform-auth-server: ${installLine(process.versions.node)}`
+    log.warn({ event: 'tracing_unavailable', reason: messageOf(error) }, message)
+    return undefined
+  }
+}
+
+/**
+ * Returns the variable that switches tracing on, or undefined. An empty value counts as not set, as the specification of
+ * OpenTelemetry says.
+ */
+export function tracingVariable(env: Environment): string | undefined {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return undefined
+  const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_TRACES_EXPORTER']
+  return names.find(name => env[name])
+}
+
+/** @param node the version of Node. SDK versions after 0.223 need Node 22.15. */
+export function installLine(node: string): string {
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const isNew = major > 22 || (major === 22 && minor >= 15)
+  return `npm install @opentelemetry/sdk-node${isNew ? '' : '@0.223'}`
+}
+
+type ServerUrls = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 
 /**
  * Prints the URL to open and the most important settings for an operator at a terminal. A note that does not fit into the
  * width of the terminal gets its own line.
  */
-export function announceOnTerminal(
+function announceOnTerminal(
   { mode, wwwroot }: Config,
-  { url, callbackUrl, demoUrl }: ServerAddresses,
-  terminal: Pick<Terminal, 'stdout' | 'env'>
+  { url, callbackUrl, demoUrl }: ServerUrls,
+  terminal: Terminal
 ): void {
   const { bold, dim, green, cyan } = coloursFor(terminal)
   const columns = columnsOf(terminal.stdout) ?? Number.POSITIVE_INFINITY
-  const facts: readonly (readonly [name: string, value: string, note?: string])[] = [
-    ['Open', `${url}/`],
-    ['Mode', mode],
-    wwwroot === undefined ? ['Pages', 'the starter page', '(put your pages into ./wwwroot)'] : ['Pages', wwwroot],
-    demoUrl === undefined
-      ? ['Callback', callbackUrl, '(register this URL at the provider)']
-      : ['Callback', callbackUrl],
-    ...(demoUrl === undefined ? [] : [['Demo', demoUrl, '(sign in as anyone, without a password)'] as const])
-  ]
-  const lines = facts.map(([name, value, note]) => {
+  const lineOf = (name: string, value: string, note = '', colour = (text: string) => text) => {
     const label = `  ➜  ${`${name}:`.padEnd(10)} `
-    const shown = name === 'Open' ? cyan(value) : value
-    const fits = note !== undefined && label.length + value.length + 1 + note.length <= columns
-    const end = note === undefined ? '' : `${fits ? ' ' : `\n${' '.repeat(label.length)}`}${dim(note)}`
-    return `  ${green('➜')}  ${bold(`${name}:`.padEnd(10))} ${shown}${end}\n`
-  })
+    const gap = label.length + value.length + 1 + note.length <= columns ? ' ' : `\n${' '.repeat(label.length)}`
+    return `  ${green('➜')}  ${bold(`${name}:`.padEnd(10))} ${colour(value)}${note && `${gap}${dim(note)}`}\n`
+  }
+  const lines = [
+    lineOf('Open', `${url}/`, '', cyan),
+    lineOf('Mode', mode),
+    lineOf('Pages', wwwroot ?? 'the starter page', wwwroot === undefined ? '(put your pages into ./wwwroot)' : ''),
+    lineOf('Callback', callbackUrl, demoUrl === undefined ? '(register this URL at the provider)' : ''),
+    demoUrl === undefined ? '' : lineOf('Demo', demoUrl, '(sign in as anyone, without a password)')
+  ]
   terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)
 }
 
 /** Logs the start of the server as one event. */
-export function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: ServerAddresses, log: Logger): void {
+function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: ServerUrls, log: Logger): void {
   const demo = demoUrl === undefined ? {} : { demo: demoUrl }
   log.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')
 }

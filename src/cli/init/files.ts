@@ -9,7 +9,7 @@ import { shortFile } from '../../config/settings-file.js'
 import { errorCode } from '../../support/error-code.js'
 import { UsageError } from '../errors.js'
 
-export const settingsFile = `${fileName}.config.yaml`
+export const yamlFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'
 export const ignoreFile = '.gitignore'
 
@@ -21,39 +21,38 @@ export function settingsText(values: Values): string {
 /** The schema of the installed package, for editors that complete and check the file. */
 const schema = './node_modules/platform-auth-server/config/schema.json'
 
-export function secretsText({
-  'session.secret': sessionSecret,
-  'platform.clientSecret': clientSecret,
-  redisUrl
-}: Values): string {
+export function secretsText(values: Values): string {
+  const { redisUrl } = values
   return [
     '# Secrets of platform-auth-server. Do not share this file, and do not put it under version control.',
     '',
     '# Encrypts the sessions. A new secret logs everyone out, unless SERVER_SESSION_PREVIOUS_SECRETS contains the old secret.',
-    line('SERVER_SESSION_SECRET', sessionSecret ?? newSecret()),
+    variable('SERVER_SESSION_SECRET', values['session.secret'] ?? newSecret()),
     '',
     "# The client secret is on the application's page at the provider.",
-    line('PLATFORM_CLIENT_SECRET', clientSecret ?? ''),
+    variable('PLATFORM_CLIENT_SECRET', values['platform.clientSecret'] ?? ''),
     // The URL goes into this file, because it may contain a password.
-    ...(redisUrl === undefined ? [] : ['', '# The Redis that all replicas share.', line('REDIS_URL', redisUrl.text)]),
+    ...(redisUrl === undefined
+      ? []
+      : ['', '# The Redis that all replicas share.', variable('REDIS_URL', redisUrl.text)]),
     ''
   ].join('\n')
 }
 
 /** The variables without which the server does not start. */
-const needed = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
+const requiredVariables = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
 
 /** Returns a message about an existing `.env`, or undefined if there is none. */
 export async function existingSecretsMessage(path: string): Promise<string | undefined> {
   try {
     const variables = parseEnv(await readTextFile(path))
-    const missing = needed.filter(name => !variables[name]).join(' and ')
+    const missing = requiredVariables.filter(name => !variables[name]).join(' and ')
     return `${keptMessage(secretsFile)}${missing && `. It does not set ${missing}`}`
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     // A folder with the name `.env` is often a Python environment. The server also ignores such a folder.
     if (errorCode(error) !== 'EISDIR') throw error
-    return `${secretsFile} is a folder, so no secrets were written. Set ${needed.join(' and ')} in the environment`
+    return `${secretsFile} is a folder, so no secrets were written. Set ${requiredVariables.join(' and ')} in the environment`
   }
 }
 
@@ -73,35 +72,29 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
 }
 
 /**
- * Finds out if git ignores the `.env` of a folder. It looks into the `.gitignore` of the folder, and in a git
- * repository also into those of the folders above. A folder with a `.gitignore` counts as a repository.
+ * Finds out if git ignores the `.env` of a folder. Reads the `.gitignore` of the folder, and in a git repository also those
+ * of the folders above. A folder with a `.gitignore` counts as a repository.
  */
 export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored' | 'no repository'> {
-  // A .gitignore that cannot be read counts as empty.
-  const textIn = (folder: string) => readIfExists(join(folder, ignoreFile)).catch(() => '')
-  const own = await textIn(cwd)
-  const above = await foldersAboveInRepository(cwd)
-  const textsAbove = await Promise.all((above ?? []).map(textIn))
-  // A pattern with a slash at its start applies only to the folder of its .gitignore.
-  const isIgnored =
-    /^\/?(\*\*\/)?\.env\*?\s*$/m.test(own ?? '') || textsAbove.some(text => /^(\*\*\/)?\.env\*?\s*$/m.test(text ?? ''))
-  if (isIgnored) return 'ignored'
-  return own === undefined && above === undefined ? 'no repository' : 'not ignored'
-}
-
-/** Returns the folders above `cwd` up to the root of its git repository. Returns undefined outside a repository. */
-async function foldersAboveInRepository(cwd: string): Promise<string[] | undefined> {
-  const above: string[] = []
+  const texts: (string | undefined)[] = []
+  let isRepository = false
   for (let folder = cwd; ; folder = dirname(folder)) {
-    if (folder !== cwd) above.push(folder)
+    // A .gitignore that cannot be read counts as empty.
+    texts.push(await readIfExists(join(folder, ignoreFile)).catch(() => ''))
     // In a worktree or submodule, .git is a file.
-    const isRoot = await stat(join(folder, '.git')).then(
+    isRepository = await stat(join(folder, '.git')).then(
       () => true,
       () => false
     )
-    if (isRoot) return above
-    if (folder === dirname(folder)) return undefined
+    if (isRepository || folder === dirname(folder)) break
   }
+  const [text, ...textsAbove] = isRepository ? texts : texts.slice(0, 1)
+  // A pattern with a slash at its start applies only to the folder of its .gitignore.
+  const isIgnored =
+    /^\/?(\*\*\/)?\.env\*?\s*$/m.test(text ?? '') ||
+    textsAbove.some(above => /^(\*\*\/)?\.env\*?\s*$/m.test(above ?? ''))
+  if (isIgnored) return 'ignored'
+  return isRepository || text !== undefined ? 'not ignored' : 'no repository'
 }
 
 /**
@@ -127,12 +120,10 @@ async function readIfExists(path: string): Promise<string | undefined> {
 }
 
 /** Returns a line of a `.env` file. Tries each kind of quotation mark, because the format has no escape character. */
-function line(name: string, value: string): string {
+function variable(name: string, value: string): string {
   const spellings = [value, ...["'", '`', '"'].map(mark => `${mark}${value}${mark}`)]
   const found = spellings.map(spelling => `${name}=${spelling}`).find(text => parseEnv(text)[name] === value)
-  if (found === undefined)
-    throw new UsageError(
-      `${secretsFile} cannot contain this value of ${name}. Set ${name}_FILE to the path of a file with the value instead.`
-    )
-  return found
+  if (found !== undefined) return found
+  const next = `Set ${name}_FILE to the path of a file with the value instead.`
+  throw new UsageError(`${secretsFile} cannot contain this value of ${name}. ${next}`)
 }

@@ -3,21 +3,17 @@ import { Writable } from 'node:stream'
 import { type Checked, checkValue } from '../../config/check-value.js'
 import { ConfigError, type Problem } from '../../config/errors.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
-import { layerOfFlags } from '../../config/sources.js'
+import { type Flags, layerOfFlags } from '../../config/sources.js'
 import { readString, yesOrNo } from '../../config/types.js'
 import { callbackPath } from '../../config/urls.js'
-import type { Invocation } from '../command.js'
 import { RunError } from '../errors.js'
 import type { Terminal } from '../terminal.js'
 
 export const clientIdPlaceholder = 'replace-with-your-client-id'
 
-/**
- * Returns the settings that were given as flags. `init` does not ask for these settings.
- * @throws ConfigError listing the invalid flags
- */
-export async function answersOfFlags({ flags, terminal }: Invocation): Promise<Values> {
-  const { given } = await layerOfFlags(flags, terminal.cwd)
+/** Returns the settings that were given as flags. Throws ConfigError with all invalid flags. */
+export async function valuesOfFlags(flags: Flags, cwd: string): Promise<Values> {
+  const { given } = await layerOfFlags(flags, cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: Problem[] = []
   for (const [key, { source, ...found }] of given) {
@@ -47,47 +43,54 @@ export function withDefaults(given: Values): Values {
   }
 }
 
-/** Asks for the settings that were not given as flags. An empty answer selects the default, or leaves the setting out. */
-export async function askFor(
-  topics: { settings: boolean; secrets: boolean },
-  given: Values,
-  questions: Questions
-): Promise<Values> {
+interface Needs {
+  readonly settings: boolean
+  readonly secrets: boolean
+  /** True if `.env` will be written and git does not ignore it. */
+  readonly ignoring: boolean
+}
+
+interface Answers {
+  readonly values: Values
+  /** True if `.env` should be added to `.gitignore`. */
+  readonly ignores: boolean
+}
+
+/** Asks for what is needed and was not given as a flag. An empty answer selects the default, or leaves the setting out. */
+export async function askFor(needs: Needs, given: Values, terminal: Terminal): Promise<Answers> {
+  const questions = createQuestions(terminal)
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
-  const ask = async (key: SettingKey, text: string, defaultAnswer = '') => {
-    const answer = values[key] ?? (await answerTo(questions, key, text, defaultAnswer))
-    if (answer !== undefined) values[key] = answer
+
+  async function askSetting(key: SettingKey, text: string, defaultAnswer = '') {
+    if (values[key] !== undefined) return
+    const { type, secret = false } = settingOf(key)
+    const check = (answer: string): Checked =>
+      answer === '' ? { value: undefined } : checkValue(key, readString(type, answer))
+    const value = await questions.ask({ text, defaultAnswer, isSecret: secret, check })
+    if (value !== undefined) values[key] = value
   }
-  if (topics.settings) {
-    await ask(
-      'mode',
-      'Mode (single: one token that stays on the server; dual: also a public token for pages)',
-      'single'
-    )
-    await ask('port', 'Port', '8080')
-    await ask('platform.clientId', 'Client id (empty: fill it in later)')
-    await ask('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
-    await ask('access.allow', 'Who may sign in, as e-mail addresses and @domains (empty: everyone)')
+
+  try {
+    if (needs.settings) {
+      const modes = 'single: one token that stays on the server; dual: also a public token for pages'
+      await askSetting('mode', `Mode (${modes})`, 'single')
+      await askSetting('port', 'Port', '8080')
+      await askSetting('platform.clientId', 'Client id (empty: fill it in later)')
+      await askSetting('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
+      await askSetting('access.allow', 'Who may sign in, as e-mail addresses and @domains (empty: everyone)')
+    }
+    if (needs.secrets) await askSetting('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
+    const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
+    const ignoring = { text, defaultAnswer: 'yes', isSecret: false, check: checkYesOrNo }
+    return { values: values as Values, ignores: needs.ignoring && (await questions.ask(ignoring)) === true }
+  } finally {
+    questions.close()
   }
-  if (topics.secrets) await ask('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
-  return values as Values
 }
 
-/** Asks if `.env` should be added to `.gitignore`. */
-export async function askToIgnoreSecrets(questions: Questions): Promise<boolean> {
-  const check = (answer: string): Checked => {
-    const parsed = yesOrNo.parse(readString(yesOrNo, answer))
-    return 'value' in parsed ? parsed : { rejected: ['must be yes or no.'] }
-  }
-  const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
-  return (await questions.ask({ text, defaultAnswer: 'yes', isSecret: false, check })) === true
-}
-
-async function answerTo(questions: Questions, key: SettingKey, text: string, defaultAnswer: string): Promise<unknown> {
-  const { type, secret = false } = settingOf(key)
-  const check = (answer: string): Checked =>
-    answer === '' ? { value: undefined } : checkValue(key, readString(type, answer))
-  return questions.ask({ text, defaultAnswer, isSecret: secret, check })
+function checkYesOrNo(answer: string): Checked {
+  const parsed = yesOrNo.parse(readString(yesOrNo, answer))
+  return 'value' in parsed ? parsed : { rejected: ['must be yes or no.'] }
 }
 
 interface Question {
@@ -100,9 +103,7 @@ interface Question {
   readonly check: (answer: string) => Checked
 }
 
-type Questions = ReturnType<typeof createQuestions>
-
-export function createQuestions({ stdin, stdout }: Terminal) {
+function createQuestions({ stdin, stdout }: Terminal) {
   let isHidden = false
   const output = new Writable({
     write(chunk, _encoding, done) {

@@ -86,7 +86,7 @@ const wrongCallbacks: readonly (readonly [
   [
     'https://App.example:443/api/auth/callback',
     {},
-    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares it character by character. Next: Set and register the URL in that spelling.'
+    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares callback URLs character by character. Next: Set and register the URL in that spelling.'
   ],
   [
     'https://app.example/team/api/auth/callback',

@@ -28,7 +28,7 @@ test('check fails for endpoints of two different providers', async t => {
       status: 'failed',
       message:
         'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
-      next: 'Set all three addresses for one provider, or set platform.issuer.'
+      next: 'Set all three endpoints for one provider, or set platform.issuer.'
     }
   ])
 })
@@ -109,31 +109,28 @@ for (const [what, situation, expected] of unusable) {
   })
 }
 
-test.serial(
-  'check shows the HTTP proxy for each provider address, and the addresses that are called directly',
-  async t => {
-    const before = { ...process.env }
-    t.teardown(() => {
-      process.env = before
-    })
-    process.env = { HTTPS_PROXY: 'http://user:hunter2@proxy.corp:3128', NO_PROXY: 'b.example' }
-    const config = testConfig(someProvider, { platform: { userinfoEndpoint: 'https://b.example/userinfo' } })
-    const provider = openProvider(config, Date.now)
-    t.teardown(() => provider.transport.close())
-    t.deepEqual(await checkOutbound(provider), [
-      {
-        status: 'ok',
-        message: 'Calls to https://a.example go through the proxy http://***@proxy.corp:3128 from the environment.'
-      },
-      { status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
-    ])
-    process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
-    const [wrong] = await checkOutbound(provider)
-    t.is(wrong?.status, 'failed')
-    process.env = {}
-    t.deepEqual(await checkOutbound(provider), [])
-  }
-)
+test.serial('check shows the HTTP proxy for each provider URL, and the URLs that are called directly', async t => {
+  const before = { ...process.env }
+  t.teardown(() => {
+    process.env = before
+  })
+  process.env = { HTTPS_PROXY: 'http://user:hunter2@proxy.corp:3128', NO_PROXY: 'b.example' }
+  const config = testConfig(someProvider, { platform: { userinfoEndpoint: 'https://b.example/userinfo' } })
+  const provider = openProvider(config, Date.now)
+  t.teardown(() => provider.transport.close())
+  t.deepEqual(await checkOutbound(provider, await provider.idp.metadata()), [
+    {
+      status: 'ok',
+      message: 'Calls to https://a.example go through the proxy http://***@proxy.corp:3128 from the environment.'
+    },
+    { status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
+  ])
+  process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
+  const [wrong] = await checkOutbound(provider, await provider.idp.metadata())
+  t.is(wrong?.status, 'failed')
+  process.env = {}
+  t.deepEqual(await checkOutbound(provider, await provider.idp.metadata()), [])
+})
 
 const clientTable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
   [
@@ -174,7 +171,7 @@ const clientTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an endpoint that gives tokens for any code',
     { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
-    "failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. The address may be wrong, so compare it with the provider's documentation."
+    "failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. The URL may be wrong, so compare it with the provider's documentation."
   ],
   [
     'an HTML page instead of tokens',
@@ -260,7 +257,7 @@ const userInfoTable: readonly (readonly [what: string, situation: Situation, lin
   [
     'an address that accepts any token',
     { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
-    `failed userinfo The address accepted a made-up token, so it is not a user info endpoint. ${compareUserInfo}`
+    `failed userinfo The URL accepted a made-up token, so it is not a user info endpoint. ${compareUserInfo}`
   ],
   [
     'an HTML page',

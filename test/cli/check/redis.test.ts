@@ -117,7 +117,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
   },
   'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
-    line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of platform-auth-server is small and expires by itself.'
+    line: 'failed Redis is full (OOM). Next: Raise maxmemory, or look for other data in this Redis. The data of platform-auth-server is small and expires by itself.'
   }
 }
 

@@ -2,7 +2,7 @@
 // the scenarios move.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findings } from '#src/cli/check/index.js'
+import { runChecks } from '#src/cli/check/index.js'
 import { loadConfig } from '#src/config/load.js'
 import { serve } from '#src/server.js'
 import { type Browser, createBrowser } from '../../helpers/browser.js'
@@ -225,7 +225,7 @@ async function check(provider: RunningProvider, mode: Mode, more: Readonly<Recor
   const env = environment(provider, mode, more)
   const details: string[] = []
   const failed = new Set<string>()
-  for await (const { check, status, message, next } of findings(await loadConfig({ env, cwd: '/' }), env)) {
+  for await (const { check, status, message, next } of runChecks(await loadConfig({ env, cwd: '/' }), env)) {
     if (['port', 'wwwroot', 'redis', 'callback', 'settings'].includes(check)) continue
     if (status === 'failed') failed.add(check)
     details.push(`${status} ${check} ${message}${next === undefined ? '' : ` Next: ${next}`}`)
