@@ -4,7 +4,7 @@
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  // Error messages name the TypeScript files in src/ if this is on before the program is loaded.
+  // Switch this on before the program is loaded, so that stack traces name the TypeScript files in src/.
   process.setSourceMapsEnabled(true)
   import('../dist/bundle/main.js').then(async ({ main }) => {
     process.exitCode = await main()

@@ -1,7 +1,7 @@
 import { settingOf } from '../config/settings.js'
 import { errorCode } from '../support/error-code.js'
 
-// Expected errors of the command line, which are reported in one sentence. Any other error is a bug of this program.
+// Expected errors of the command line, which are reported in one sentence. Any other error is a bug in this program.
 
 /** The command line is invalid. */
 export class UsageError extends Error {

@@ -120,7 +120,7 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
   return word?.startsWith('-') ? undefined : word
 }
 
-/** @throws {UsageError} if the command has arguments, because all commands accept only flags */
+/** @throws UsageError if there is an argument, because a command accepts only flags and the word of its action */
 function rejectArguments({ name, action }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)

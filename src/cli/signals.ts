@@ -129,7 +129,7 @@ export function untilStopped(
     if (npm_command ?? npm_lifecycle_event) listeners.push(terminal.onParentEnded(stop('parent_ended')))
     function done(code: number) {
       for (const remove of listeners) remove()
-      // Ends the process even if an open socket or timer keeps it alive. This timer itself does not keep it alive.
+      // Ends the process even if an open socket or another timer keeps it alive. `unref` lets the process end earlier.
       setTimeout(() => terminal.exit(code), 1000).unref()
       resolve(code)
     }

@@ -133,7 +133,7 @@ export function explainConnectionError(code: string | undefined, checked: Checke
   return [message, next]
 }
 
-/** How messages name the endpoints that the checks request, and the keys of these endpoints. */
+/** The names of the endpoints in messages, and their keys in the settings and in the metadata. */
 const endpoints = {
   authorization: ['The authorization endpoint', 'authorizationEndpoint'],
   token: ['The token endpoint', 'tokenEndpoint'],

@@ -12,8 +12,8 @@ interface Names {
   readonly key: string
   readonly channel: string
   /**
-   * Returns a new key that does not exist. Different keys belong to different hash slots, so a node of a cluster
-   * replies MOVED to some of them.
+   * Returns a new key that does not exist. Different keys belong to different hash slots. If `redisUrl` names only a node
+   * of a cluster, this node therefore replies MOVED to some of the commands, and the check reports the cluster.
    */
   readonly otherKey: () => string
 }
@@ -126,7 +126,7 @@ function rightOf(command: string): string {
 
 /**
  * Returns the command that a NOPERM reply names. In a cluster, such a reply can also be the reason why ioredis could
- * not connect, because it needs commands to connect.
+ * not connect, because ioredis needs commands to find the nodes.
  */
 function commandOf(error: unknown): string | undefined {
   const { message = '', lastNodeError } = error as Partial<Error> & { readonly lastNodeError?: unknown }
@@ -136,7 +136,7 @@ function commandOf(error: unknown): string | undefined {
 
 /**
  * The state of one Redis server. A member is undefined if Redis did not report its value, for example because the user
- * lacks the permission.
+ * of `redisUrl` lacks the permission.
  */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */

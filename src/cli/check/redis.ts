@@ -136,7 +136,10 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): Expl
   const [message, next] = explainConnectionError(code, place)
   const isUnknownAuthority = /CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)
   const trust = 'Set redisTls.caFile to the file of the certificate that signed it.'
-  const advice = code === 'ETIMEDOUT' ? timeoutAdvice(tls) : isUnknownAuthority ? trust : next
+  // If a TLS client connects to a port without TLS, Redis does not respond to its handshake, so the check times out.
+  const firewall = 'Check whether a firewall blocks the connection'
+  const blocked = tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
+  const advice = code === 'ETIMEDOUT' ? blocked : isUnknownAuthority ? trust : next
   return [`Redis cannot be reached: ${message}`, advice]
 }
 
@@ -165,12 +168,6 @@ const clientCertificates: readonly (readonly [code: RegExp, problem: string, nex
   ]
 ]
 
-// If a TLS client connects to a port without TLS, Redis does not respond to its handshake, so the check times out.
-function timeoutAdvice(tls: boolean): string {
-  const firewall = 'Check whether a firewall blocks the connection'
-  return tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
-}
-
 const MAX_USED_RATIO = 0.8
 
 /** The setting `session.store`. */
@@ -178,15 +175,8 @@ type StoreSetting = Config['session']['store']
 
 /** Warns if Redis may evict data, is nearly full, or may lose data in a restart or a failover. */
 export function redisFindings(conditions: readonly RedisCondition[], store: StoreSetting): Finding[] {
-  const found = conditions
-    .flatMap(condition => [
-      eviction(condition, store),
-      headroom(condition),
-      persistence(condition, store),
-      lostWrites(condition),
-      unknown(condition)
-    ])
-    .filter(finding => finding !== undefined)
+  const rules = [eviction, headroom, persistence, lostWrites, unknown]
+  const found = conditions.flatMap(condition => rules.flatMap(rule => rule(condition, store) ?? []))
   if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data across a restart.')]
   // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
@@ -230,8 +220,8 @@ function persistence(condition: RedisCondition, store: StoreSetting): Finding | 
   return warning(`${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
 }
 
-// After a failover, the old master accepts writes until the sentinels demote it. These writes are lost, unless the
-// master needs a replica to accept them.
+// After a failover, the old master accepts writes until the sentinels demote it, and these writes are lost. With
+// min-replicas-to-write, a master without a replica rejects writes instead.
 function lostWrites({ minReplicasToWrite }: RedisCondition): Finding | undefined {
   if (minReplicasToWrite !== 0) return undefined
   const message =

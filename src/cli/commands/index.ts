@@ -1,7 +1,6 @@
 import type { CommandEntry, CommandFlag } from '../command.js'
 
-// Lists the commands and their flags. Each command has its own file in this folder. The file is loaded only when the
-// command runs.
+// Lists the commands and their flags. Each command is a file of this folder, which is loaded only when the command runs.
 
 const json: CommandFlag = { flags: '--json', summary: 'Print JSON.' }
 

@@ -20,7 +20,7 @@ import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../ini
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
- * file. Adds `.env` to `.gitignore` if the operator agrees, or without a question if the folder belongs to a git repository.
+ * file. Adds `.env` to `.gitignore` if the operator agrees. If `init` asks no questions, it adds `.env` only in a git repository.
  */
 export const init: Command = async function init({ terminal, flags, options }) {
   const { cwd, stdin, stdout, stderr } = terminal

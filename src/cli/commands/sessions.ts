@@ -87,7 +87,7 @@ const REVOKED_IN_PARALLEL = 16
 interface Revocations {
   readonly revoked: number
   readonly notRevoked: number
-  /** Why the first of the tokens was not revoked. */
+  /** The reason why a token was not revoked. If there are several reasons, the last of them. */
   readonly reason?: string
 }
 

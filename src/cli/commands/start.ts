@@ -50,7 +50,7 @@ async function watch(terminal: Terminal): Promise<number> {
     await ended
     clearInterval(repeated)
   }
-  // The terminal sends SIGHUP when it is closed.
+  // The terminal sends SIGHUP when it is closed, and the watch mode must then stop, too.
   const removeListener = terminal.onSignal('SIGHUP', stop)
   try {
     const exitCode = ended.then(() => (isStopping ? exitCodes.fine : exitCodes.failed))
@@ -63,8 +63,8 @@ async function watch(terminal: Terminal): Promise<number> {
 async function runServer(invocation: Invocation, onSignal: Terminal['onSignal']): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
-  // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A
-  // library of Koa would throw an unclear error.
+  // Call `sourcesOf` before Koa is loaded. It reads the working directory and explains the error if this directory no
+  // longer exists. A library of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
   // Loading these modules takes most of the time of a start, so they are loaded only after the signals are held.
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([

@@ -46,7 +46,7 @@ export function withDefaults(given: Values): Values {
 interface Needs {
   readonly settings: boolean
   readonly secrets: boolean
-  /** True if `.env` will be written and git does not ignore it. */
+  /** True if `.env` will be written and git does not ignore this file. */
   readonly ignoring: boolean
 }
 
