@@ -11,6 +11,7 @@ import { type Clock, startStopwatch } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable, type Message, type Rule, StoreUnavailableError } from './cells.js'
 import { createProcessMemory, type Work } from './memory.js'
 import type { SessionKey } from './redis-cells.js'
+import { createRestores } from './restores.js'
 import type { Acquired, Cell, Committed, Found, Outcome, Owner } from './rules.js'
 import * as rules from './rules.js'
 
@@ -84,15 +85,6 @@ export const REQUEST_MS = 60_000
 // After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds before all first
 // requests. Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
-const MIN_REPEAT_MS = 200
-const MAX_REPEAT_MS = 5000
-// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores one
-// session first, and then more in parallel, as long as Redis does not become slower. The duration of each step is compared with a
-// fixed limit, and with the fastest step. The fixed limit alone is not enough: a step takes two round trips, so if Redis is
-// distant, every step is slow even without an overload.
-const MAX_RESTORED_AT_ONCE = 100
-const SHORT_RESTORE_MS = 100
-const LONG_RESTORE_MS = 400
 
 /** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
 export function createSessionStore(dependencies: SessionStoreDependencies) {
@@ -102,14 +94,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   // A change by a request handler uses a separate owner name. With the same name, the change would get the lease that a refresh
   // in the same process already has.
   const changeOwner = `${owner}/change`
-  const restoring = new Map<string, Promise<void>>()
   let pausedUntil = Number.NEGATIVE_INFINITY
-  /** The sessions that `restoreAll` has not restored yet, the most urgent ones first. */
-  const unrestored = new Set<string>()
-  /** Counts the calls of `restoreAll`. */
-  let restoresOfAll = 0
-  const waits = new Set<() => void>()
-  let isClosed = false
+  const restores = createRestores({ clock, restore, possiblyLost: memory.possiblyLost })
 
   function run<Result>(
     { id, key }: SessionKey,
@@ -175,50 +161,6 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     memory.markSaved({ id, rev: known.recordRev })
   }
 
-  /**
-   * Restores a session, and tries again until the session is restored. Parallel calls for one session share one restore. Never
-   * rejects.
-   */
-  function restoreUntilStored(id: string, delayMs: number): Promise<void> {
-    const running = restoring.get(id) ?? repeat().finally(() => restoring.delete(id))
-    restoring.set(id, running)
-    return running
-
-    async function repeat(): Promise<void> {
-      for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
-        if (waitMs > 0) await waitUntilClosed(waitMs)
-        if (isClosed) return
-        // No code awaits this promise, so a rejection would end the process.
-        const isStored = await restore(id).then(
-          () => true,
-          () => false
-        )
-        if (isStored) return
-      }
-    }
-  }
-
-  /** Waits `ms` milliseconds, or until the store is closed. */
-  function waitUntilClosed(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const end = () => {
-        cancel()
-        waits.delete(end)
-        resolve()
-      }
-      const cancel = clock.after(ms, end)
-      waits.add(end)
-    })
-  }
-
-  /**
-   * Restores the session later. The restore stores the result, or releases the lease. Call this function when the reply to a
-   * command was lost, because it is then unknown whether the cell has changed.
-   */
-  function repeatLater(id: string): void {
-    void restoreUntilStored(id, MIN_REPEAT_MS)
-  }
-
   function grantedLease(
     session: SessionKey,
     work: Work,
@@ -249,7 +191,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       },
       giveUp() {
         end()
-        repeatLater(session.id)
+        restores.soon(session.id)
       }
     }
   }
@@ -271,7 +213,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
       return (await learn(session, committed)) as Commit
     } catch (error) {
-      repeatLater(id)
+      restores.soon(id)
       return ignoreUnavailable(error)
     }
   }
@@ -365,7 +307,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         lease.giveUp()
         return memory.logoutOf(id) ? { kind: 'over', why: rules.LOGGED_OUT } : { kind: 'lost' }
       } catch (error) {
-        repeatLater(id)
+        restores.soon(id)
         throw error
       } finally {
         if (!isGranted) memory.end(id, work)
@@ -390,7 +332,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
       } catch (error) {
         ignoreUnavailable(error)
-        repeatLater(id)
+        restores.soon(id)
         await publish({ kind: 'loggedOut', id, rev, from: owner })
         return { record, isStored: false }
       }
@@ -423,60 +365,16 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         const works = memory.worksOf(id)
         for (const work of works) work.isDoubtful = true
         const knowsMore = rev > 0 && memory.known(id).rev >= rev
-        if (works.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) void restoreUntilStored(id, 0)
+        if (works.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) restores.now(id)
       }
     },
-    /**
-     * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
-     * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
-     * the earlier call returns. Never rejects.
-     */
-    async restoreAll(): Promise<void> {
-      const current = ++restoresOfAll
-      for (const id of memory.possiblyLost()) unrestored.add(id)
-      let atOnce = 1
-      let fastestMs = LONG_RESTORE_MS
-      let waitMs = MIN_REPEAT_MS
-      while (unrestored.size > 0 && current === restoresOfAll && !isClosed) {
-        const sinceStartMs = startStopwatch(clock)
-        const ids = takeFirst(unrestored, atOnce)
-        const results = await Promise.allSettled(ids.map(restore))
-        const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
-        for (const id of failed) unrestored.add(id)
-        const elapsedMs = sinceStartMs()
-        fastestMs = Math.min(fastestMs, elapsedMs)
-        const isFast = elapsedMs < SHORT_RESTORE_MS || (elapsedMs < LONG_RESTORE_MS && elapsedMs < 1.5 * fastestMs)
-        atOnce = isFast ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
-        if (failed.length < ids.length) {
-          waitMs = MIN_REPEAT_MS
-          continue
-        }
-        // Every session failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next attempt.
-        await waitUntilClosed(waitMs)
-        waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
-      }
-    },
+    /** Stores again what Redis may have lost. Call this function after each new connection. Never rejects. */
+    restoreAll: restores.all,
     /** The number of sessions that this process remembers. */
     remembered: memory.size,
     /** Resolves when every result and logout that could not be stored earlier is stored. */
-    async saved(): Promise<void> {
-      while (restoring.size > 0) await Promise.all(restoring.values())
-    },
+    saved: restores.ended,
     /** Stops all attempts to restore sessions. */
-    close(): void {
-      isClosed = true
-      for (const end of waits) end()
-    }
+    close: restores.close
   }
-}
-
-/** Removes the first values of a set, at most `count`, and returns them. */
-function takeFirst<T>(set: Set<T>, count: number): T[] {
-  const taken: T[] = []
-  for (const value of set) {
-    if (taken.length === count) break
-    set.delete(value)
-    taken.push(value)
-  }
-  return taken
 }

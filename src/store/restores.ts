@@ -1,0 +1,127 @@
+/**
+ * Decides when sessions are restored, how many of them in parallel, and when a failed restore is tried again. What a restore
+ * stores is decided in `store.ts`.
+ */
+import { type Clock, startStopwatch } from '../support/clock.js'
+
+interface RestoresDependencies {
+  readonly clock: Clock
+  /** Restores one session. Rejects if the session could not be restored now. */
+  readonly restore: (id: string) => Promise<void>
+  /** Returns the ids of the sessions that Redis may have lost, the most urgent ones first. */
+  readonly possiblyLost: () => Iterable<string>
+}
+
+const MIN_REPEAT_MS = 200
+const MAX_REPEAT_MS = 5000
+// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores one
+// session first, and then more in parallel, as long as Redis does not become slower. The duration of each step is compared with a
+// fixed limit, and with the fastest step. The fixed limit alone is not enough: a step takes two round trips, so if Redis is
+// distant, every step is slow even without an overload.
+const MAX_RESTORED_AT_ONCE = 100
+const SHORT_RESTORE_MS = 100
+const LONG_RESTORE_MS = 400
+
+export function createRestores({ clock, restore, possiblyLost }: RestoresDependencies) {
+  const running = new Map<string, Promise<void>>()
+  /** The sessions that `all` has not restored yet, the most urgent ones first. */
+  const left = new Set<string>()
+  /** Counts the calls of `all`. */
+  let calls = 0
+  const waits = new Set<() => void>()
+  let isClosed = false
+
+  /** Waits `ms` milliseconds, or until `close` is called. */
+  function waitUntilClosed(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        cancel()
+        waits.delete(end)
+        resolve()
+      }
+      const cancel = clock.after(ms, end)
+      waits.add(end)
+    })
+  }
+
+  async function untilRestored(id: string, delayMs: number): Promise<void> {
+    for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
+      if (waitMs > 0) await waitUntilClosed(waitMs)
+      if (isClosed) return
+      // No code awaits this promise, so a rejection would end the process.
+      const isRestored = await restore(id).then(
+        () => true,
+        () => false
+      )
+      if (isRestored) return
+    }
+  }
+
+  function start(id: string, delayMs: number): void {
+    if (running.has(id)) return
+    running.set(
+      id,
+      untilRestored(id, delayMs).finally(() => running.delete(id))
+    )
+  }
+
+  return {
+    /** Restores a session in the background, and tries again until the session is restored. */
+    now: (id: string) => start(id, 0),
+    /**
+     * Like `now`, but begins after 200 ms. Call this function when the reply to a command was lost, because it is then unknown
+     * whether the cell has changed. The restore stores the result, or releases the lease.
+     */
+    soon: (id: string) => start(id, MIN_REPEAT_MS),
+    /**
+     * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
+     * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
+     * the earlier call returns. Never rejects.
+     */
+    async all(): Promise<void> {
+      const call = ++calls
+      for (const id of possiblyLost()) left.add(id)
+      let atOnce = 1
+      let fastestMs = LONG_RESTORE_MS
+      let waitMs = MIN_REPEAT_MS
+      while (left.size > 0 && call === calls && !isClosed) {
+        const elapsedMs = startStopwatch(clock)
+        const ids = takeFirst(left, atOnce)
+        const results = await Promise.allSettled(ids.map(restore))
+        const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
+        for (const id of failed) left.add(id)
+        const stepMs = elapsedMs()
+        fastestMs = Math.min(fastestMs, stepMs)
+        const isFast = stepMs < SHORT_RESTORE_MS || (stepMs < LONG_RESTORE_MS && stepMs < 1.5 * fastestMs)
+        atOnce = isFast ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
+        if (failed.length < ids.length) {
+          waitMs = MIN_REPEAT_MS
+          continue
+        }
+        // Every session failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next attempt.
+        await waitUntilClosed(waitMs)
+        waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
+      }
+    },
+    /** Resolves when no restore that `now` or `soon` has started is in progress. */
+    async ended(): Promise<void> {
+      while (running.size > 0) await Promise.all(running.values())
+    },
+    /** Stops all attempts to restore sessions. */
+    close(): void {
+      isClosed = true
+      for (const end of waits) end()
+    }
+  }
+}
+
+/** Removes the first values of a set, at most `count`, and returns them. */
+function takeFirst<T>(set: Set<T>, count: number): T[] {
+  const taken: T[] = []
+  for (const value of set) {
+    if (taken.length === count) break
+    set.delete(value)
+    taken.push(value)
+  }
+  return taken
+}
