@@ -1,4 +1,7 @@
-/** The entries of `access.allow`. Each is an e-mail address, a domain that begins with `@`, or a claim and its value. */
+/**
+ * The entries of `access.allow`. Each entry is an e-mail address, a domain that begins with `@`, or a claim and its
+ * value.
+ */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './errors.js'
 import { itemsOf, REJECTED, type ValueType } from './types.js'
@@ -29,13 +32,13 @@ export function parseEmailAddress(string: string): EmailAddress | undefined {
 
 function asciiDomain(written: string): string | undefined {
   const ascii = domainToASCII(written)
-  // The conversion also corrects invalid input, and turns the Kelvin sign (U+212A) into a k. Input that it changes in
+  // The conversion also corrects invalid input, and converts the Kelvin sign (U+212A) to a k. Input that is changed in
   // this way is rejected.
   const isUnchanged = ascii === written || domainToUnicode(ascii) === written
   return isUnchanged && DOMAIN.test(ascii) ? ascii : undefined
 }
 
-// String.prototype.toLowerCase would turn the Kelvin sign (U+212A) into a k.
+// String.prototype.toLowerCase would convert the Kelvin sign (U+212A) to a k.
 function lowerCase(string: string): string {
   return string.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
@@ -62,8 +65,8 @@ export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
 // The value may contain spaces, because an item of a list in a settings file may contain them.
 const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
 
-// An entry for this claim is rejected, because it would not check `email_verified`. An entry that is an e-mail address
-// checks it.
+// An entry for this claim is rejected, because it would also match an address that is not verified. For an entry that
+// is an e-mail address, the server checks `email_verified`.
 const EMAIL = 'email'
 
 function parseEntry(text: string): AccessEntry | undefined {
@@ -93,7 +96,7 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
         return { reason }
       }
       if (isClaimEntry(entry) && entry.claim === EMAIL) {
-        const reason = `${quote(text)} would also fit an address that the provider has not verified (write only the address)`
+        const reason = `${quote(text)} would also match an address that the provider has not verified (write only the address)`
         return { reason }
       }
       entries.push(entry)

@@ -10,7 +10,7 @@ import { withoutUser } from './urls.js'
 export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
 
 /**
- * Checks one value against the type of its setting. Returns the parsed value, or the problems for which it is rejected.
+ * Checks one value against the type of its setting. Returns the parsed value, or the reasons why it is rejected.
  * @param file the file from which the value was read, if a secret has a separate file
  */
 export function checkValue(key: SettingKey, value: unknown, file?: string): Checked {
@@ -42,7 +42,7 @@ function typeName(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** Checks one value as `checkValue` does. If it is a path, makes it absolute, and checks the file or folder. */
+/** Checks one value as `checkValue` does. If the value is a path, makes it absolute, and checks the file or folder. */
 export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: string, file?: string): Promise<Checked> {
   const checked = checkValue(key, value, file)
   const { allowed, whyUnusable } = settingOf(key).type
@@ -65,8 +65,8 @@ export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: st
 }
 
 /**
- * Returns the folder `wwwroot` of the working directory, or the value undefined if it does not exist. This folder is
- * served if no other folder is configured.
+ * Returns the folder `wwwroot` in the working directory, which is served if no other folder is configured. If this
+ * folder does not exist, the value is undefined.
  */
 export async function defaultFolder(cwd: string): Promise<Checked> {
   const isMissing = (await whyNoFolder(join(cwd, 'wwwroot'))) === noSuchFolder

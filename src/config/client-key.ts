@@ -1,15 +1,16 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { oneOf, REJECTED, type ValueType } from './types.js'
 
-// The private key with which the server authenticates itself at the provider (private_key_jwt, OpenID Connect Core
-// section 9).
+// The private key with which the server authenticates at the provider (private_key_jwt, OpenID Connect Core section 9).
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type KeyAlgorithm = (typeof ALGORITHMS)[number]
 
 export interface ClientKey {
   readonly key: KeyObject
-  /** The algorithms with which this key can sign (RFC 7518 section 3.1, RFC 8037). The first one is the default. */
+  /**
+   * The algorithms with which this key can sign (RFC 7518 section 3.1, RFC 8037). The first algorithm is the default.
+   */
   readonly algorithms: readonly KeyAlgorithm[]
   /** The key id in a JWK (RFC 7517 section 4.5). */
   readonly keyId: string | undefined
@@ -24,14 +25,14 @@ export interface SigningKey {
   readonly keyId: string | undefined
 }
 
-/** The settings from which `signingKeyOf` takes the key. */
+/** The settings from which `signingKeyOf` derives the signing key. */
 interface KeySettings {
   readonly clientKey: ClientKey | undefined
   readonly clientKeyId: string | undefined
   readonly clientKeyAlgorithm: KeyAlgorithm | undefined
 }
 
-/** Returns undefined if there is no key. */
+/** Returns the key with which the server signs, or undefined if no key is configured. */
 export function signingKeyOf({ clientKey, clientKeyId, clientKeyAlgorithm }: KeySettings): SigningKey | undefined {
   const algorithm = clientKeyAlgorithm ?? clientKey?.algorithms[0]
   if (!clientKey || !algorithm) return undefined

@@ -13,8 +13,8 @@ export const demoSource = 'demo'
 let sessionSecret: string | undefined
 
 /**
- * Returns the settings of a demo. The client, the issuer and the callback URL are placeholders. They are replaced when the
- * demo identity provider starts.
+ * Returns the settings of a demo. The client, the issuer and the callback URL are placeholders, which are replaced when
+ * the demo identity provider starts.
  */
 export function demoOverrides(): Overrides {
   sessionSecret ??= newSecret()

@@ -4,7 +4,7 @@ export interface Problem {
   readonly key: string
   /** The source of the value: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
   readonly source: string
-  /** Complete sentences. The key is the subject of the first one, as in `is empty. Set it to true or false.` */
+  /** Complete sentences. The key is the subject of the first sentence, as in `is empty. Set it to true or false.` */
   readonly message: string
 }
 
@@ -42,7 +42,7 @@ export function describeProblem({ key, source, message }: Problem): string {
 
 /**
  * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps
- * only the first line, because after an unclosed quotation mark, a value contains the following lines and their
+ * only the first line. If a closing quotation mark is missing, the string contains the following lines and their
  * secrets.
  */
 export function quote(string: string): string {

@@ -12,7 +12,7 @@ const extensions = ['.json', '.yaml', '.yml', '.js', '.mjs', '.cjs']
 const rcNames = ['', ...extensions].map(extension => `.${fileName}rc${extension}`)
 const configNames = extensions.map(extension => `${fileName}.config${extension}`)
 
-/** The places in the working directory that are searched for settings. The first one that exists is used. */
+/** The places in the working directory that are searched for settings. The first place that exists is used. */
 export const searchPlaces: readonly string[] = [
   'package.json',
   ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
@@ -30,7 +30,7 @@ export interface FileLayer extends Layer {
 }
 
 /**
- * Reads the settings file `named`. Without that argument, reads the file that cosmiconfig finds. The meta configuration of
+ * Reads the settings file `named`. Without `named`, reads the file that cosmiconfig finds. The meta configuration of
  * cosmiconfig (the key `cosmiconfig` in `.config/config.*`) may add search places.
  */
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
@@ -48,14 +48,12 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   return { ...layer, warnings: [...layer.warnings, ...unused, ...(await misnamedFiles(cwd)).map(misnamed)] }
 }
 
-/**
- * Searches only the working directory. Rejects if the file `first` is unusable, which is the first of our search places
- * that exists.
- */
+/** Searches only the working directory. Rejects if `first`, the first search place that exists, is unusable. */
 async function search(explorer: PublicExplorer, cwd: string, first: string | undefined) {
   const found = await explorer.search(cwd)
   const place = found === null ? searchPlaces.length : searchPlaces.indexOf(relative(cwd, found.filepath))
-  // cosmiconfig has skipped a file that this user may not read. Loading that file throws an error with the reason.
+  // cosmiconfig has skipped `first`, because this user may not read it. Loading the file throws an error with the
+  // reason.
   if (first === undefined || searchPlaces.indexOf(first) >= place) return found
   return (await explorer.load(join(cwd, first))) ?? found
 }
@@ -98,7 +96,7 @@ function shadowed(place: string, found: string): Problem {
   return { key: place, source: 'working directory', message }
 }
 
-/** Returns the search places that exist in a folder, in the order of precedence. */
+/** Returns the search places that exist in a folder, in order of precedence. */
 export async function findFiles(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(
     searchPlaces.map(place => (place === 'package.json' ? isOurPackage(join(cwd, place)) : isFile(join(cwd, place))))

@@ -67,7 +67,7 @@ async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read 
   }
 }
 
-/** True if other users may enter every folder above the file, which they need to open it. */
+/** True if other users may enter every folder above the file. Otherwise they cannot open it. */
 async function isReachableByOthers(path: string): Promise<boolean> {
   const folder = dirname(path)
   if (folder === path) return true
@@ -75,8 +75,8 @@ async function isReachableByOthers(path: string): Promise<boolean> {
 }
 
 /**
- * Returns a problem for each file inside wwwroot. Files whose names begin with a dot are not served, but they are rejected
- * too, because a copy of the folder or another web server might publish them.
+ * Returns a problem for each of these files that is inside wwwroot. Files whose names begin with a dot are not served,
+ * but they are rejected too, because a copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */
 export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {

@@ -40,7 +40,7 @@ export interface Sources {
   readonly overrides?: Overrides
   /** The environment variables. The default is the environment of the process. */
   readonly env?: Environment
-  /** The path of the settings file. By default it is searched for in the working directory. */
+  /** The path of the settings file. By default, the server looks for one in the working directory. */
   readonly configFile?: string
   /** The working directory. The default is that of the process. */
   readonly cwd?: string
@@ -74,7 +74,8 @@ export function configOf(values: Values): Config {
 }
 
 /**
- * Checks that a program passes a complete configuration. A program in JavaScript may have written it by hand.
+ * Checks that a program passes a complete configuration. The author of a JavaScript program may have written the
+ * configuration by hand.
  * @throws {ConfigError} listing the missing groups and settings
  */
 export function requireComplete(config: Config): void {
@@ -118,16 +119,16 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
 
   const authentication = pick('platform.clientAuthentication', layers).given
   const method = authentication && 'value' in authentication ? authentication.value : undefined
-  // An unknown method may be a misspelt private_key_jwt, which needs no secret. So only the method is reported, and not
-  // a missing secret.
+  // An unknown method may be a misspelt private_key_jwt, which needs no secret. So only the method is reported, and the
+  // missing secret is not.
   const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const sources = {} as Record<SettingKey, string>
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    // A client that authenticates with a private key needs no client secret, so the default of the secret is then the
-    // empty string.
+    // A client that authenticates with a private key needs no client secret, so the default of the secret is the empty
+    // string for such a client.
     const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { source, ...outcome } = await validate(key, picked, cwd, fallback)
     sources[key] = source

@@ -40,7 +40,7 @@ function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
   return async function loadWithClearErrors(path, text) {
     onLoad(path)
     try {
-      // cosmiconfig would treat a file with the content null as a missing file.
+      // cosmiconfig treats null as a missing file, so null is replaced with undefined.
       return (await load(path, text)) ?? undefined
     } catch (error) {
       if (isMissingModule(error)) throw error
@@ -49,7 +49,7 @@ function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
   }
 }
 
-/** Returns true if Node does not find a module. */
+/** True if the error says that Node cannot find a module. */
 export function isMissingModule(error: unknown): error is Error {
   return errorCode(error)?.endsWith('MODULE_NOT_FOUND') ?? false
 }
@@ -156,8 +156,8 @@ const unsupported: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the reason why a settings file in a known format cannot be used, and what to do instead. Returns undefined for a
- * supported or unknown format.
+ * Returns the reason why a settings file in a known format cannot be used, and what to do instead. Returns undefined
+ * for a supported or unknown format.
  * @param extension the extension of the file, with its dot
  * @param base the name of the file that should replace it, without an extension
  */

@@ -41,7 +41,7 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
 }
 
-/** Returns the path that results if the captured parts replace the wildcards of a pattern. */
+/** Returns the path of a pattern in which the captured parts replace the wildcards. */
 export function fillPattern({ segments }: PathPattern, captured: Captured): string {
   let next = 0
   const filled = segments.map(segment => (segment === '*' ? captured.segments[next++] : segment))
@@ -49,7 +49,7 @@ export function fillPattern({ segments }: PathPattern, captured: Captured): stri
   return path + captured.rest || '/'
 }
 
-/** True if every path that `other` matches is also matched by `pattern`. */
+/** True if `pattern` matches every path that `other` matches. */
 export function coversPattern(pattern: PathPattern, other: PathPattern): boolean {
   const { length } = pattern.segments
   if (pattern.hasRest ? other.segments.length < length : other.hasRest || other.segments.length !== length) {
@@ -62,8 +62,8 @@ export function coversPattern(pattern: PathPattern, other: PathPattern): boolean
 }
 
 /**
- * Returns the reason why a path is ambiguous, or undefined if it is exact, which means that all servers interpret it in the
- * same way. If one server decodes or shortens a path and another does not, an attacker can get around an allow-list
+ * Returns the reason why a path is ambiguous. Returns undefined if it is exact, so that all servers interpret it in the
+ * same way. If one server decodes or shortens a path and another does not, an attacker can bypass an allow-list
  * (CVE-2021-21321, CVE-2026-16117). A trailing slash is allowed.
  * @param path the path without its query, exactly as it would be sent
  */
@@ -96,8 +96,8 @@ function whyNotExactDecoded(path: string): string | undefined {
 const NOT_VISIBLE_ASCII = /[^\x21-\x7e]/
 const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPED_SEPARATOR = /%(2f|5c|[01][0-9a-f]|7f)/i
-// Sequences that are longer than necessary are invalid UTF-8 (RFC 3629 section 3), but some decoders read a dot or a slash
-// from them.
+// Sequences that are longer than necessary are invalid UTF-8 (RFC 3629 section 3), but some decoders convert them to a
+// dot or a slash.
 const OVERLONG = /[\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|\xf8[\x80-\x87]|\xfc[\x80-\x83]/
 
 function countSlashes(path: string): number {
@@ -109,9 +109,9 @@ function hasDotSegment(path: string): boolean {
 }
 
 /**
- * True for `.` and `..`, also with white space or invisible characters, which some servers remove. Servers that remove path
- * parameters (RFC 3986 section 3.3) read `..;x` as a dot segment, and servers that look for a query after decoding read
- * `..?x` as one.
+ * True for `.` and `..`, even with white space or invisible characters, which some servers remove. Servers that remove
+ * path parameters (RFC 3986 section 3.3) interpret `..;x` as a dot segment. Servers that look for a query after
+ * decoding interpret `..?x` as a dot segment.
  */
 function isDotSegment(segment: string): boolean {
   const name = segment.replace(/[;?#].*/s, '')

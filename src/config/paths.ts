@@ -4,7 +4,7 @@ import { errorCode } from '../support/error-code.js'
 import { readTextFile, whyUnreadable } from './files.js'
 import { string, type ValueType } from './types.js'
 
-// The types of the settings that are paths of files or folders which the server reads.
+// The types of settings whose values are paths of files or folders.
 
 function pathOf(allowed: string, whyUnusable: (path: string) => Promise<string | undefined>): ValueType<string> {
   return { ...string(allowed, /\S/), whyUnusable }
@@ -13,7 +13,7 @@ function pathOf(allowed: string, whyUnusable: (path: string) => Promise<string |
 export const folder = pathOf('a folder', whyNoFolder)
 export const scriptModule = pathOf('a JavaScript module', whyNoModule)
 
-// Only commands that check the settings load the readers of these files.
+// The readers of these files are imported when a setting is checked, so other commands do not load them.
 export const pagesFolder = pathOf('a folder', async path => {
   const { readPagesFolder } = await import('../pages/index.js')
   readPagesFolder(path)

@@ -76,7 +76,7 @@ export function parseRules(texts: readonly string[]) {
 }
 
 /**
- * Reports a problem with a reason, which continues "because …", and a sentence that says what would be right. Returns
+ * Reports a problem with a reason, which continues "because …", and with advice, which is a sentence. Returns
  * undefined, so that a function can return this result for a part that it cannot parse.
  */
 type Reject = (reason: string, advice: string) => undefined

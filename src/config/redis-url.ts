@@ -5,9 +5,9 @@ import { withoutUser } from './urls.js'
 /**
  * The parsed setting `redisUrl`, which has the form
  * `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts are the nodes of a cluster.
- * With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With `?cluster` a single host is one
- * node of a cluster. The server has a parser for this form, because `URL` allows only one host, and because the Redis
- * client would accept any parameter as one of its options.
+ * With `?sentinel=NAME`, the hosts are the sentinels that watch the master NAME. With `?cluster`, a single host is one
+ * node of a cluster. The server has a custom parser, because `URL` allows only one host, and the Redis client would
+ * accept any parameter as one of its options.
  */
 export type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>
 
@@ -33,7 +33,7 @@ export const redisUrl: ValueType<RedisUrl, string> = {
   mask: url => withoutSentinelPassword(withoutUser(url))
 }
 
-/** Returns undefined if the URL is malformed. */
+/** Parses a Redis URL. Returns undefined if the URL is malformed. */
 export function parseRedisUrl(text: string) {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
@@ -70,7 +70,7 @@ function whyRefused(url: string): string {
     return 'it is the URL of a Unix socket, which is not supported (use redis://localhost)'
   const [, scheme, hosts = '', rest = ''] = /^(rediss?):\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is.exec(url) ?? []
   if (scheme === undefined) return 'it does not begin with redis:// or rediss://'
-  // In a Redis URL, only the end of the user and password is an @. If an @ comes after the first /, ? or # behind the
+  // In a Redis URL, an @ can only follow the user and the password. If an @ comes after the first /, ? or # behind the
   // scheme, that character is probably part of the password.
   if (rest.includes('@')) return 'its user or password contains a /, ? or #, which must be written as %2F, %3F or %23'
   const query = /\?(.*)$/s.exec(rest)?.[1]

@@ -164,15 +164,15 @@ const rules: readonly SettingsRule[] = [
     return { key: 'forwardAuth.port', isWarning: true, message }
   },
 
-  // If a stop interrupts a refresh, the old refresh token may already be spent, and the browser does not receive the new
-  // one, so the session is lost.
+  // If a shutdown interrupts a refresh, the old refresh token may already be used, and the browser does not receive the
+  // new token, so the session is lost.
   function graceCoversARefresh(values) {
     const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
     if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
     const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
     if (graceSeconds >= longest) return undefined
     const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeoutSeconds)`
-    const message = `is ${graceSeconds}, but ${duration}. If a stop interrupts a refresh, that user must sign in again.`
+    const message = `is ${graceSeconds}, but ${duration}. If a shutdown interrupts a refresh, that user must sign in again.`
     return { key: 'shutdown.graceSeconds', isWarning: true, message }
   },
 
@@ -225,7 +225,10 @@ const rules: readonly SettingsRule[] = [
       .map(([key, other]) => ({ key, message: `is set without ${other}. Set both or neither.` }))
   },
 
-  /** Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, they cannot be checked. */
+  /**
+   * Checks the settings that name a file or folder inside wwwroot. If wwwroot is invalid, these settings cannot be
+   * checked.
+   */
   async function wwwrootHasTheNamedFiles(values) {
     if (!('wwwroot' in values)) return undefined
     const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values

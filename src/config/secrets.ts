@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { listWith, type StringRule, stringWith, type ValueType } from './types.js'
 
-// Types of the client id and of the settings that hold secrets, and the checks that reject a weak session secret or a
-// placeholder.
+// The types of the client id and of the settings that contain secrets, and the checks that reject a weak session secret
+// or a placeholder.
 
 const shortestSecret = 32
 
@@ -90,7 +90,10 @@ function hasWord(secret: string, words: string): boolean {
   return new RegExp(`(^|[^a-z0-9])(${words})([^a-z0-9]|$)`, 'i').test(secret)
 }
 
-/** False for a secret of few different characters, of repeated pieces or words, or of mostly consecutive characters. */
+/**
+ * False if a secret consists of few different characters, of repeated pieces or words, or of mostly consecutive
+ * characters.
+ */
 function isVaried(secret: string): boolean {
   return new Set(secret).size >= 8 && !hasPeriod(secret) && !repeatsWords(secret) && !isSequence(secret)
 }

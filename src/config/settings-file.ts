@@ -1,8 +1,8 @@
 import { membersOf, type SettingKey, settingKeys, settingOf, type Values, writtenValue } from './settings.js'
 
 /**
- * Returns a settings file in YAML for the command `init`, with only the settings in `chosen`. Comments say what each of them
- * means.
+ * Returns a settings file in YAML for the command `init`, with only the settings in `chosen`. Comments explain the
+ * settings.
  */
 export function shortFile(chosen: Values): string {
   const header = [
@@ -15,7 +15,7 @@ export function shortFile(chosen: Values): string {
 }
 
 /**
- * Returns a settings file in YAML with these settings. A setting without a value in `chosen` is a comment.
+ * Returns a settings file in YAML with these settings. A setting without a value in `chosen` is commented out.
  * @param comments the lines above a setting
  */
 export function settingsFile(
@@ -40,7 +40,7 @@ export function settingsFile(
 }
 
 // A group without members counts as an empty value of each member. If a member must not be empty, the line of such a
-// group is therefore a comment too.
+// group is therefore commented out.
 function groupLine(group: string, chosen: Values): string {
   const members = membersOf(group)
   const isEmpty = members.every(key => chosen[key] === undefined)

@@ -17,13 +17,15 @@ import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls
 /** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
-/** Marks a setting that the operator must set, because no default is right. */
+/** Marks a setting that the operator must set, because no default would be right. */
 export const required = Symbol('required')
 
 export interface Setting<Value = unknown> {
   /** The name of the environment variable, if it does not follow from the key (see `variableOf`). */
   readonly env?: string
-  /** The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if the other one is not set. */
+  /**
+   * The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if `env` is not set.
+   */
   readonly tutorialEnv?: string
   /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
   readonly flag?: string
@@ -57,8 +59,8 @@ const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
 const endpoint = { defaultText: 'from APS or from the discovery document' } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
-// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
-// meaning in any letter case, and reject the cookie without https (RFC 6265bis section 5.7).
+// Other prefixes of this form, such as `__Secure-`, are rejected, because browsers recognise such prefixes in any
+// letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = string(
   'a name of up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
@@ -138,9 +140,9 @@ export const settings = {
     summary: 'End a session this long after its login or its last refresh.'
   },
   'session.absoluteMaxAgeSeconds': {
-    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes that the browser
-    // does not keep the cookie, so that the page starts logins again and again (a login loop). If a session could end
-    // in less than 60 seconds, an ordinary second login would also be treated as a loop.
+    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes a login loop: the
+    // browser does not keep the cookie, so the page starts one login after another. If a session could end in less than
+    // 60 seconds, an ordinary second login would also be treated as a loop.
     type: seconds(60, 315_360_000),
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
@@ -300,7 +302,7 @@ export const settings = {
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
-      'Let only users sign in who fit one of these entries. An e-mail address counts only if the provider has verified it.'
+      'Let only users sign in who match one of these entries. An e-mail address counts only if the provider has verified it.'
   },
   logout: {
     flag: '--logout <how>',
@@ -319,12 +321,12 @@ export const settings = {
     type: requestHeaderNames,
     // The APIs of APS need these two headers to select a region. No API needs an additional response header.
     default: ['x-ads-region', 'region'],
-    summary: 'Forward these request headers in addition to the built-in ones.'
+    summary: 'Forward these request headers in addition to the built-in list.'
   },
   'proxy.responseHeaders': {
     type: responseHeaderNames,
     default: [],
-    summary: 'Forward these response headers in addition to the built-in ones.'
+    summary: 'Forward these response headers in addition to the built-in list.'
   },
   'proxy.timeoutSeconds': {
     type: seconds(1, longestTimeoutSeconds),
@@ -369,7 +371,7 @@ export const settings = {
     flag: '--log-level <level>',
     type: logLevel,
     default: 'info',
-    summary: 'Log the events of this level and of more severe ones.'
+    summary: 'Log events of this level and of more severe levels.'
   },
   'log.pretty': {
     flag: '--log-pretty',
@@ -381,7 +383,7 @@ export const settings = {
     flag: '--log-requests',
     type: yesOrNo,
     default: false,
-    summary: 'Log every request, except successful ones for /healthz and /readyz.'
+    summary: 'Log every request, except successful requests for /healthz and /readyz.'
   },
   trustProxy: {
     flag: '--trust-proxy',
@@ -416,7 +418,7 @@ export const settings = {
   },
   'forwardAuth.host': {
     type: hostName,
-    // The server itself listens on all interfaces, because browsers must reach it. This port gives away tokens, so by
+    // The server itself listens on all interfaces, because browsers must reach it. This port returns tokens, so by
     // default only this machine can reach it.
     default: '127.0.0.1',
     summary: 'Listen on this host name or IP address for forward-auth.'
@@ -436,14 +438,14 @@ export const settings = {
   'shutdown.delaySeconds': {
     type: seconds(0, 300),
     default: 0,
-    summary: 'Continue to serve requests for this time during a stop, while /readyz already returns 503.'
+    summary: 'Continue to serve requests for this time during shutdown, while /readyz already responds with 503.'
   },
   'shutdown.graceSeconds': {
     type: seconds(0, 300),
-    // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds, they take at
-    // most 20 seconds, so 5 seconds remain as a reserve.
+    // A refresh in dual mode makes up to two calls to the provider. With the default of platform.timeoutSeconds, they
+    // take at most 20 seconds, so 5 seconds remain.
     default: 25,
-    summary: 'Wait at most this long during a stop until all requests are finished.'
+    summary: 'Wait at most this long during shutdown until all requests are finished.'
   }
 } as const satisfies Record<string, Setting>
 
@@ -464,15 +466,15 @@ type TypesOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed. For example, `proxy.routes` is a list of `ProxyRule`,
- * and `redisUrl` is an object with the hosts. An optional setting without a default is `undefined` if it was not set.
- * The part of a key before the dot is the name of a group.
+ * The valid settings, with all defaults. The values are parsed: for example, `proxy.routes` is a list of `ProxyRule`
+ * objects, and `redisUrl` is an object with the hosts. Neither is a string. An optional setting without a default is
+ * `undefined` if it was not set. The part of a key before the dot is the name of a group.
  */
 export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
 }
 
-/** The settings by key, without groups. Invalid settings, and required settings that were not set, are missing. */
+/** The settings by key, without groups. Settings that are invalid, or required but not set, are missing. */
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
 /** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
@@ -494,8 +496,8 @@ export function settingOf(key: SettingKey): CompleteSetting {
 }
 
 /**
- * Returns the environment variable of a setting, unless its row names another one. For example, `proxy.timeoutSeconds` is
- * set by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
+ * Returns the environment variable of a setting whose row names no variable. For example, `proxy.timeoutSeconds` is set
+ * by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
  */
 function variableOf(key: SettingKey): string {
   const name = key.replace(/(Seconds|Bytes)$/, '').replace('.', '_')
@@ -515,7 +517,8 @@ export function flagName(flag: string): string {
 }
 
 /**
- * True if the value of the flag is the path of a file. Secrets have such flags, because the process list shows all values.
+ * True if the value of the flag is the path of a file. Secrets have such flags, because the process list shows the
+ * values of all flags.
  */
 export function namesFile(flag: string | undefined): boolean {
   return flag?.endsWith('-file <file>') ?? false

@@ -1,4 +1,4 @@
-/** The public URLs of this server and the names of its cookies. All of them derive from the settings. */
+/** The public URLs of this server and the names of its cookies. All of them are derived from the settings. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, STARTER_PAGE } from './settings.js'

@@ -123,8 +123,8 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
 }
 
 /**
- * True if the value of a flag contains a secret, which the process list would show. Only the URL of Redis can contain
- * one, its password.
+ * True if the value of a flag contains a secret, which the process list would show. Only the URL of Redis can contain a
+ * secret, namely its password.
  */
 function showsSecret(key: SettingKey, value: FlagValue): boolean {
   const { secret = false, flag, type } = settingOf(key)
@@ -220,8 +220,8 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
   const { path, ...dotEnv } = dotEnvFile(cwd)
   try {
     const text = await readTextFile(path)
-    // For parseEnv, only a line feed ends a line. If all lines ended in carriage returns, the first variable would contain
-    // all other variables.
+    // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the
+    // first variable would contain all other variables.
     return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
   } catch (error) {
     // A folder with the name `.env` is often a Python environment, so it is ignored.
@@ -232,8 +232,8 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
 }
 
 /**
- * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add one that is not part of
- * the secret.
+ * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add a newline that is not
+ * part of the secret.
  */
 async function readSecretFile(
   path: string,
@@ -254,14 +254,15 @@ async function readSecretFile(
   }
 }
 
-// A path that does not exist may be the secret itself, given by mistake. Messages show it only if that is ruled out.
+// A path that does not exist may be the secret itself, given by mistake. Messages show the path only if this is ruled
+// out.
 
 function looksLikeKey(path: string): boolean {
   return path.length >= 500 || /PRIVATE KEY|[{}\r\n]/.test(path)
 }
 
 /**
- * True if the path has a typical extension of a secret file, or if it begins with a folder that exists. A secret has
+ * True if the path has a typical extension of a secret file, or if it begins with a folder that exists. A secret does
  * neither.
  */
 async function looksLikePath(path: string, cwd: string): Promise<boolean> {

@@ -8,18 +8,18 @@ export interface ValueType<Value, Written = Value> {
    * string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
    */
   readonly fromString?: (string: string) => unknown
-  /** Checks the value of a file or program, and turns it into the value that the server uses. */
+  /** Checks a value from a file or a program, and converts it to the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
   /**
-   * Turns a parsed value back into a value for a file. A type needs no such function if its `parse` does not change the
-   * form of the value.
+   * Converts a parsed value back to a value for a file. A type needs no such function if its `parse` does not change
+   * the form of the value.
    */
   write?(value: Value): Written
   /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
   readonly mask?: (string: string) => string
   /**
-   * Checks the file or folder that a path leads to. Returns the reason why the server cannot use it, which continues
-   * "because …", or rejects with the error of reading it.
+   * Checks the file or folder at a path. Returns the reason why the server cannot use it, which continues "because …".
+   * Rejects if the file or folder cannot be read.
    */
   readonly whyUnusable?: (path: string) => Promise<string | undefined>
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
@@ -35,7 +35,7 @@ export type Parsed<Value> = { readonly value: Value } | RejectedValue
 /** Describes why a value was rejected. The message contains the value, the reason if there is one, and `allowed`. */
 interface RejectedValue {
   readonly reason?: string | undefined
-  /** Complete messages as in `Problem`, for a type whose values can have several problems. */
+  /** Complete messages, worded like `Problem.message`, for a type whose values can have several problems. */
   readonly problems?: readonly string[]
 }
 
@@ -54,8 +54,8 @@ export interface StringRule {
 }
 
 /**
- * Returns a function that accepts a string if all rules accept it. It stops at the first broken rule, because a later rule
- * may rely on an earlier one. For example, a rule may parse a URL that an earlier rule has accepted.
+ * Returns a function that accepts a string if all rules accept it. It stops at the first broken rule, because a later
+ * rule may rely on an earlier rule. For example, a rule may parse a URL that an earlier rule has accepted.
  */
 export function stringWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<string> {
   return function parseString(written) {
@@ -134,7 +134,9 @@ export function string(allowed: string, pattern: RegExp): ValueType<string> {
   }
 }
 
-/** The type of a list. In a string, its items are separated by white space. In a settings file, it may also be an array. */
+/**
+ * The type of a list. The items in a string are separated by white space. A settings file may also contain an array.
+ */
 export function list(allowed: string, item: RegExp): ValueType<readonly string[]> {
   const parse = listWith({ accepts: word => item.test(word) })
   return {

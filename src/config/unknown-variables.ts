@@ -64,7 +64,7 @@ const protectsServer = (key: SettingKey) => /^(access|forwardAuth|session)\./.te
 const ACCESS_LIST = settingOf('access.allow').env
 const MAX_EDITS = 3
 
-/** Returns the variable of the security setting that a name resembles more than any other setting. */
+/** Returns the variable of a security setting, if the name resembles it more than any other setting. */
 function securityVariable(written: string): string | undefined {
   const name = written.toUpperCase()
   if (name.startsWith('PLATFORM_AUTH_ACCESS') || name.includes('ALLOW')) return ACCESS_LIST
@@ -81,7 +81,7 @@ function securityVariable(written: string): string | undefined {
 
 /**
  * Counts the edits between two names. Each misspelt letter, and a missing or additional word, is an edit. A wrong
- * prefix is not.
+ * prefix does not count.
  */
 function editsBetween(name: string, known: string): number {
   const [short, shortKnown] = [withoutPrefix(name), withoutPrefix(known)]

@@ -3,7 +3,7 @@ import { type StringRule, stringWith, type ValueType } from './types.js'
 // The paths of the built-in routes. In the public URLs, the base path of a reverse proxy may come before them
 // (`basePathOf`).
 
-/** The routes of login, logout and tokens are below this path. */
+/** The path above the routes of login, logout and tokens. */
 export const AUTH_PATH = '/api/auth'
 
 export const AUTH_ROUTES = {
@@ -82,7 +82,7 @@ export const issuerUrl: ValueType<string> = {
 }
 
 /**
- * Returns the base path, which is the part of the callback URL's path in front of `/api/auth/callback`. It is '' or '/path'.
+ * Returns the base path, which is the part of the callback URL's path before `/api/auth/callback`. It is '' or '/path'.
  * A reverse proxy removes it from the path of each request.
  */
 export function basePathOf(callbackUrl: string): string {
@@ -126,10 +126,10 @@ interface ReceivedRequest {
 }
 
 /**
- * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. Checking the
- * peer is not enough, because another site can make its host name resolve to 127.0.0.1 (DNS rebinding). A browser on
- * this machine then sends requests from pages of that site here, with that host name in `Host`. Checking `Host` is not
- * enough either, because a program on another machine can send any `Host`.
+ * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. Checking the IP
+ * address is not enough, because another site can make its host name resolve to 127.0.0.1 (DNS rebinding). A browser on
+ * this machine then sends requests from pages of that site to this server, with that host name in `Host`. Checking
+ * `Host` is not enough either, because a program on another machine can send any `Host`.
  */
 export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: string): boolean {
   const isLocalPeer = /^(::1$|(::ffff:)?127\.)/.test(socket.remoteAddress ?? '')
@@ -145,8 +145,8 @@ export function withoutUser(url: string): string {
 
 /**
  * Checks an endpoint from the discovery document of `issuer`. Returns the reason why it must not be used, or undefined
- * if it may. Plain http on this machine is allowed only if the issuer is also on this machine. Otherwise the issuer could
- * make the server send secrets to local services.
+ * if it may be used. Plain http on this machine is allowed only if the issuer is also on this machine. Otherwise the
+ * issuer could make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
   const broken = providerRules.find(({ accepts }) => !accepts(endpoint))
@@ -157,8 +157,8 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
   return undefined
 }
 
-// The URL parser removes white space and replaces backslashes. A URL that needs such a correction is rejected,
-// because the result may not be what its author meant.
+// The URL parser removes white space and replaces backslashes. A URL that needs such a correction is rejected, because
+// the author may have meant another URL.
 function isWebUrl(url: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(url) && URL.canParse(url)
 }

@@ -92,7 +92,7 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },
-    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of up to platform.timeoutSeconds). If a stop interrupts a refresh, that user must sign in again.'
+    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of up to platform.timeoutSeconds). If a shutdown interrupts a refresh, that user must sign in again.'
   ],
   [
     { PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback', PLATFORM_AUTH_PROXY_ROUTES: hubs },
