@@ -55,7 +55,7 @@ export const CLIENT_LIMITS = {
   // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
   // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   unreadTimeout: 300_000,
-  // With Node's default of 30 seconds, a slow client would have twice the time of `requestTimeout`.
+  // With Node's default of 30 seconds, a slow client would have up to twice the time of `requestTimeout`.
   connectionsCheckingInterval: 5_000
 }
 
@@ -69,10 +69,10 @@ const LAST_WORK_MS = 500
 
 /**
  * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
- * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or `listener:
- * 'forwardAuth'` if it is about the port of the metrics or of forward-auth. Rejects with ExtensionError if the module
- * of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
- * `redisUrl`. Programs use `startServer` (start.ts).
+ * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the port of the metrics or of forward-auth,
+ * the error has the property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the
+ * module of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the
+ * database of `redisUrl`. Programs use `startServer` (start.ts).
  * @param limits shorter time limits, for tests
  */
 export async function serve(
@@ -172,7 +172,7 @@ export async function serve(
   }
 }
 
-// The module is loaded only if metrics are on, so that other servers start quickly.
+// The module is loaded only if metrics are on, so that servers without metrics start quickly.
 async function createPrometheus() {
   const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
   return createPrometheusMetrics(version())

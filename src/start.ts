@@ -10,8 +10,8 @@ import type { AppOptions, ServiceOptions } from './services.js'
 
 export interface StartOptions extends Partial<AppOptions> {
   /**
-   * Adds custom routes with `app.use`. They run after the routes of the server. Put `requireTokens` in front of
-   * each route that needs tokens.
+   * Adds custom routes with `app.use`. They run after the routes of the server. Put `requireTokens` before each route
+   * that needs tokens.
    */
   readonly extend?: Extension
   /**
@@ -30,9 +30,9 @@ export interface RunningServer extends ListeningServer {
 
 /**
  * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
- * `replaceSecrets()` on SIGHUP. Rejects with Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
- * error has `listener: 'metrics'`, `listener: 'forwardAuth'` or `listener: 'demo'` if it is about the port of the
- * metrics, of forward-auth or of the demo. Rejects with ConfigError if `config` lacks a setting.
+ * `replaceSecrets()` on SIGHUP. Rejects with Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the
+ * port of the metrics, of forward-auth or of the demo, the error has the property `listener: 'metrics'`, `listener:
+ * 'forwardAuth'` or `listener: 'demo'`. Rejects with ConfigError if `config` lacks a setting.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   requireComplete(config)

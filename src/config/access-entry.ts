@@ -19,8 +19,8 @@ const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 
 /**
  * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other
- * letters must already have the form in which it is registered, so that a letter that only looks like an ASCII letter is
- * never replaced by that ASCII letter. Returns undefined for any other string.
+ * letters must already be spelled as it is registered. Otherwise, a letter that only looks like an ASCII letter could
+ * be replaced with the ASCII letter. Returns undefined for any other string.
  */
 export function parseEmailAddress(string: string): EmailAddress | undefined {
   const parts = string.split('@')
@@ -50,7 +50,7 @@ interface AddressEntry extends EmailAddress {
 
 /** An entry such as `groups=admins`. */
 export interface ClaimEntry {
-  /** The name of a claim, or a path of names with dots between them. It contains no white space. */
+  /** The name of a claim, or a path of names that are separated by dots. It contains no white space. */
   readonly claim: string
   readonly value: string
   readonly text: string
@@ -92,7 +92,7 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
     for (const text of items) {
       const entry = parseEntry(text)
       if (!entry) {
-        const reason = `${quote(text)} is neither an e-mail address nor a domain with @ in front, nor a claim and its value`
+        const reason = `${quote(text)} is not an e-mail address, a domain that begins with @, or a claim and its value`
         return { reason }
       }
       if (isClaimEntry(entry) && entry.claim === EMAIL) {

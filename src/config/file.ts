@@ -144,8 +144,8 @@ async function readSettings(
     const layer = layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`)
     return { ...layer, file, files: filesRead(file), isRead: true }
   } catch (error) {
-    // If a script does not find a module, the loaders throw a different error. So the missing module belongs to this
-    // package, and the settings are not the cause.
+    // If a module that a settings script imports is missing, the loaders throw a different error. So this missing
+    // module belongs to this package, and the settings are not the cause.
     if (isMissingModule(error)) throw error
     // cosmiconfig looks for its meta configuration in the working directory of the process.
     if (error instanceof Error && 'path' in error && error.path === process.cwd()) {

@@ -40,9 +40,9 @@ export interface Sources {
   readonly overrides?: Overrides
   /** The environment variables. The default is the environment of the process. */
   readonly env?: Environment
-  /** The path of the settings file. By default, the server looks for one in the working directory. */
+  /** The path of the settings file. By default, the server looks for a settings file in the working directory. */
   readonly configFile?: string
-  /** The working directory. The default is that of the process. */
+  /** The working directory. The default is the working directory of the process. */
   readonly cwd?: string
 }
 
@@ -176,7 +176,7 @@ interface Picked {
   readonly emptyAt: string | undefined
 }
 
-/** Returns the setting as given by the first source in which it is not empty. */
+/** Returns the setting from the first source in which the setting is not empty. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }

@@ -159,7 +159,7 @@ const unsupported: Readonly<Record<string, string>> = {
  * Returns the reason why a settings file in a known format cannot be used, and what to do instead. Returns undefined
  * for a supported or unknown format.
  * @param extension the extension of the file, with its dot
- * @param base the name of the file that should replace it, without an extension
+ * @param base the name of the file that should replace the settings file, without an extension
  */
 export function unsupportedFormat(extension: string, base: string): string | undefined {
   if (/^\.[cm]?ts$/.test(extension)) {

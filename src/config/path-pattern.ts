@@ -41,7 +41,7 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
 }
 
-/** Returns the path of a pattern in which the captured parts replace the wildcards. */
+/** Replaces the wildcards of a pattern with the captured parts, and returns the resulting path. */
 export function fillPattern({ segments }: PathPattern, captured: Captured): string {
   let next = 0
   const filled = segments.map(segment => (segment === '*' ? captured.segments[next++] : segment))

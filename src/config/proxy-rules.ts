@@ -69,7 +69,8 @@ export function parseRules(texts: readonly string[]) {
     }
     const rule = parseRule(text, index + 1, reject)
     if (!rule || problems.length > before) continue
-    if (isHidden(rule, rules)) reject('earlier rules match all of its requests', 'Remove it, or write it before them.')
+    if (isHidden(rule, rules))
+      reject('earlier rules match all of its requests', 'Remove the rule, or write it before these rules.')
     rules.push(rule)
   }
   return { rules, problems }

@@ -34,7 +34,7 @@ export interface Setting<Value = unknown> {
   readonly type: ValueType<Value>
   /** An optional setting may have no default. Its value is `undefined` if no source sets it. */
   readonly default?: Value | typeof required
-  /** Describes the default in the reference, if the value itself is not clear. */
+  /** Describes the default in the reference, if the value alone does not explain it. */
   readonly defaultText?: string
   /**
    * True if the value is a secret. All output hides the value. If its type has a `mask` function, output hides only the
@@ -115,7 +115,7 @@ export const settings = {
   extend: {
     flag: '--extend <file>',
     type: scriptModule,
-    summary: 'Add the custom routes of the default export of this module.'
+    summary: 'Add the custom routes that the default export of this module defines.'
   },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',

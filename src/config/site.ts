@@ -13,7 +13,7 @@ export function createSite(config: Config) {
     cookies: cookieNames(config.session.cookieName, callbackUrl),
     /** The origin of the callback URL, which is also the origin of the pages of this site. */
     origin: new URL(callbackUrl).origin,
-    /** The public path in front of our routes, either '' or '/path'. A reverse proxy removes it from each request. */
+    /** The public path before our routes, either '' or '/path'. A reverse proxy removes this path from each request. */
     basePath,
     /** The absolute URL of the start page. */
     homeUrl: homeUrlOf(callbackUrl),

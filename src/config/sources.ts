@@ -20,7 +20,7 @@ import { readString, type ValueType } from './types.js'
 import { unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
- * The sources of settings: the flags, a program, the environment with `.env`, and the files of secrets. `file.ts` finds and
+ * The sources of settings: the flags, a program, the environment with `.env`, and secret files. `file.ts` finds and
  * reads the settings file.
  */
 
@@ -41,8 +41,8 @@ export type Given = {
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
 /**
- * Reads nested settings from a file or a program. A string may have the form that a variable has, such as `"8096"` for a
- * port.
+ * Reads nested settings from a file or a program. A string may have the same form as in a variable, such as `"8096"`
+ * for a port.
  * @param nullIsDefault if true, `null` requests the default; otherwise a setting that is `null` counts as not set
  */
 export function layerOfObject(object: unknown, source: string, { nullIsDefault = false } = {}): Layer {
@@ -262,8 +262,8 @@ function looksLikeKey(path: string): boolean {
 }
 
 /**
- * True if the path has a typical extension of a secret file, or if it begins with a folder that exists. A secret does
- * neither.
+ * True if the path has a typical extension of a secret file, or if it begins with a folder that exists. Neither is true
+ * for a secret.
  */
 async function looksLikePath(path: string, cwd: string): Promise<boolean> {
   if (path.length < 500 && /^\S+\.(txt|secret|key|pem)$/.test(path)) return true

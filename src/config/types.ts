@@ -151,7 +151,7 @@ export function readString({ fromString }: Pick<ValueType<unknown>, 'fromString'
   return fromString ? fromString(string) : string
 }
 
-/** The levels of pino with their numbers, which pino writes into the JSON lines. */
+/** The levels of pino with their numbers. The JSON lines contain the numbers. */
 const LEVELS = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
 
 const levelNames = oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')

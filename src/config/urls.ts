@@ -43,7 +43,7 @@ export const callbackUrl: ValueType<string> = {
   parse: stringWith(
     ...webRules,
     { accepts: url => pathOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
-    // The server redirects to the path in front of the callback path. If that path contained `//host`, the redirect
+    // The server redirects to the path that precedes the callback path. If this path contained `//host`, the redirect
     // would lead to another site.
     { accepts: url => !pathOf(url).includes('//'), reason: 'its path has an empty segment' }
   )

@@ -218,7 +218,7 @@ export function endRevokedSession({ provider }: { provider: Provider }): Koa.Mid
   }
 }
 
-/** Reads a submitted form. Throws an HTTP error 415 or 413 if the body is not a form or is too large. */
+/** Reads a submitted form. Throws the HTTP error 415 if the body is not a form, or 413 if the body is too large. */
 async function readForm(ctx: Koa.Context): Promise<URLSearchParams> {
   if (!ctx.is('application/x-www-form-urlencoded')) return ctx.throw(415)
   return new URLSearchParams((await readBody(ctx, maxFormBytes)) ?? ctx.throw(413))

@@ -30,8 +30,8 @@ const day = 24 * 60 * minute
 export function createProvider(options: DemoProviderOptions): Provider {
   const { issuer, client, signingKey, tokenLifetimeSeconds, users, pages, now } = options
   // oidc-provider uses the system clock, but a test may have moved the clock of the demo, the browser and the server
-  // ahead. By the moved clock, cookies and ID tokens might have expired when they are issued. Their lifetimes are
-  // therefore extended by the difference between the clocks.
+  // ahead. According to the moved clock, cookies and ID tokens might already have expired when they are issued. Their
+  // lifetimes are therefore extended by the difference between the clocks.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return new Provider(issuer, {

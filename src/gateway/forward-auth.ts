@@ -70,7 +70,7 @@ export async function listenForGateways(
  * the account is no longer allowed - 500 after an unexpected error - 503 with `Retry-After` if the session cannot be
  * read or refreshed now
  *
- * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
+ * Every response has an `Authorization` header, which is empty without a token, so that a gateway always replaces the
  * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.
  */
 function forwardAuth(services: Services): (request: IncomingMessage, response: ServerResponse) => void {

@@ -69,7 +69,7 @@ export function createPrometheusMetrics(version: string) {
   )
   new Gauge({
     name: `${PREFIX}coordination_store`,
-    help: '1 for the store that coordinates refreshes.',
+    help: 'The store that coordinates refreshes, as a label. The value is always 1.',
     labelNames: ['store'],
     registers,
     collect() {
@@ -89,7 +89,7 @@ export function createPrometheusMetrics(version: string) {
 
   new Gauge({
     name: `${PREFIX}build_info`,
-    help: '1, with the version of this program and of Node.',
+    help: 'The versions of this program and of Node, as labels. The value is always 1.',
     labelNames: ['version', 'node_version'],
     registers
   }).set({ version, node_version: process.versions.node }, 1)

@@ -20,7 +20,7 @@ export interface PagesSettings {
 export interface SitePages {
   /**
    * Returns the tag (BCP 47) of the language in which a user gets the pages.
-   * @param accepted the language tags that the user accepts, the preferred one first
+   * @param accepted the language tags that the user accepts, with the preferred tag first
    */
   languageFor(accepted: readonly string[]): string
   /** The Content-Security-Policy of the pages. */

@@ -14,7 +14,7 @@ import {
 
 /** The values of a page that a template can show. */
 interface TemplateValues {
-  /** The language tag of the page, for the attribute `lang`. */
+  /** The language tag of the page, for the `lang` attribute. */
   readonly lang: string
   /** The elements that every page needs in its head: the encoding, the viewport, the title and the icon. */
   readonly head: Html

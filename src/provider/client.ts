@@ -166,7 +166,7 @@ export function createIdentityProvider(
      * Requests the user info (OpenID Connect Core section 5.3).
      * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`,
      *   must not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
-     * @throws ProviderError also if the provider has no user info endpoint
+     * @throws ProviderError if the request fails, or if the provider has no user info endpoint
      */
     async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
       const { userinfoEndpoint: url } = await metadata()
@@ -182,7 +182,7 @@ export function createIdentityProvider(
     /**
      * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A
      * failed request is not repeated, because anybody can cause such requests by sending a logout token.
-     * @throws ProviderError also if the discovery document has no usable `jwks_uri`
+     * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
      */
     async signingKeys(): Promise<JSONWebKeySet> {
       const { jwksUri: url } = await metadata()

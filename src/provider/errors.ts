@@ -6,7 +6,7 @@ export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks
 
 /**
  * Returns true if `code` has the form of an OAuth error code: words in lower case, joined by underscores. Error codes
- * are logged and shown, so a token that a faulty provider sends in place of a code must not pass.
+ * are logged and shown, so a token that a faulty provider sends in place of a code must not be accepted.
  */
 export function isErrorCode(code: unknown): code is string {
   return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)

@@ -173,13 +173,14 @@ type Keys = ReturnType<typeof createLocalJWKSet>
 
 type KeyCache = ReturnType<typeof createKeyCache>
 
-// The keys are requested again after this time, so a key that the provider has withdrawn is not accepted any longer.
+// The keys are requested again after this time, so a key that the provider has withdrawn is accepted for at most this
+// time.
 const MAX_KEY_AGE_MS = 600_000
-// The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call
-// the provider again and again. If the provider begins to use a new key within this time, it has to send its logout
-// token again later.
+// The minimum time between two requests that unknown keys cause. Without this limit, forged tokens could make this
+// server call the provider again and again. If the provider begins to use a new key within this time, it has to send
+// its logout token again later.
 const MIN_RELOAD_MS = 30_000
-// The shortest time between a failed request and the next one.
+// The minimum time between a failed request and the next request.
 const MIN_RETRY_MS = 5000
 
 function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {
@@ -203,7 +204,7 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
   })
 
   return {
-    /** The number of requests for keys so far, including one that is in progress. */
+    /** The number of requests for keys so far, including a request in progress. */
     requests: () => requests,
     /**
      * Returns the keys, and the number of the request that returned them. Requests the keys if none are known, or if

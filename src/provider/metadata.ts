@@ -22,9 +22,12 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | undefined
   /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
-  /** The URL of the public keys of the provider. Undefined without a discovery document, or if its URL is unusable. */
+  /**
+   * The URL of the public keys of the provider. Undefined without a discovery document, or if the URL in the document
+   * is unusable.
+   */
   readonly jwksUri: string | undefined
-  /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
+  /** True if every response of the authorization endpoint has an `iss` parameter (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
   /**
    * The value of `scopes_supported` in the discovery document. Undefined without a discovery document, or without this

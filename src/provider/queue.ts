@@ -73,8 +73,8 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
      * user with many sessions does not delay other users.
      * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
      *   a signal with a timer costs more than all other code of this file.
-     * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is
-     *   aborted before the call may run
+     * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if the
+     *   signal is aborted before the call may run
      */
     async enter(waitLimit: () => AbortSignal, { isUrgent = false, requester = NOBODY }: QueueOptions = {}) {
       const queue = isUrgent ? urgent : ordinary

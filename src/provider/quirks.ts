@@ -49,8 +49,8 @@ interface ProviderRow {
   readonly quirks: Quirks
 }
 
-// docs/providers/ names the tested versions of these providers. All except APS are recognised by their paths, because
-// they can run on any host.
+// docs/providers/ names the tested versions of these providers. All except Autodesk Platform Services are recognised by
+// their paths, because they can run on any host.
 const table: readonly ProviderRow[] = [
   {
     recognises: ({ issuer, tokenEndpoint = issuer }) =>

@@ -4,8 +4,8 @@ const REMOVED_PER_INSERTION = 4
 
 /**
  * Creates a map with a maximum size, in which each entry has a lifetime. The lifetimes should be similar, because the
- * map looks for expired entries only among the oldest ones. Unlike the package lru-cache, the map allocates no memory
- * in advance for the many entries that its limit allows.
+ * map looks for expired entries only among the oldest entries. Unlike the package lru-cache, the map allocates no
+ * memory in advance for the many entries that its limit allows.
  * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it; an
  *   entry that is heavier than the limit is not kept
  * @param now milliseconds since the epoch

@@ -1,6 +1,6 @@
 /**
- * A queue in which users take turns, and within a user the sessions. So a user with many requests does not delay the
- * requests of other users.
+ * A queue in which the users take turns. Among the requests of one user, the sessions take turns. So a user with many
+ * requests does not delay the requests of other users.
  */
 
 /** The session that has sent a request, and its user. */

@@ -10,7 +10,7 @@ interface ListenOptions {
   /** A server that already listens on the port. The new server takes the port over from it. */
   readonly reserved?: Server | undefined
   /**
-   * The value of the property `listener` of an error. It tells the caller which of several ports could not be opened.
+   * The value of the `listener` property of an error. It tells the caller which of several ports could not be opened.
    */
   readonly listener?: string
 }

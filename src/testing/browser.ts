@@ -16,7 +16,10 @@ export interface TestBrowser {
   fetch(url: string, init?: RequestInit): Promise<Response>
   /** Opens a page as the address bar or a form would. Follows redirects, like `fetch`. */
   open(url: string, init?: RequestInit): Promise<Response>
-  /** Returns the value of the `Cookie` header for requests to a path of the application, for another HTTP client. */
+  /**
+   * Returns the value of the `Cookie` header with which another HTTP client can send requests to a path of the
+   * application.
+   */
   cookieHeader(path?: string): string
 }
 

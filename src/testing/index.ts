@@ -24,8 +24,8 @@ export interface TestServer extends RunningServer {
   signIn(userName?: string): Promise<TestBrowser>
 }
 
-// Tests run in parallel, and on machines where the server may be running already. They must not use its ports or change
-// the data in its Redis.
+// Tests run in parallel, and on machines where another server may be running. They must not use the ports of that
+// server or change the data in its Redis.
 const TEST_SETTINGS = {
   port: 0,
   host: '127.0.0.1',

@@ -270,7 +270,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
   t.is(config.port, 8080)
   t.is(config.platform.clientId, 'me')
   t.is(config.platform.clientSecret, 'c1ient')
-  t.regex(output, /"example\.com" is neither an e-mail address nor a domain with @ in front/)
+  t.regex(output, /"example\.com" is not an e-mail address, a domain that begins with @/)
   t.deepEqual(
     config.access.allow?.map(({ text }) => text),
     ['ada@example.com', '@team.example']

@@ -61,8 +61,8 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
   return next()
 }
 
-// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another one, so
-// a request with several Host headers is rejected.
+// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front of this server may have used
+// another header, so a request with several Host headers is rejected.
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa'
 
 /**
  * Creates a middleware whose modules are loaded in the background, after the server has begun to listen. Loading them
- * before would delay every start: undici by 40 to 110 ms, and koa-static and koa-session together by 40 ms. Requests
+ * first would delay every start: undici by 40 to 110 ms, and koa-static and koa-session together by 40 ms. Requests
  * wait until the modules are loaded. If loading fails, every request is rejected with that error.
  * @example app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(services)))
  */

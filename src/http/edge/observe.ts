@@ -131,7 +131,7 @@ const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATUR
 
 /**
  * Creates the listener for Koa's `error` event. It logs a response that fails while it is being sent, because the
- * middleware `errors` has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
+ * `errors` middleware has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
  * loading a page.
  */
 export function brokenResponses(log: Logger) {

@@ -13,7 +13,7 @@ export type Audience = keyof typeof POLICIES
 
 /** The parts of a browser's request that the check uses. */
 export interface BrowserRequest {
-  /** Usually one method. A gateway may name several, and the check must pass for each of them. */
+  /** Usually one method. A gateway may name several methods, and the check must pass for each of them. */
   readonly methods: readonly string[]
   /** If a header is repeated, Node joins its values, so the joined string equals none of the accepted values. */
   readonly headers: IncomingHttpHeaders
@@ -35,8 +35,8 @@ interface Policy {
    */
   readonly otherSites: 'none' | 'links' | 'all'
   /**
-   * The prefetches that are accepted. With `ownPages`, a page of this origin may prefetch. This includes a page that
-   * the browser prerenders, which sends `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
+   * The prefetches that are accepted. With `ownPages`, pages of this origin may prefetch. A page that the browser
+   * prerenders also sends its requests with `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
    */
   readonly prefetches: 'none' | 'ownPages'
   /** True if WebSockets, and other requests with `Upgrade`, are accepted from pages of this origin. */
@@ -46,8 +46,7 @@ interface Policy {
   /** True if only requests that open a page in a tab, a window or a frame are accepted. */
   readonly navigationsOnly?: true
   /**
-   * True if a request whose method may change something must have a header that proves that a page of this origin sent
-   * it.
+   * True if a request whose method may change something must prove, with a header, that a page of this origin sent it.
    */
   readonly provesOrigin?: true
   /** True if a request without `Sec-Fetch-Site` must name our origin in `Origin` or `Referer`, whatever its method is. */

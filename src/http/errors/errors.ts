@@ -40,8 +40,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // BusyError, because it contains the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
-    // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All others are
-    // logged as errors, because the operator must fix something.
+    // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All other
+    // failures are logged as errors, because the operator must fix something.
     const isOurs =
       error instanceof HttpError || error instanceof UnknownKeyError || error instanceof StoreUnavailableError
     const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)

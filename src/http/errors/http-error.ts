@@ -1,4 +1,4 @@
-/** The errors that become responses. The middleware `errors` (errors.ts) sends the responses. */
+/** The errors that become responses. The `errors` middleware (errors.ts) sends the responses. */
 import type { LoginLoopDiagnosis } from '../../pages/index.js'
 
 interface HttpErrorOptions {

@@ -1,5 +1,5 @@
 /**
- * The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. Each
+ * The routes under `/api/auth`, with the headers that they share and the middleware that runs before each route. Each
  * route that changes a session has a separate file. The routes that only return data are in this file.
  */
 import Router from '@koa/router'

@@ -8,11 +8,11 @@ import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
 import { clearLoginCookie, openSession, removeSession } from './session.js'
 
 /**
- * `GET /api/auth/logout` terminates the session. It redirects to the page in the `return_to` parameter, which is the
- * start page by default. With `logout: idp`, it redirects to the provider's logout page instead. In that case, the
- * parameter has no effect, because the provider redirects only to registered URLs. With `everywhere=true`, the route
- * terminates all sessions of the user, and responds with 403 to links on other sites and to requests that do not show
- * where they come from.
+ * `GET /api/auth/logout` terminates the session. It redirects to the page in the `return_to` parameter, by default the
+ * start page. With `logout: idp`, it redirects to the provider's logout page instead. In that case, the parameter has
+ * no effect, because the provider redirects only to registered URLs. With `everywhere=true`, the route terminates all
+ * sessions of the user, and responds with 403 to links on other sites and to requests that do not show where they come
+ * from.
  */
 export function logout(services: Services): Middleware {
   const { logOut, logOutEverywhere, site, log } = services

@@ -28,7 +28,7 @@ export interface TokensState {
 }
 
 /**
- * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
+ * Creates the middleware that runs before every route that needs tokens. It refreshes the session if necessary and sets
  * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body. If the account is no longer allowed,
  * it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
  * @example router.get('/profile', requireTokens(services), handler)

@@ -7,7 +7,7 @@ import type { Context } from 'koa'
 import { AUTH_PATH } from '../../config/urls.js'
 import type { LoginPrompt } from '../../login/begin-login.js'
 
-/** Returns the path and query in the `return_to` parameter if it is safe, otherwise `/`. */
+/** Returns the path and query in the `return_to` parameter if they are safe, otherwise `/`. */
 export function requestedReturnTo(ctx: Context): string {
   const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
   return safeReturnTo(more.length === 0 ? requested : undefined)
@@ -34,9 +34,9 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
 }
 
 /**
- * Returns the path and query to which the next login should return. If this request belongs to a failed login, this is
- * the return path of that login. Otherwise, if this request is for a page, it is the path of that page. For all other
- * requests it is `/`.
+ * Returns the path and query to which the next login should return. If this request belongs to a failed login, the
+ * result is the return path of that login. Otherwise, if this request is for a page, the result is the path of that
+ * page. For all other requests, the result is `/`.
  * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
  *   `/app` from the request, so this function adds it again.
  */
@@ -69,9 +69,9 @@ const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // The percent-encodings of a slash, a backslash, a dot, a percent sign and control characters. A proxy or a page may
 // decode them once more, and the path could then lead to another site.
 const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
-// The routes of this server are not allowed. For example, the logout route would terminate the new session. The pattern also
-// matches a route with another path in front, because a reverse proxy may add a public path that this server does not
-// see.
+// The routes of this server are not allowed. For example, the logout route would terminate the new session. The pattern
+// also matches a route that follows another path, because a reverse proxy may add a public path that this server does
+// not see.
 const AUTH_ROUTE = new RegExp(`${AUTH_PATH}(?:/|$)`, 'i')
 
 /**

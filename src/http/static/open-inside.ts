@@ -8,7 +8,8 @@ export interface OpenedFile {
   readonly stats: Stats
 }
 
-// O_NONBLOCK does not exist on Windows. Without it, opening a pipe would wait until another process writes to the pipe.
+// O_NONBLOCK does not exist on Windows. Without this flag, opening a pipe would wait until another process writes to
+// the pipe.
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /**

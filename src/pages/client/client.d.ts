@@ -6,7 +6,7 @@
 declare global {
   interface WindowEventMap {
     /**
-     * The session of a user who was signed in has ended, in this tab or in another one. The page should forget tokens
+     * The session of a user who was signed in has ended, in this tab or in another tab. The page should forget tokens
      * and data of the user. The next call of a function below opens the sign-in page. If the page calls
      * `event.preventDefault()`, the next call rejects instead, so that the user can save unsaved work.
      */
