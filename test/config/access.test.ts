@@ -51,7 +51,7 @@ for (const entry of [
     const { problems, allow } = await resolveIn(t, {}, { [VARIABLE]: `ada@example.com ${entry}` })
     t.is(allow, undefined)
     t.is(problems.length, 1)
-    t.true(problems[0]?.message.includes(`"${entry}" is neither an e-mail address nor a domain`), problems[0]?.message)
+    t.true(problems[0]?.message.includes(`"${entry}" is not an e-mail address, a domain`), problems[0]?.message)
   })
 }
 
