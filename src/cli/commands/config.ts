@@ -31,11 +31,7 @@ export const config: Command = async function config(invocation) {
   return problems.length > 0 ? exitCodes.misused : exitCodes.fine
 }
 
-interface SettingLine {
-  readonly key: SettingKey
-  readonly text: string
-  readonly source: string
-}
+type SettingRow = Readonly<Record<'key' | 'text' | 'source', string>>
 
 /**
  * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting, and
@@ -43,22 +39,22 @@ interface SettingLine {
  */
 function textOf({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const rejected = new Set(problems.map(problem => problem.key))
-  const rows = settingKeys.map((key): SettingLine => {
+  const rows = settingKeys.map((key): SettingRow => {
     const isRejected = values[key] === undefined && rejected.has(key)
     return { key, text: isRejected ? '(invalid)' : shownText(key, values), source: sources[key] }
   })
   // A value can have several lines. For example, it has one line for each proxy rule.
-  const width = (column: keyof SettingLine) =>
+  const width = (column: keyof SettingRow) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
   const isTable = columns === undefined || keyWidth + textWidth + width('source') + 4 <= columns
   const { bold, dim } = colours
-  const asTableRow = ({ key, text, source }: SettingLine) => {
+  const asTableRow = ({ key, text, source }: SettingRow) => {
     const [line = '', ...more] = text.split('\n')
     const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
     return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(source)}\n${rest}`
   }
-  const asLines = ({ key, text, source }: SettingLine) => {
+  const asLines = ({ key, text, source }: SettingRow) => {
     const lines = `${key} = ${text.replaceAll('\n', '\n    ')}`.split('\n').map(line => wrap(line, columns, 4))
     const assignment = lines.join('\n').replace(key, bold(key))
     return source === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(source, columns, 4))}\n`

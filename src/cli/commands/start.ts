@@ -81,11 +81,7 @@ async function runServer(invocation: Invocation, onSignal: Terminal['onSignal'])
   const stopWatching = endOnUncaughtErrors(terminal, log)
   const tracing = await startTracing(terminal.env, log)
   try {
-    for (const { setting, source, message } of await startWarnings(loaded)) {
-      log.warn({ event: 'setting_warning', setting, source }, message)
-    }
-    for (const { message, next } of checkTls(terminal.env))
-      log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
+    await logWarnings(loaded, terminal.env, log)
     const starting = startServer(config, { log, demo: demo ?? false, ...(tracing && { tracing }) })
     const server = await starting.catch((error: unknown) => {
       throw listenError(error)
@@ -105,28 +101,19 @@ async function runServer(invocation: Invocation, onSignal: Terminal['onSignal'])
   }
 }
 
-interface StartWarning {
-  /** The setting, or a file or variable whose name resembles a setting. */
-  readonly setting: string
-  readonly source: string
-  readonly message: string
-}
-
-/** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
-async function startWarnings({ config, sources, warnings }: LoadedConfig): Promise<StartWarning[]> {
+/** Logs the warnings about the settings, and the warnings and failures of the checks `callback`, `wwwroot` and `tls`. */
+async function logWarnings({ config, sources, warnings }: LoadedConfig, env: Environment, log: Logger): Promise<void> {
+  const warn = (setting: string, source: string, message: string) =>
+    log.warn({ event: 'setting_warning', setting, source }, message)
+  for (const { key, source, message } of warnings) warn(key, source, `${key} ${message}`)
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
   // not help.
   const callbackFindings = config.port === 0 ? [] : checkCallback(config)
-  const findings = [
-    ...callbackFindings.map(finding => ({ setting: 'platform.callbackUrl' as const, ...finding })),
-    ...(await checkWwwroot(config)).map(finding => ({ setting: 'wwwroot' as const, ...finding }))
-  ].filter(({ status }) => status !== 'ok')
-  return [
-    ...warnings.map(({ key, source, message }) => ({ setting: key, source, message: `${key} ${message}` })),
-    ...findings.map(({ setting, message, next }) => {
-      return { setting, source: sources[setting], message: `${message} ${next}` }
-    })
-  ]
+  for (const { status, message, next } of callbackFindings)
+    if (status !== 'ok') warn('platform.callbackUrl', sources['platform.callbackUrl'], `${message} ${next}`)
+  for (const { status, message, next } of await checkWwwroot(config))
+    if (status !== 'ok') warn('wwwroot', sources.wwwroot, `${message} ${next}`)
+  for (const { message, next } of checkTls(env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
 }
 
 /**
