@@ -243,6 +243,13 @@ test('each use of a repeatable flag adds to its list, and the command after it i
   )
 })
 
+test('a yes-or-no flag that is not given does not override a variable', async t => {
+  const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
+  const { settings } = JSON.parse((await run(t, ['config', '--json'], { env })).output)
+  t.deepEqual(settings['log.requests'], { value: true, source: 'variable PLATFORM_AUTH_LOG_REQUESTS' })
+  t.deepEqual(settings['platform.pkce'], { value: false, source: 'variable PLATFORM_PKCE' })
+})
+
 test('the opposite of a yes-or-no flag takes precedence over a variable', async t => {
   const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
   const { output } = await run(t, ['config', '--json', '--no-log-requests', '--pkce'], { env })

@@ -200,3 +200,8 @@ test('check warns about an end-session endpoint that redirects to an error page,
   )
   t.is(code, 0)
 })
+
+test('check names the shorter time limit of a revocation', async t => {
+  const { line } = await checkAt(t, { prepare: idp => idp.failWhen('revoke', () => faults.hang()) })
+  t.regex(line('logout') ?? '', /^failed logout The revocation endpoint .* did not respond within 2 s\./)
+})
