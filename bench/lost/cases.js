@@ -26,6 +26,7 @@ const RESTART_MS = 1000
  * @property {boolean} [keepsFile] Redis writes every change to its append-only file
  * @property {number} [lifetimeSeconds] the lifetime of access tokens, if it is not that of the program
  * @property {number} [faultAfterMs] the earliest begin of the fault
+ * @property {number} [idleMs] the time after the login in which users load no pages
  * @property {number} durationMs
  * @property {Fault} [fault] begins while users load pages
  */
@@ -81,13 +82,14 @@ export const cases = [
     fault: restartedRedis()
   },
   {
-    // Processes remember the last minute. No token is refreshed in it, so Redis has the only copy of a stored session.
-    name: 'redis-empty-later',
-    title: 'Redis restarted, empty, tokens of 10 minutes',
+    // Processes remember the sessions of the last minute. After it, Redis has the only copy of a stored session.
+    name: 'redis-empty-idle',
+    title: 'Redis restarted, empty, users idle for a minute',
     processes: 2,
     needsRedis: true,
     lifetimeSeconds: 600,
-    faultAfterMs: 70 * SECOND,
+    faultAfterMs: 66 * SECOND,
+    idleMs: 75 * SECOND,
     durationMs: 85 * SECOND,
     fault: restartedRedis()
   },

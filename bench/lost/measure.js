@@ -166,7 +166,7 @@ async function runCase(program, which, around) {
 
 /** @returns {Promise<Outcome>} */
 async function play({ loginPath, path, isSticky }, which, fleet, { provider, seed, users: count, pages }) {
-  const { durationMs, fault, faultAfterMs = 0 } = which
+  const { durationMs, fault, faultAfterMs = 0, idleMs = 0 } = which
   const tally = createTally()
   const weather = { cutShare: 0 }
   const watch = watchRevoked(provider)
@@ -194,7 +194,11 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
       inProgress = (await provider.ask('report')).inProgress
       await fault.begin(stage)
     }
-    await during(fault && { ...fault, begin }, stage, untilFaultMs, () => users.live(endAfter(durationMs)))
+    const hasEnded = endAfter(durationMs)
+    await during(fault && { ...fault, begin }, stage, untilFaultMs, async () => {
+      await pause(idleMs)
+      await users.live(hasEnded)
+    })
     delay.disable()
     const { cpuMicros, residentBytes } = fleet.usage()
     const cookieBytes = users.cookieBytes()

@@ -71,7 +71,6 @@ test('the table shows the value of each run, and does not count zero if there is
   const text = lossTable([run(1, 12), run(2, 9)])
   t.deepEqual(cellsOf(text, 'two processes'), ['12, 9', '0 (2 waited)'])
   t.deepEqual(cellsOf(text, 'Redis restarted, empty'), ['not possible', 'no result'])
-  t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
   t.false(text.includes('a process killed'), 'a case that no run played has no row')
 })
 
