@@ -89,7 +89,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-export interface GoProgram {
+interface GoProgram {
   /** The name of the folder: the program's name and version. */
   readonly name: string
   readonly module: string

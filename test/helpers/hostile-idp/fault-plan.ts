@@ -1,6 +1,5 @@
 // Chooses the fault for each request: first from the endpoint's queue, then from its rule, then from its hold. Without
 // any of them the request is answered correctly.
-import { createRandom } from '../random.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'
 
@@ -12,13 +11,6 @@ export interface Hold {
   readonly waiting: number
 }
 
-export interface Chaos {
-  readonly seed: number
-  /** The share of requests that fail, from 0 to 1. */
-  readonly rate: number
-  readonly faults: readonly Fault[]
-}
-
 export interface FaultPlan {
   /**
    * The next requests to an endpoint meet these faults, one fault for each request, in order. `faults.none` answers a
@@ -27,8 +19,6 @@ export interface FaultPlan {
   fail(endpoint: Endpoint, ...next: readonly Fault[]): void
   /** Applies a rule to every request to an endpoint, until `heal` is called. */
   failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined): void
-  /** Random faults from a seed. The same seed and the same order of requests give the same faults. */
-  chaos(endpoint: Endpoint, chaos: Chaos): void
   /**
    * Keeps requests waiting. By default they wait before the provider processes them, so no code or token is spent yet.
    */
@@ -54,10 +44,6 @@ export function createFaultPlan(): FaultPlan {
     },
     failWhen: (endpoint, rule) => {
       rules.set(endpoint, rule)
-    },
-    chaos: (endpoint, { seed, rate, faults: choices }) => {
-      const random = createRandom(seed)
-      rules.set(endpoint, () => (random() < rate ? choices[Math.floor(random() * choices.length)] : undefined))
     },
     hold: (endpoint, when = 'before') => {
       const { fault, hold } = createHold(when, () => holds.delete(endpoint))

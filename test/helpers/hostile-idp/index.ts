@@ -4,16 +4,14 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
-import { createFaultPlan, type FaultPlan } from './fault-plan.js'
+import { createFaultPlan, type FaultPlan, type Hold } from './fault-plan.js'
 import { bytesOf } from './faults.js'
 import { createGrants, type GrantSettings, type Grants, type Issued, type IssuedToken } from './grants.js'
 import { type Answer, type Endpoint, endpoints, html, type IdpRequest, paths } from './requests.js'
 
 export { type Exchange, type Fault, faults } from './faults.js'
 export { type Quirks, quirksOf } from './quirks.js'
-export type { Answer, Chaos, Endpoint, Hold, IdpRequest, Issued, IssuedToken }
-
-import type { Chaos, Hold } from './fault-plan.js'
+export type { Answer, Endpoint, Hold, IdpRequest, Issued, IssuedToken }
 
 export interface HostileIdpOptions {
   readonly clientId?: string
@@ -24,11 +22,6 @@ export interface HostileIdpOptions {
   readonly now?: () => number
   readonly accessTokenLength?: number
   readonly accessTokenLifetimeSeconds?: number
-  /**
-   * The time for which an idle connection is kept open. With a short time, the provider often closes a connection just
-   * as the client reuses it.
-   */
-  readonly keepAliveTimeoutMs?: number
 }
 
 export interface HostileIdp
@@ -67,11 +60,9 @@ export interface HostileIdp
   logoutToken(changes?: Record<string, unknown>, header?: Record<string, unknown>): string
   /** The number of connections accepted so far. */
   readonly connections: number
-  readonly openConnections: number
   /** Closes the port and cuts every connection. New connections are refused (ECONNREFUSED). */
   offline(): Promise<void>
   online(): Promise<void>
-  close(): Promise<void>
 }
 
 export async function createHostileIdp(
@@ -157,7 +148,7 @@ export async function createHostileIdp(
   }
 
   function open(): Server {
-    const opened = createServer({ keepAliveTimeout: options.keepAliveTimeoutMs ?? 60_000 }, (incoming, response) => {
+    const opened = createServer({ keepAliveTimeout: 60_000 }, (incoming, response) => {
       // If the client has disconnected, as many tests make it do, no answer can be sent.
       exchange(incoming, response).catch(() => response.destroy())
     })
@@ -228,20 +219,16 @@ export async function createHostileIdp(
     get connections() {
       return connections
     },
-    get openConnections() {
-      return sockets.size
-    },
     offline,
     online: async () => {
       if (server.listening) return
       server = open()
       await listen(server, port)
-    },
-    close: offline
+    }
   }
   t.teardown(async () => {
     plan.heal()
-    await idp.close()
+    await offline()
   })
   return idp
 }

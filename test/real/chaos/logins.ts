@@ -14,8 +14,6 @@ export interface Login {
 
 export interface Logins {
   readonly all: readonly Login[]
-  /** The time when the first login began, by the monotonic clock. No access token expires earlier than its lifetime after it. */
-  readonly beganAt: number
   /** Every answer so far. */
   readonly answers: readonly Answer[]
   /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
@@ -27,7 +25,6 @@ export interface Logins {
 const MAX_TRIES = 5
 
 export async function signInAll(stage: Stage, mode: Mode, count: number): Promise<Logins> {
-  const beganAt = performance.now()
   const all: Login[] = []
   const answers: Answer[] = []
   const browsers = Array.from({ length: count }, stage.newBrowser)
@@ -45,7 +42,6 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
 
   return {
     all,
-    beganAt,
     answers,
     ask: askOne,
     askEach: slot => Promise.all(all.map(({ browser }) => askOne(browser, slot)))

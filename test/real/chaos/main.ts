@@ -4,9 +4,9 @@ import { parseArgs } from 'node:util'
 import { providerOutage, redisOutage } from './outages.js'
 import { disconnectedOwner, flushedRedis, killedOwner, stoppedOwner } from './owner-scenarios.js'
 import { brokenResponse, lateResponse, lostResponse, quota } from './provider-scenarios.js'
-import { fullRedis, margin, promotion, unusableRedis } from './redis-scenarios.js'
+import { fullRedis, promotion, unusableRedis } from './redis-scenarios.js'
 import { chosen, numbers, type Play, runSuite } from './runner.js'
-import { logouts, mixedSecrets, outdatedCookie, parallelRequests, redisSessions } from './session-scenarios.js'
+import { mixedSecrets, outdatedCookie, parallelRequests, redisSessions } from './session-scenarios.js'
 import type { Options } from './stage.js'
 import { combined, storms } from './storm.js'
 import { troubleKinds } from './trouble.js'
@@ -27,7 +27,6 @@ const busy: Scenarios = {
 const quiet: Scenarios = {
   // After some seconds with load, these storms wait until the lease of a killed process ends (65 s).
   storm: options => storms(options, trouble => trouble === 'kill'),
-  margin,
   'redis-outage': redisOutage,
   'killed-owner': killedOwner,
   'stopped-owner': stoppedOwner,
@@ -41,8 +40,7 @@ const quiet: Scenarios = {
   'late-response': lateResponse,
   'broken-response': brokenResponse,
   'lost-response': lostResponse,
-  'mixed-secrets': mixedSecrets,
-  logouts
+  'mixed-secrets': mixedSecrets
 }
 const names = [...new Set([...Object.keys(busy), ...Object.keys(quiet)])]
 

@@ -1,4 +1,4 @@
-// Redis cannot be used, is full, loses its last writes, or goes down while tokens are still valid.
+// Redis cannot be used, is full, or loses its last writes.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { eventually } from '../../helpers/eventually.js'
@@ -206,53 +206,4 @@ export function promotion({ modes, full }: Options): Play[] {
       await Promise.all([last, late])
     })
   })
-}
-
-/** The remaining lifetime of the tokens when Redis goes down. */
-const VALID_SECONDS = 14
-const ASK_EVERY_MS = 500
-const UNNOTICED_MS = 1500
-
-/**
- * Redis goes down while the access tokens are still valid but the refresh margin says to refresh them. The servers must
- * respond with these tokens.
- */
-export function margin({ modes }: Options): Play[] {
-  const marginSeconds = VALID_SECONDS + 1
-  // The servers limit the margin to half of the token's lifetime.
-  const tokenLifetimeSeconds = 2 * marginSeconds
-  const failure = `A margin is set, tokens are valid for ${VALID_SECONDS} s more, Redis is down`
-  const environment = () => ({ PLATFORM_AUTH_REFRESH_MARGIN: String(marginSeconds) })
-  return modes.map(mode =>
-    trial(
-      { failure, mode, logins: 6, tokenLifetimeSeconds, waitMs: 0, environment },
-      async ({ report, stage, logins }) => {
-        const signedInAt = performance.now()
-        const until = (seconds: number) => pause(Math.max(0, signedInAt + seconds * 1000 - performance.now()))
-        await until(marginSeconds - 1)
-        await stage.redis?.kill()
-        await until(tokenLifetimeSeconds - VALID_SECONDS)
-        const before = logins.answers.length
-        const asked: Promise<unknown>[] = []
-        // The last requests are sent a second before the first token expires.
-        while (performance.now() < logins.beganAt + (tokenLifetimeSeconds - 1.5) * 1000) {
-          asked.push(logins.askEach(0), logins.askEach(1))
-          await pause(ASK_EVERY_MS)
-        }
-        await Promise.all(asked)
-        const answers = logins.answers.slice(before)
-        const refused = answers.filter(({ status }) => status !== 200).length
-        const longest = Math.round(Math.max(...answers.map(({ durationMs }) => durationMs)))
-        report.check(
-          'sessions with valid tokens are served',
-          refused === 0 && answers.length > 0,
-          `${refused} of ${answers.length} answers were not 200`
-        )
-        report.check('sessions with valid tokens are served without delay', longest <= UNNOTICED_MS, `${longest} ms`)
-        await until(tokenLifetimeSeconds + 0.1)
-        await Promise.all([logins.askEach(0), logins.askEach(1)])
-        await stage.redis?.restart()
-      }
-    )
-  )
 }

@@ -1,11 +1,11 @@
-// Sessions are used with outdated cookies, after a logout, across a change of the session secret, by a thousand requests
-// in parallel, and with `session.store: redis`.
+// Sessions are used with outdated cookies, across a change of the session secret, by a thousand requests in parallel, and
+// with `session.store: redis`.
 import { setTimeout as pause } from 'node:timers/promises'
 import { commandsRun } from '../../helpers/redis-commands.js'
 import { openCallback, startLogin } from '../../helpers/server.js'
 import { createGate, fine } from './calls.js'
 import { SESSION_SECRET } from './fleet.js'
-import { logOut, signIn, signInAll } from './logins.js'
+import { signIn, signInAll } from './logins.js'
 import { type Play, pairs } from './runner.js'
 import { type Options, type Stage, setStage, tokenPath } from './stage.js'
 import { countEach, spread } from './tally.js'
@@ -57,35 +57,6 @@ export function outdatedCookie({ modes }: Options): Play[] {
       await checkEach('the new login is served', 200, again)
       addToRow({ remark: `${processes * copies.length} tries with old cookies` })
     })
-  })
-}
-
-const LOGINS = 8
-const ROUNDS = 4
-
-/** Redis goes down after some sessions were logged out. No replica may accept copies of their cookies. */
-export function logouts({ modes }: Options): Play[] {
-  const failure = 'Redis is down, cookies of logged-out sessions'
-  return modes.map(mode => async (report, scope) => {
-    report.title(`${failure}: ${LOGINS} logins, ${mode} mode`)
-    const stage = await setStage(scope, { mode, processes: 3, withRedis: true, timeLimitMs: 10_000 })
-    stage.provider.idp.settings.accessTokenLifetimeSeconds = 60
-    const logins = await signInAll(stage, mode, LOGINS)
-    const browsers = logins.all.map(({ browser }) => browser)
-    const copies = await logOut(stage, logins, browsers)
-    await pause(200)
-    for (const change of ['kill', 'restart'] as const) {
-      await stage.redis?.[change]()
-      for (let round = 0; round < ROUNDS; round++) {
-        await copies.tryAll()
-        await pause(1000)
-      }
-    }
-    const { letIn, tries } = copies
-    const statuses = logins.answers.map(({ status }) => String(status))
-    report.figures({ tries, 'let in': letIn, answers: countEach(statuses) })
-    report.check('no copy of a logged-out session is accepted', letIn === 0, String(letIn))
-    report.row({ failure: `${failure} (${mode})`, logins: LOGINS, lost: 0, letIn, remark: `${tries} tries` })
   })
 }
 

@@ -7,8 +7,11 @@ export interface TcpProxy {
   readonly port: number
   /** Breaks all connections and every new one, until `mend` is called. */
   cut(): void
-  /** Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through. */
-  hold(): void
+  /**
+   * Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through.
+   * @param isHeld selects the connections by the address of the client, by default all
+   */
+  hold(isHeld?: (address: string) => boolean): void
   /** Delays each answer of the target by this many milliseconds. */
   delay(ms: number): void
   /** Drops the answers of the target and lets requests through. `mend` breaks these connections. */
@@ -18,9 +21,10 @@ export interface TcpProxy {
   mend(): void
 }
 
-type State = 'open' | 'cut' | 'held' | 'swallowing'
+type State = 'open' | 'cut' | 'swallowing'
 
 interface Connection {
+  readonly address: string
   readonly client: Socket
   readonly target: Socket
   /**
@@ -35,6 +39,13 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
   let port = targetPort
   let state: State = 'open'
   let delayMs = 0
+  let isHeld = (_address: string) => false
+
+  function setFlow({ address, client, target }: Connection): void {
+    const flow = isHeld(address) ? 'pause' : 'resume'
+    client[flow]()
+    target[flow]()
+  }
 
   function open(client: Socket): void {
     if (state === 'cut') {
@@ -42,7 +53,8 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
       return
     }
     const target = connect({ port, host: '127.0.0.1', noDelay: true })
-    const connection: Connection = { client, target, isSpoilt: state === 'swallowing' }
+    const address = client.remoteAddress ?? ''
+    const connection: Connection = { address, client, target, isSpoilt: state === 'swallowing' }
     connections.add(connection)
     const close = () => {
       connections.delete(connection)
@@ -51,7 +63,7 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
     for (const socket of [client, target]) socket.on('error', close).on('close', close)
     client.on('data', chunk => target.write(chunk))
     relayAnswers(connection)
-    if (state === 'held') setFlow(connection, 'pause')
+    setFlow(connection)
   }
 
   function relayAnswers({ client, target }: Connection): void {
@@ -75,9 +87,9 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
       state = 'cut'
       for (const connection of connections) destroy(connection)
     },
-    hold() {
-      state = 'held'
-      for (const connection of connections) setFlow(connection, 'pause')
+    hold(given = () => true) {
+      isHeld = given
+      for (const connection of connections) setFlow(connection)
     },
     delay(ms) {
       delayMs = ms
@@ -92,17 +104,13 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
     mend() {
       state = 'open'
       delayMs = 0
+      isHeld = () => false
       for (const connection of connections) {
         if (connection.isSpoilt) destroy(connection)
-        else setFlow(connection, 'resume')
+        else setFlow(connection)
       }
     }
   }
-}
-
-function setFlow({ client, target }: Connection, flow: 'pause' | 'resume'): void {
-  client[flow]()
-  target[flow]()
 }
 
 function destroy({ client, target }: Connection): void {

@@ -20,61 +20,47 @@ interface TroubleOptions {
   readonly random: () => number
 }
 
-export function startTrouble(kind: TroubleKind, options: TroubleOptions): Trouble {
-  const { fleet, redis, random } = options
-  const counts = { redisKilled: 0, killed: 0, stopped: 0, exitCodes: [] as (number | null)[] }
+export function startTrouble(kind: TroubleKind, { fleet, redis, random }: TroubleOptions): Trouble {
+  const exitCodes = new Set<number | null>()
+  let count = 0
   let hasEnded = false
 
-  async function killRedis(server: RedisServer): Promise<void> {
+  async function killRedis(): Promise<void> {
     await pause(2000 + random() * 2000)
     if (hasEnded) return
-    counts.redisKilled++
-    await server.kill()
+    count++
+    await redis?.kill()
     await pause(100 + random() * 1400)
-    await server.restart()
+    await redis?.restart()
   }
 
   async function endProcess(): Promise<void> {
     await pause(300 + random() * 1200)
-    if (hasEnded) return
     const replica = fleet.replicas[Math.floor(random() * fleet.replicas.length)]
-    if (!replica) return
-    if (kind === 'kill') {
-      counts.killed++
-      await fleet.kill(replica.name)
-    } else {
-      counts.stopped++
-      counts.exitCodes.push(await fleet.stop(replica))
-    }
+    if (hasEnded || !replica) return
+    count++
+    if (kind === 'kill') await fleet.kill(replica.name)
+    else exitCodes.add(await fleet.stop(replica))
     await fleet.start(replica.slot)
   }
 
   async function run(): Promise<void> {
-    while (!hasEnded) {
-      if (kind === 'redis' && redis) await killRedis(redis)
-      else if (kind === 'none') return
-      else await endProcess()
-    }
+    while (!hasEnded && kind !== 'none') await (kind === 'redis' ? killRedis() : endProcess())
   }
 
   const running = run()
+  const names = {
+    none: 'failures',
+    redis: 'Redis killed and restarted',
+    kill: 'processes killed',
+    restart: 'processes restarted'
+  }
   return {
     async end() {
       hasEnded = true
       await running
     },
-    figures(): Readonly<Record<string, string | number>> {
-      switch (kind) {
-        case 'none':
-          return {}
-        case 'redis':
-          return { 'Redis killed and restarted': counts.redisKilled }
-        case 'kill':
-          return { 'processes killed': counts.killed }
-        case 'restart':
-          return { 'processes restarted': counts.stopped, 'exit codes': [...new Set(counts.exitCodes)].join(', ') }
-      }
-    }
+    figures: () => ({ [names[kind]]: count, ...(exitCodes.size > 0 && { 'exit codes': [...exitCodes].join(', ') }) })
   }
 }
 

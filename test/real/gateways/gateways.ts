@@ -5,16 +5,16 @@ import { freePort, isAnswering } from '../../helpers/ports.js'
 import { readText } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { buildGoProgram, type Command, type GoProgram, hasStatus, startService } from '../programs.js'
+import { buildGoProgram, type Command, hasStatus, startService } from '../programs.js'
 
 export interface Gateway {
   readonly name: string
   /** The reason why the gateway cannot run here, or undefined if it can. */
   readonly missing: string | undefined
-  /** Builds the program unless this was done before. Resolves with its version. */
-  prepare(): Promise<string>
+  readonly version: string
   /**
-   * Starts the gateway with its forward-auth configuration. Resolves with its port when it forwards requests.
+   * Builds the program unless this was done before, and starts the gateway with its forward-auth configuration. Resolves
+   * with its port when it forwards requests.
    * @param addresses replaces each address in the configuration with this port of this machine
    */
   start(t: Teardown, addresses: Addresses): Promise<number>
@@ -25,14 +25,13 @@ export interface Gateway {
 type Addresses = Readonly<Record<string, number>>
 
 const missingGo = spawnSync('go', ['version']).status === 0 ? undefined : 'go is not installed'
-export const hasNginx = spawnSync('nginx', ['-v']).status === 0
+const nginxVersion = spawnSync('nginx', ['-v'], { encoding: 'utf8' })
+export const hasNginx = nginxVersion.status === 0
 
 export const nginx: Gateway = {
   name: 'nginx',
   missing: hasNginx ? undefined : 'nginx is not installed',
-  async prepare() {
-    return /nginx\/([\d.]+)/.exec(spawnSync('nginx', ['-v']).stderr.toString())?.[1] ?? 'unknown'
-  },
+  version: /nginx\/([\d.]+)/.exec(nginxVersion.stderr)?.[1] ?? 'unknown',
   async start(t, addresses) {
     const { url } = await startNginx(t, 'deploy/proxy/nginx-forward-auth.conf', addresses)
     return Number(new URL(url).port)
@@ -94,7 +93,7 @@ const caddyProgram = {
 export const caddy: Gateway = {
   name: 'Caddy',
   missing: missingGo,
-  prepare: () => versionOf(caddyProgram),
+  version: caddyProgram.version.slice(1),
   async start(t, addresses) {
     const port = await freePort()
     const options = '{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n}\n'
@@ -130,7 +129,7 @@ const traefikProgram = {
 export const traefik: Gateway = {
   name: 'Traefik',
   missing: missingGo,
-  prepare: () => versionOf(traefikProgram),
+  version: traefikProgram.version.slice(1),
   async start(t, addresses) {
     const port = await freePort()
     const shipped = shippedFile('deploy/proxy/traefik-forward-auth-routes.yaml', addresses)
@@ -163,11 +162,6 @@ async function plainHttp(port: number, routes: string): Promise<string> {
   const shipped = readText('deploy/proxy/traefik-forward-auth.yaml').replace(/certificatesResolvers:\n( .*\n)+/, '')
   const changed = changes.reduce((text, [part, replacement]) => replaced(text, part, replacement), shipped)
   return `${changed}\nglobal:\n  checkNewVersion: false\n  sendAnonymousUsage: false\n`
-}
-
-async function versionOf(program: GoProgram): Promise<string> {
-  await buildGoProgram(program)
-  return program.version.slice(1)
 }
 
 /** Resolves with the port when the gateway responds to a request without a session with 401. */

@@ -34,13 +34,12 @@ else if (unknown.length > 0) {
 }
 
 async function tryGateway(gateway: Gateway, counts: { passed: number; failed: number }): Promise<void> {
-  const { name, missing } = gateway
+  const { name, version, missing } = gateway
   if (missing !== undefined) {
     print(`\n${name}: SKIPPED, because ${missing}.`)
     if (process.env.CI === 'true') counts.failed += 1
     return
   }
-  const version = await gateway.prepare()
   print(`\n| tried | ${name} ${version} |\n|---|---|`)
   for (const attempt of attempts) {
     const { result, expected } = await resultOf(gateway, attempt)

@@ -4,7 +4,7 @@ import { freePort } from '../../helpers/ports.js'
 import { inScope } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { buildGoProgram, hasStatus, startService } from '../programs.js'
-import { signInOnPages, signOutOnPages } from './pages.js'
+import { signInOnPages } from './pages.js'
 import { client, keyIds, type ProviderKind } from './provider.js'
 
 // The bcrypt hash (cost 10) of the password in provider.ts.
@@ -30,9 +30,6 @@ export const dex: ProviderKind = {
     'access by group': 'not supported',
     'an ended login': 'works after 30 s'
   },
-  async prepare() {
-    await buildGoProgram(program)
-  },
   async start(t) {
     const executable = await buildGoProgram(program)
     const port = await freePort()
@@ -50,8 +47,6 @@ export const dex: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'openid profile'
         }
       },
-      signIn: signInOnPages,
-      signOut: signOutOnPages,
       // Dex has no administration interface over HTTP. It keeps one refresh token for each user and client, so a
       // second login ends the first one.
       async endLogins() {

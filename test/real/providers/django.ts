@@ -4,7 +4,6 @@ import { freePort } from '../../helpers/ports.js'
 import { repository } from '../../helpers/repository.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { cacheFolder, hasStatus, run, startService } from '../programs.js'
-import { signInOnPages, signOutOnPages } from './pages.js'
 import { administer, client, type ProviderKind, person } from './provider.js'
 
 const version = '3.0.1'
@@ -27,13 +26,8 @@ export const django: ProviderKind = {
     '100 parallel requests, dual': '401 with 0 calls',
     'new signing keys, dual': '401 at the refresh'
   },
-  async prepare() {
-    if (existsSync(mark)) return
-    await run({ command: 'python3', args: ['-m', 'venv', '--clear', environment] })
-    await run({ command: python, args: ['-m', 'pip', 'install', '--quiet', ...packages] })
-    await run({ command: 'touch', args: [mark] })
-  },
   async start(t) {
+    await install()
     const port = await freePort()
     const base = `http://127.0.0.1:${port}`
     const issuer = `${base}/o`
@@ -66,8 +60,6 @@ export const django: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'viewables:read'
         }
       },
-      signIn: signInOnPages,
-      signOut: signOutOnPages,
       async endLogins() {
         await administer('POST', `${base}/test/end-logins`)
       },
@@ -76,4 +68,11 @@ export const django: ProviderKind = {
       }
     }
   }
+}
+
+async function install(): Promise<void> {
+  if (existsSync(mark)) return
+  await run({ command: 'python3', args: ['-m', 'venv', '--clear', environment] })
+  await run({ command: python, args: ['-m', 'pip', 'install', '--quiet', ...packages] })
+  await run({ command: 'touch', args: [mark] })
 }

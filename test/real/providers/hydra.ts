@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { freePort, listen } from '../../helpers/ports.js'
 import { buildGoProgram, hasStatus, startService } from '../programs.js'
-import { signInOnPages, signOutOnPages } from './pages.js'
 import { administer, client, type ProviderKind } from './provider.js'
 
 const program = {
@@ -21,9 +20,6 @@ export const hydra: ProviderKind = {
   version: '2.3.0',
   needs: 'go',
   exceptions: { 'access by group': 'not supported', dual: '502 at the callback' },
-  async prepare() {
-    await buildGoProgram(program)
-  },
   async start(t) {
     const executable = await buildGoProgram(program)
     const [port, adminPort] = [await freePort(), await freePort()]
@@ -74,8 +70,6 @@ export const hydra: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'viewables:read'
         }
       },
-      signIn: signInOnPages,
-      signOut: signOutOnPages,
       async registerBackChannelLogout(url) {
         const json = { ...registered, backchannel_logout_uri: url, backchannel_logout_session_required: true }
         await administer('PUT', `${admin}/clients/${client.id}`, { json })

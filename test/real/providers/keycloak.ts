@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { freePort } from '../../helpers/ports.js'
 import { hasStatus, startService, unpackArchive } from '../programs.js'
-import { signInOnPages, signOutOnPages } from './pages.js'
 import { administer, client, type ProviderKind, person } from './provider.js'
 
 const version = '26.5.6'
@@ -19,9 +18,6 @@ export const keycloak: ProviderKind = {
   version,
   needs: 'java',
   exceptions: {},
-  async prepare() {
-    await unpackArchive(...archive)
-  },
   async start(t) {
     const folder = await unpackArchive(...archive)
     const port = await freePort()
@@ -51,8 +47,6 @@ export const keycloak: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'viewables:read'
         }
       },
-      signIn: signInOnPages,
-      signOut: signOutOnPages,
       async registerBackChannelLogout(url) {
         const [found] = (await admin('GET', `/realms/test/clients?clientId=${client.id}`)) as { id: string }[]
         const attributes = {

@@ -51,7 +51,6 @@ async function tryProvider(t: Teardown, kind: ProviderKind): Promise<void> {
     return
   }
   print(`\n${title}`)
-  await kind.prepare()
   const provider = await kind.start(t)
   const rows: Row[] = []
   for (const [scenario, play] of Object.entries(scenarios)) {

@@ -1,5 +1,4 @@
 // The interface between the scenarios and a real identity provider.
-import type { Browser } from '../../helpers/browser.js'
 import type { Teardown } from '../../helpers/scope.js'
 
 /**
@@ -22,18 +21,13 @@ export interface ProviderKind {
   readonly exceptions: Readonly<Record<string, string>>
   /** The program that is needed to build or run this provider. */
   readonly needs: string
-  /** Builds or downloads the provider unless this was done before. */
-  prepare(): Promise<void>
+  /** Builds or downloads the provider unless this was done before, and starts it. */
   start(t: Teardown): Promise<RunningProvider>
 }
 
 export interface RunningProvider {
   /** The settings on the provider's page in docs/providers, without those of the client. */
   readonly settings: Readonly<Record<'single' | 'dual', Readonly<Record<string, string>>>>
-  /** Signs in, from an authorization URL to the callback URL, which is returned and not opened. */
-  signIn(browser: Browser, authorizationUrl: string): Promise<string>
-  /** Signs out, starting at the end-session endpoint. Resolves with the URL or the text of the last page. */
-  signOut(browser: Browser, endSessionUrl: string): Promise<string>
   /** Registers the URL for logout tokens. Missing if the provider has no back-channel logout. */
   registerBackChannelLogout?(url: string): Promise<void>
   /** Puts the user into the group `admins`, or removes it. Missing if the provider has no claim `groups`. */

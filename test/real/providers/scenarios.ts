@@ -9,6 +9,7 @@ import { type Browser, createBrowser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { collectLogs } from '../../helpers/logs.js'
 import { inScope, type Teardown } from '../../helpers/scope.js'
+import { signInOnPages, signOutOnPages } from './pages.js'
 import { client, type RunningProvider } from './provider.js'
 
 export type Mode = 'single' | 'dual'
@@ -78,18 +79,18 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return logs.find(({ event }) => event === 'revoked') ? 'works' : 'not revoked'
   }),
   'logout: idp': scenario(
-    async ({ signIn, browser, signOut }) => {
+    async ({ signIn, browser }) => {
       await signIn()
       const { headers } = await browser.navigate('/api/auth/logout')
       const location = String(headers.location)
       if (location === '/') return 'here only'
-      const end = await signOut(location)
+      const end = await signOutOnPages(browser, location)
       return end === client.homeUrl ? 'works' : `ends at the provider: ${end}`
     },
     { PLATFORM_AUTH_LOGOUT: 'idp' }
   ),
   'back-channel logout': scenario(
-    async ({ signIn, browser, signOut, statusOf, settled, logs, provider, serverUrl }) => {
+    async ({ signIn, browser, statusOf, settled, logs, provider, serverUrl }) => {
       if (!provider.registerBackChannelLogout) return 'not supported'
       await provider.registerBackChannelLogout(`${serverUrl}/api/auth/backchannel-logout`)
       await signIn()
@@ -100,7 +101,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       await signIn()
       if ((await statusOf(first)) !== 200) return 'no second session'
       const { headers } = await browser.navigate('/api/auth/logout')
-      await signOut(String(headers.location))
+      await signOutOnPages(browser, String(headers.location))
       await settled(() => logs.find(({ event }) => /^back_channel_logout/.test(String(event))) !== undefined)
       const line = logs.find(({ event }) => /^back_channel_logout/.test(String(event)))
       if (line?.event !== 'back_channel_logout') return `rejected: ${line?.reason ?? 'no logout token'}`
@@ -150,7 +151,6 @@ interface Stage {
   readonly serverUrl: string
   readonly logs: Awaited<ReturnType<typeof collectLogs>>
   signIn(): Promise<void>
-  signOut(url: string): Promise<string>
   /** Moves the clock so that the tokens of the session expire. */
   expire(): void
   advance(seconds: number): void
@@ -199,11 +199,10 @@ async function setStage(
     async signIn() {
       const login = await browser.navigate('/api/auth/login')
       if (!login.headers.location) throw new Ended(`${login.statusCode} at the login`)
-      const back = await provider.signIn(browser, login.headers.location)
+      const back = await signInOnPages(browser, login.headers.location)
       const { statusCode } = await browser.navigate(back, { from: new URL(login.headers.location).origin })
       if (statusCode !== 302) throw new Ended(`${statusCode} at the callback`)
     },
-    signOut: url => provider.signOut(browser, url),
     expire: () => advance(LIFETIME_SECONDS),
     advance,
     async statusOf(of = browser) {

@@ -132,7 +132,7 @@ async function startNode(
       ]
     : []
   const server = await startRedis(scope, [...options, ...announced])
-  entrance?.leadTo(server.port)
+  entrance?.connectTo(server.port)
   return { ...server, host, knownPort: entrance?.port ?? server.port }
 }
 
@@ -149,6 +149,6 @@ async function startSentinel(
   const file = join(await tempFolder(scope), 'sentinel.conf')
   await writeFile(file, [...settings, ...announced, ''].join('\n'))
   const server = await startRedis(scope, [], { sentinelFile: file })
-  entrance?.leadTo(server.port)
+  entrance?.connectTo(server.port)
   return { ...server, host, knownPort: entrance?.port ?? server.port }
 }

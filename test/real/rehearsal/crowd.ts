@@ -1,75 +1,58 @@
-// Simulated users of the application, without pause. Each has two tabs that send requests in parallel.
+// Simulated users of the application, without pause. Each has a tab for each kind of page.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { ExecutionContext } from 'ava'
 import type { Browser } from '../../helpers/browser.js'
 import { signIn } from '../../helpers/server.js'
+import { poll } from '../chaos/poller.js'
 
 export interface Crowd {
-  readonly requests: number
-  /** Every failed request and every status other than 200 and 401. */
-  readonly errors: readonly string[]
-  /** The number of answers with status 401. */
-  readonly loggedOut: number
   /** Waits until every session has been refreshed. */
   everyoneRefreshed(): Promise<void>
-  stop(): Promise<void>
+  /** Closes all tabs, and checks that no request failed and no user was logged out. */
+  leaveUnnoticed(t: ExecutionContext): Promise<void>
 }
 
-const pages = ['/api/auth/token', '/api/auth/profile', '/'] as const
+const PAGES = ['/api/auth/token', '/api/auth/profile', '/']
+const EVERY_MS = 30
 
 /**
  * @param browsers one for each user. They sign in first.
  * @param visitor signs in, requests the profile, signs out, and repeats this until the end.
  */
 export async function letIn(browsers: readonly Browser[], visitor: Browser): Promise<Crowd> {
-  const errors: string[] = []
-  let requests = 0
-  let loggedOut = 0
-  let isOver = false
+  let hasEnded = false
 
-  async function ask(browser: Browser, path: string): Promise<void> {
-    requests += 1
-    const answer = await browser.fetch(path).catch((error: Error) => error)
-    if (answer instanceof Error) errors.push(`${path}: ${answer.message}`)
-    else if (answer.statusCode === 401) loggedOut += 1
-    else if (answer.statusCode !== 200) errors.push(`${path}: ${answer.statusCode} ${answer.text().slice(0, 200)}`)
+  async function openTab(browser: Browser, path: string): Promise<string[]> {
+    const answers = await poll(browser, { path, everyMs: EVERY_MS, hasEnded: () => hasEnded })
+    return answers.map(({ status }) => `${path}: ${status}`)
   }
 
-  async function live(browser: Browser): Promise<void> {
-    for (let turn = 0; !isOver; turn += 1) {
-      const page = pages[turn % pages.length] ?? '/'
-      await Promise.all([ask(browser, page), ask(browser, '/api/auth/token')])
-      await pause(30)
+  async function comeAndGo(): Promise<string[]> {
+    const results: string[] = []
+    while (!hasEnded) {
+      await signIn(visitor).catch((error: Error) => results.push(`signing in: ${error.message}`))
+      results.push(`/api/auth/profile: ${(await visitor.fetch('/api/auth/profile')).statusCode}`)
+      const { statusCode } = await visitor.navigate('/api/auth/logout')
+      if (statusCode !== 302) results.push(`signing out: ${statusCode}`)
+      await pause(EVERY_MS)
     }
-  }
-
-  async function comeAndGo(browser: Browser): Promise<void> {
-    while (!isOver) {
-      requests += 3
-      await signIn(browser).catch((error: Error) => errors.push(`signing in: ${error.message}`))
-      await ask(browser, '/api/auth/profile')
-      const { statusCode } = await browser.navigate('/api/auth/logout')
-      if (statusCode !== 302) errors.push(`signing out: ${statusCode}`)
-      await pause(30)
-    }
+    return results
   }
 
   await Promise.all(browsers.map(browser => signIn(browser)))
-  const lives = [...browsers.map(live), comeAndGo(visitor)]
+  const tabs = browsers.flatMap(browser => PAGES.map(path => openTab(browser, path)))
+  const lives = Promise.all([...tabs, comeAndGo()])
   return {
-    get requests() {
-      return requests
-    },
-    get loggedOut() {
-      return loggedOut
-    },
-    errors,
     async everyoneRefreshed() {
       const before = browsers.map(sessionOf)
       while (browsers.some((browser, index) => sessionOf(browser) === before[index])) await pause(50)
     },
-    async stop() {
-      isOver = true
-      await Promise.all(lives)
+    async leaveUnnoticed(t) {
+      hasEnded = true
+      const results = (await lives).flat()
+      t.deepEqual(new Set(results), new Set(PAGES.map(path => `${path}: 200`)))
+      t.true(results.length > 200, `${results.length} requests`)
+      t.log(`${results.length} requests`)
     }
   }
 }

@@ -76,7 +76,6 @@ testWhere(
       env: { PLATFORM_AUTH_REFRESH_MARGIN: '4' }
     })
     const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
-    const before = idp.tokenRequests.length
     await crowd.everyoneRefreshed()
     for (const index of [0, 1]) {
       const replica = replicas[index]
@@ -88,15 +87,8 @@ testWhere(
       await pause(2000)
     }
     await crowd.everyoneRefreshed()
-    await crowd.stop()
-    t.deepEqual([...new Set(crowd.errors)], [])
-    t.is(crowd.loggedOut, 0)
+    await crowd.leaveUnnoticed(t)
     t.deepEqual(idp.reuses, [])
-    t.true(crowd.requests > 200)
-    const calls = idp.tokenRequests.length - before
-    t.log(
-      `${crowd.requests} requests, ${calls} at the provider, errors ${crowd.errors.length}, sessions lost ${crowd.loggedOut}`
-    )
   }
 )
 
