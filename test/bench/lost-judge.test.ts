@@ -1,9 +1,9 @@
 // The judge of `npm run bench -- --only lost` must see a loss. These tests run its provider and its users with a program that
 // loses logins, and with a program that does not.
-import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { createDeferred } from '../helpers/deferred.js'
+import { listen } from '../helpers/ports.js'
 
 type Kind = 'served' | 'refused' | 'failed' | 'unanswered'
 
@@ -166,10 +166,7 @@ async function startProgram(t: ExecutionContext, manner: string, providerUrl: st
   let tokens: Tokens | undefined
   let refreshing: Promise<Tokens | undefined> | undefined
   let arrived = 0
-  let goOn = () => {}
-  const allHere = new Promise<void>(resolve => {
-    goOn = resolve
-  })
+  const [allHere, goOn] = createDeferred()
 
   async function tokenRequest(form: Record<string, string>): Promise<Tokens | undefined> {
     const response = await fetch(`${providerUrl}/token`, { method: 'POST', body: new URLSearchParams(form) })
@@ -203,13 +200,10 @@ async function startProgram(t: ExecutionContext, manner: string, providerUrl: st
     }
   }
 
-  const server = http.createServer((request, response) => void serve(request, response))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return (server.address() as AddressInfo).port
+  return listen(
+    t,
+    http.createServer((request, response) => void serve(request, response))
+  )
 }
 
 function oneCookie() {

@@ -1,14 +1,8 @@
 // A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
+import { type ModeName, modes } from '../helpers/modes.js'
 import { upstreamError } from '../modes/fake-idp.js'
-import {
-  grantsOf,
-  type ModeName,
-  modeNames,
-  type RefreshOptions,
-  setUpExpired,
-  setUpRefresh
-} from '../refresh/setup.js'
+import { grantsOf, type RefreshOptions, setUpExpired, setUpRefresh } from '../refresh/setup.js'
 
 const LOGGED_OUT = { kind: 'over', why: 'loggedOut' }
 
@@ -38,7 +32,7 @@ async function logOutDuringRefresh(
   return { ...setUp, sessions: await waiting }
 }
 
-for (const mode of modeNames) {
+for (const mode of modes) {
   const grants = grantsOf[mode]
 
   test(`${mode}: after a logout, old and new cookies of the session are rejected without a call to the provider`, async t => {

@@ -2,6 +2,7 @@ import test from 'ava'
 import { createProfiles } from '#src/login/profiles.js'
 import type { UserInfo } from '#src/provider/client.js'
 import { createClock } from '../helpers/clock.js'
+import { createDeferred } from '../helpers/deferred.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 
 /** The user info of each call contains the access token of that call, unless a test sets another answer. */
@@ -60,10 +61,7 @@ test('simultaneous requests of one session share one call to the provider, and a
 
 test('after a cached name was removed, the next request calls the provider, even if an earlier call is still in progress', async t => {
   const { profiles, nameOf, asked, answers } = setUp(30)
-  let answer = (_: UserInfo) => {}
-  const pending = new Promise<UserInfo>(resolve => {
-    answer = resolve
-  })
+  const [pending, answer] = createDeferred<UserInfo>()
   answers.push(() => pending)
   const first = nameOf('session', 'a')
   profiles.forget('session')
@@ -75,17 +73,12 @@ test('after a cached name was removed, the next request calls the provider, even
 
 test('a call that fails late does not remove a name that a later call has cached', async t => {
   const { profiles, nameOf, asked, answers } = setUp(30)
-  let fail = (_: Error) => {}
-  answers.push(
-    () =>
-      new Promise<UserInfo>((_, reject) => {
-        fail = reject
-      })
-  )
+  const [pending, fail] = createDeferred()
+  answers.push(() => pending.then(() => Promise.reject(upstreamError())))
   const first = nameOf('session', 'a')
   profiles.forget('session')
   await nameOf('session', 'b')
-  fail(upstreamError())
+  fail()
   await t.throwsAsync(first)
   t.is(await nameOf('session', 'c'), 'b')
   t.deepEqual(asked, ['a', 'b'])

@@ -2,6 +2,7 @@ import type { IdentityProvider, TokenSet, UserInfo } from '#src/provider/client.
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
+import { createDeferred } from '../helpers/deferred.js'
 
 export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
@@ -99,8 +100,8 @@ export function createFakeIdp({
       good.add(next)
     },
     holdNext(outcome = {}) {
-      const [begun, begin] = createGate()
-      const [gate, letGo] = createGate()
+      const [begun, begin] = createDeferred()
+      const [gate, letGo] = createDeferred()
       answers.push(async () => {
         begin()
         await gate
@@ -164,12 +165,4 @@ export function upstreamError(retryAfterSeconds?: number): ProviderError {
 /** A response that asks the client to wait. The provider has not processed the request. */
 export function busyError(status: 429 | 503, retryAfterSeconds?: number): ProviderError {
   return new ProviderError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
-}
-
-function createGate(): [gate: Promise<void>, open: () => void] {
-  let open = () => {}
-  const gate = new Promise<void>(resolve => {
-    open = resolve
-  })
-  return [gate, open]
 }

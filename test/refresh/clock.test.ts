@@ -1,9 +1,10 @@
 // Refreshes when the clock jumps, because a time service or a person sets it or because the computer was asleep.
 import test from 'ava'
+import { modes } from '../helpers/modes.js'
 import { upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpRefresh } from './setup.js'
+import { grantsOf, setUpRefresh } from './setup.js'
 
-for (const mode of modeNames) {
+for (const mode of modes) {
   const grants = grantsOf[mode]
 
   test(`${mode}: if the clock is set back by five minutes no refresh is made, and if it is set back further the session is refreshed`, async t => {

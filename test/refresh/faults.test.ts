@@ -6,9 +6,10 @@ import test from 'ava'
 import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { StoreUnavailableError } from '#src/store/cells.js'
 import { withLeases } from '../helpers/leases.js'
+import { modes } from '../helpers/modes.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpExpired, setUpRefresh } from './setup.js'
+import { grantsOf, setUpExpired, setUpRefresh } from './setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new ProviderError('token', 'timeout', 'no complete response in time'), 'warn'],
@@ -32,7 +33,7 @@ function refusals(steps: number): (readonly [step: number, error: string])[] {
 /** The numbers of Pino's log levels. */
 const levels = { warn: 40, error: 50 }
 
-for (const mode of modeNames) {
+for (const mode of modes) {
   const grants = grantsOf[mode]
 
   for (const [what, error, level] of faults) {
@@ -288,7 +289,7 @@ test('dual: if a process dies between the two token requests, another process co
   t.deepEqual(idp.reused, [])
 })
 
-for (const mode of modeNames) {
+for (const mode of modes) {
   const grants = grantsOf[mode]
 
   /** Runs `whileQueued` while the first refresh waits in the queue for token requests. */

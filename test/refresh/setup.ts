@@ -15,10 +15,8 @@ import type { Cell } from '#src/store/rules.js'
 import { createSessionStore, type SessionStore } from '#src/store/store.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
+import type { ModeName } from '../helpers/modes.js'
 import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
-
-export const modeNames = ['single', 'dual'] as const
-export type ModeName = (typeof modeNames)[number]
 
 /** The number of token requests of one complete refresh. */
 export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }

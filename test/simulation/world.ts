@@ -1,5 +1,6 @@
 // The simulated time, and the processes that live in it. One seed determines everything that happens.
 import type { Clock } from '#src/support/clock.js'
+import { createRandom } from '../helpers/random.js'
 
 export interface World {
   /** Milliseconds since the epoch. */
@@ -49,17 +50,9 @@ const START = 1_700_000_000_000
 export function createWorld(seed: number): World {
   let time = START
   let order = 0
-  let state = seed * 2_654_435_761 + 1
+  const random = createRandom(seed * 2_654_435_761 + 1)
   const notes: string[] = []
   const heap = createHeap()
-
-  function random(): number {
-    // Mulberry32.
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 
   function after(ms: number, action: () => void, owner?: Owner): () => void {
     const event: Event = { time: time + Math.max(0, ms), order: order++, action, owner, isCancelled: false }

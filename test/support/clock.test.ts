@@ -1,6 +1,7 @@
 import test from 'ava'
 import { startStopwatch, TimeLimitError, wait, within, withinOrUndefined } from '#src/support/clock.js'
 import { createClock } from '../helpers/clock.js'
+import { createDeferred } from '../helpers/deferred.js'
 
 test('a stopwatch uses the clock that has moved further, because one may stand still and the other may be set back', t => {
   const clock = createClock()
@@ -47,18 +48,12 @@ test('withinOrUndefined() settles like its promise if that settles in time, and 
 
 test('withinOrUndefined() uses an answer that arrived in time although its timer fires first, and gives up 100 ms later', async t => {
   const clock = createClock()
-  let answer = (_value: string) => {}
-  const begin = () => {
-    const promise = new Promise<string>(resolve => {
-      answer = resolve
-    })
-    return withinOrUndefined(1000, promise, clock)
-  }
-  const inTime = begin()
+  const [arriving, answer] = createDeferred<string>()
+  const inTime = withinOrUndefined(1000, arriving, clock)
   clock.advance(60_000)
   answer('read after the timer')
   t.is(await inTime, 'read after the timer')
-  const late = begin()
+  const late = withinOrUndefined(1000, new Promise(() => {}), clock)
   clock.advance(1000)
   clock.advance(99)
   t.is(clock.timers().length, 1)

@@ -3,60 +3,6 @@ import fc from 'fast-check'
 import { createExpiringMap } from '#src/support/expiring-map.js'
 import { createClock } from '../helpers/clock.js'
 
-test('an entry is present before its expiry time and absent from that time', t => {
-  const clock = createClock()
-  const map = createExpiringMap<string>(10, clock.now)
-  map.set('key', 'value', 1000)
-  clock.advance(999)
-  t.is(map.get('key'), 'value')
-  clock.advance(1)
-  t.is(map.get('key'), undefined)
-})
-
-test('setting a key again replaces its value and its expiry time', t => {
-  const clock = createClock()
-  const map = createExpiringMap<string>(10, clock.now)
-  map.set('key', 'old', 1000)
-  clock.advance(500)
-  map.set('key', 'new', 1000)
-  clock.advance(999)
-  t.is(map.get('key'), 'new')
-  t.is(map.size, 1)
-})
-
-test('a deleted entry is removed immediately', t => {
-  const map = createExpiringMap<string>(10, () => 0)
-  map.set('key', 'value', 1000)
-  map.delete('key')
-  t.is(map.get('key'), undefined)
-  t.is(map.size, 0)
-})
-
-test('setting an entry with no lifetime removes the key and evicts no other entry', t => {
-  const map = createExpiringMap<string>(2, () => 0)
-  map.set('a', 'value', 1000)
-  map.set('b', 'value', 1000)
-  map.set('a', 'value', 0)
-  map.set('c', 'value', -1)
-  t.deepEqual([...map.entries()], [['b', 'value', 1000]])
-})
-
-test('a full map evicts its oldest entry', t => {
-  const map = createExpiringMap<number>(3, () => 0)
-  for (const key of [1, 2, 3, 4]) map.set(String(key), key, 1000)
-  t.is(map.get('1'), undefined)
-  t.deepEqual([map.get('2'), map.get('3'), map.get('4')], [2, 3, 4])
-})
-
-test('setting a key again makes it the newest entry', t => {
-  const map = createExpiringMap<number>(2, () => 0)
-  map.set('a', 1, 1000)
-  map.set('b', 2, 1000)
-  map.set('a', 3, 1000)
-  map.set('c', 4, 1000)
-  t.deepEqual([map.get('a'), map.get('b'), map.get('c')], [3, undefined, 4])
-})
-
 test('a map with weights evicts its oldest entries until there is room, and keeps no entry that is heavier than the limit', t => {
   const map = createExpiringMap<string>(
     10,

@@ -1,5 +1,6 @@
 // Chooses the fault for each request: first from the endpoint's queue, then from its rule, then from its hold. Without
 // any of them the request is answered correctly.
+import { createDeferred } from '../deferred.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'
 
@@ -66,10 +67,7 @@ export function createFaultPlan(): FaultPlan {
 
 function createHold(when: 'before' | 'after', onRelease: () => void): { fault: Fault; hold: Hold } {
   let waiting = 0
-  let open: () => void = () => {}
-  const opened = new Promise<void>(resolve => {
-    open = resolve
-  })
+  const [opened, open] = createDeferred()
   const watchers: { readonly count: number; readonly resolve: () => void }[] = []
   const notify = () => {
     for (const { count, resolve } of watchers) if (waiting >= count) resolve()

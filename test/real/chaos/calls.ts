@@ -1,6 +1,7 @@
 // The ways in which a call to the token endpoint can go. Each says when the provider spends the token (work) and when
 // it answers.
 import { setTimeout as pause } from 'node:timers/promises'
+import { createDeferred } from '../../helpers/deferred.js'
 import { type Exchange, type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import type { Answer } from '../../helpers/hostile-idp/requests.js'
 
@@ -116,10 +117,7 @@ const ARRIVE_MS = 10_000
 export function createGate({ spendsFirst = true } = {}): Gate {
   const callers: string[] = []
   let notify = () => {}
-  let open = () => {}
-  const opened = new Promise<void>(resolve => {
-    open = resolve
-  })
+  const [opened, open] = createDeferred()
   return {
     open,
     callers,
