@@ -10,22 +10,7 @@ export interface Seeds {
 
 export type Random = () => number
 
-const methods = [
-  'GET',
-  'GET',
-  'GET',
-  'GET',
-  'GET',
-  'GET',
-  'GET',
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'DELETE',
-  'OPTIONS',
-  'TRACE'
-]
+const methods = [...Array<string>(8).fill('GET'), 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']
 const oddMethods = ['CONNECT', 'PRI', 'get', 'M-SEARCH', 'G\0T', '', 'GET GET']
 const paths = [
   '/',

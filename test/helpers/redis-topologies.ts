@@ -11,21 +11,42 @@ import { tempFolder } from './temp-folder.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
-/** Starts two masters that share the hash slots. */
-export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: readonly RedisServer[] }> {
-  const startNode = () =>
-    startRedis(t, async () => ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())])
-  const nodes = await Promise.all([startNode(), startNode()])
-  const [first, second] = nodes
-  await first.admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 8191)
-  await second.admin.call('CLUSTER', 'ADDSLOTSRANGE', 8192, 16383)
-  await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', second.port, await portOf(second, 'cluster-port'))
-  for (const { admin } of nodes) {
-    await eventually(async () =>
-      /cluster_state:ok[\s\S]*cluster_known_nodes:2/.test(String(await admin.call('CLUSTER', 'INFO')))
-    )
+interface ClusterOptions {
+  readonly masters?: number
+  /** The number of further nodes, which know the cluster and serve no slots. */
+  readonly others?: number
+  /** Arguments of each redis-server. */
+  readonly redisArguments?: readonly string[]
+}
+
+const SLOTS = 16_384
+
+/** Starts masters that share the hash slots, by default two. They come first in `nodes`. */
+export async function startRedisCluster(
+  t: Test,
+  { masters = 2, others = 0, redisArguments = [] }: ClusterOptions = {}
+): Promise<{ url: string; nodes: readonly RedisServer[] }> {
+  const count = masters + others
+  const options = async () => [
+    '--cluster-enabled',
+    'yes',
+    '--cluster-port',
+    String(await freePort()),
+    ...redisArguments
+  ]
+  const nodes = await Promise.all(Array.from({ length: count }, () => startRedis(t, options)))
+  const [first] = nodes as [RedisServer]
+  const firstSlot = (index: number) => Math.floor((index * SLOTS) / masters)
+  for (const [index, { admin }] of nodes.entries()) {
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
+    if (index < masters) await admin.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1)
+    if (index > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', first.port, await portOf(first, 'cluster-port'))
   }
-  return { url: `redis://127.0.0.1:${first.port},127.0.0.1:${second.port}`, nodes }
+  const isComplete = new RegExp(`cluster_state:ok[\\s\\S]*cluster_known_nodes:${count}\\b`)
+  for (const { admin } of nodes) {
+    await eventually(async () => isComplete.test(String(await admin.call('CLUSTER', 'INFO'))))
+  }
+  return { url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, nodes }
 }
 
 /** Starts a master, a replica, and a sentinel that monitors them as `main`. */

@@ -27,7 +27,10 @@ async function setUp(t: ExecutionContext) {
     quirks: quirksOf({})
   }
   const backChannelLogout = createBackChannelLogout({
-    idp: { metadata: async () => metadata, signingKeys: async () => (await (await fetch(jwksUri)).json()) as JSONWebKeySet },
+    idp: {
+      metadata: async () => metadata,
+      signingKeys: async () => (await (await fetch(jwksUri)).json()) as JSONWebKeySet
+    },
     clientId,
     clock,
     userSessions: {

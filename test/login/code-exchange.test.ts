@@ -52,25 +52,6 @@ function setUp({ isDual = false, sessionStore = 'cookie' }: SetUp = {}) {
   return { ...addProcess(), clock, idp, addProcess, login }
 }
 
-test('each code exchange creates a session with its own random id', async t => {
-  const { exchange, login, clock } = setUp()
-  const exchanges = [await exchange(login()(), 'a'), await exchange(login()(), 'b')]
-  const records = exchanges.map(exchange => {
-    if (!('record' in exchange)) throw new Error(exchange.kind)
-    t.is(exchange.kind, 'fresh')
-    return exchange.record
-  })
-  for (const [index, { id, rev, issuedAt, fields }] of records.entries()) {
-    t.is(rev, 1)
-    t.regex(id, /^[A-Za-z0-9_-]{22}$/)
-    t.is(issuedAt, clock.now())
-    t.is(fields.token, `access-token-${index + 1}`)
-    t.is(fields.refresh_token, `refresh-token-${index + 1}`)
-    t.is(fields.expires_at, clock.now() + 3_600_000)
-  }
-  t.not(records[0]?.id, records[1]?.id)
-})
-
 test('a login whose session will be in Redis gets a random key, and a repeated callback gets the same key', async t => {
   const { exchange, login, addProcess } = setUp({ sessionStore: 'redis' })
   const [one, two] = [login(), login()]
@@ -82,24 +63,6 @@ test('a login whose session will be in Redis gets a random key, and a repeated c
   t.regex(fresh.record.key ?? '', /^[A-Za-z0-9_-]{32}$/)
   t.is(repeated.record.key, fresh.record.key)
   t.not(other.record.key, fresh.record.key)
-})
-
-test('twenty simultaneous callbacks cause one code exchange, and later ones get its result until the state expires, also with another code', async t => {
-  const { exchange, login, idp, clock } = setUp()
-  const transaction = login()
-  const { codeVerifier } = transaction()
-  const exchanges = await Promise.all(Array.from({ length: 20 }, () => exchange(transaction(), 'the-code')))
-  t.deepEqual(idp.grants, [{ type: 'code', code: 'the-code', codeVerifier }])
-  for (const one of exchanges) t.deepEqual(one, exchanges[0])
-  t.is(exchanges[0]?.kind, 'fresh')
-  clock.advanceSeconds(599)
-  const repeats = Array.from({ length: 10 }, (_, index) =>
-    exchange(transaction(), index < 9 ? 'the-code' : 'another-code')
-  )
-  for (const repeat of await Promise.all(repeats)) t.deepEqual(repeat, { ...exchanges[0], kind: 'repeated' })
-  clock.advanceSeconds(1)
-  t.throws(transaction, { message: /expired/ })
-  t.is(idp.grants.length, 1)
 })
 
 test('after a code was rejected, no further code is exchanged for the same state', async t => {

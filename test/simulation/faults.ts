@@ -209,8 +209,8 @@ export function startFaults(simulation: Simulation): () => void {
   /** Calls `action` when a lease was granted, before its process knows it. */
   function trapGrant(action: (replica: Replica) => void): void {
     const { onStored } = redis
-    redis.onStored = (id, cell, replica) => {
-      onStored(id, cell, replica)
+    redis.onStored = (id, cell, replica, replaced) => {
+      onStored(id, cell, replica, replaced)
       if (cell.entry.lease?.owner !== replica.owner || replica.process.isStopped) return
       redis.onStored = onStored
       action(replica)

@@ -23,8 +23,8 @@ interface Node {
 
 export interface SimulatedRedis {
   master: Node
-  /** Called after each stored cell. */
-  onStored: (id: string, cell: SessionCell, replica: Replica) => void
+  /** Called after each stored cell, with the cell that it replaces. */
+  onStored: (id: string, cell: SessionCell, replica: Replica, replaced: SessionCell | undefined) => void
   cellOf(id: string): SessionCell | undefined
   cellsOf(replica: Replica): Cells<SessionCell, SessionKey>
   readPlace(replica: Replica, place: string): Promise<number | undefined>
@@ -41,7 +41,8 @@ export interface SimulatedRedis {
 const LIFETIME_MS = 48 * 3_600_000
 const SNAPSHOT_MS = 100
 const COMMAND_MS = 1000
-const TIME_CHECK_MS = 2000
+/** A write is refused if the time of its rule differs from the time of Redis by more than this. */
+export const TIME_CHECK_MS = 2000
 
 export function createRedis(world: World, of: () => Simulation): SimulatedRedis {
   // A command that takes more than a second takes the connection down in half of the schedules.
@@ -179,7 +180,7 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
             if (cell === 'ignore') return { isDone: true, version: found, time: world.now() }
             const version = { cell: { ...cell, record: kept }, until: world.now() + LIFETIME_MS }
             node.cells.set(id, version)
-            redis.onStored(id, version.cell, replica)
+            redis.onStored(id, version.cell, replica, found?.cell)
             if (options.message) publishNow(node, options.message)
             return { isDone: true, version, time: world.now() }
           })

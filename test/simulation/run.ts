@@ -2,10 +2,10 @@
 // about sessions is the production code.
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { CookieSession, SessionRecord } from '#src/session/record.js'
-import { LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
+import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
 import { startFaults } from './faults.js'
 import { createProvider } from './provider.js'
-import { createRedis } from './redis.js'
+import { createRedis, TIME_CHECK_MS } from './redis.js'
 import { requestLog, startReplica } from './replica.js'
 import { ALL_SAFEGUARDS, type Safeguard } from './safeguards.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
@@ -96,6 +96,16 @@ export function scheduleOf(seed: number): Schedule {
   }
 }
 
+/** Returns what is wrong with a cell that was stored, whatever happened before. */
+function* faultsOf({ entry, record }: Cell<SessionRecord>, replaced: Cell<SessionRecord> | undefined, now: number) {
+  const { lease, notBefore } = entry
+  if (replaced && entry.rev < replaced.entry.rev) yield 'a revision was replaced by an earlier one'
+  if (replaced?.entry.over === LOGGED_OUT && entry.over !== LOGGED_OUT) yield 'a logout was undone'
+  if (lease && lease.until > now + TIMES.leaseMs + TIME_CHECK_MS) yield 'a lease is too long'
+  if (notBefore && notBefore.until > now + TIMES.maxPauseMs + TIME_CHECK_MS) yield 'a pause is too long'
+  if (entry.hasRecord !== (record !== undefined)) yield 'the entry does not fit the record'
+}
+
 export async function simulate(given: Schedule, safeguard: Safeguard = ALL_SAFEGUARDS): Promise<SimulationResult> {
   const schedule = { ...given, faults: safeguard.faults ?? given.faults, ...safeguard.schedule }
   const { leaseMs } = TIMES
@@ -131,8 +141,9 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
   }
   const { replicas, violations, losses } = simulation
   const startedAt = world.now()
-  redis.onStored = (id, { record }) => {
-    if (record) provider.stored(id, record.fields.refresh_token)
+  redis.onStored = (id, cell, _replica, replaced) => {
+    for (const fault of faultsOf(cell, replaced, world.now())) violations.add(`${id}: ${fault}`)
+    if (cell.record) provider.stored(id, cell.record.fields.refresh_token)
   }
   for (let index = 0; index < PROCESSES; index++) startReplica(simulation, `place ${index}`)
 

@@ -11,43 +11,51 @@ import { readText } from '../helpers/repository.js'
 import { signIn } from '../helpers/server.js'
 import { startDeployment } from './deployment.js'
 
-for (const mode of modes) {
-  testWithRedis(`${mode}: two replicas refresh a session 24 times and keep one session in Redis`, async t => {
-    const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
-    let [one, two] = [await start(), await start()]
-    await signIn(one.browser)
-    const { browser } = one
-    const before = idp.tokenRequests.length
-    for (let hour = 1; hour <= 24; hour++) {
-      clock.advance(3_599_500)
-      if (hour === 12) {
-        await one.server.close()
-        one = await start()
+for (const [mode, store] of [
+  ['single', 'cookie'],
+  ['dual', 'cookie'],
+  ['single', 'redis']
+] as const) {
+  testWithRedis(
+    `${mode}, session.store: ${store}: two replicas refresh a session 24 times and keep one session in Redis`,
+    async t => {
+      const overrides = { forwardAuth: { port: 0 }, session: { store } }
+      const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides })
+      let [one, two] = [await start(), await start()]
+      await signIn(one.browser)
+      const { browser } = one
+      const before = idp.tokenRequests.length
+      for (let hour = 1; hour <= 24; hour++) {
+        clock.advance(3_599_500)
+        if (hour === 12) {
+          await one.server.close()
+          one = await start()
+        }
+        const ports = [one.server.forwardAuthPort, two.server.forwardAuthPort] as number[]
+        if (hour % 2 === 0) ports.reverse()
+        const asked = [...ports, ...ports].map(port => askAbout(port, browser))
+        const answers = await Promise.all(asked)
+        t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+        t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
       }
-      const ports = [one.server.forwardAuthPort, two.server.forwardAuthPort] as number[]
-      if (hour % 2 === 0) ports.reverse()
-      const asked = [...ports, ...ports].map(port => askAbout(port, browser))
-      const answers = await Promise.all(asked)
-      t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-      t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
+      t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
+      t.deepEqual(idp.reuses, [])
+
+      const sessions = await redis.admin.keys('*:session:*')
+      t.is(sessions.length, 1)
+      t.is(await redis.admin.hexists(sessions[0] as string, 'r'), 1, 'the record stays until a newer one replaces it')
+      t.true((await redis.admin.pttl(sessions[0] as string)) > 60_000)
+
+      two.connect(browser)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.is(
+        idp.tokenRequests.length - before,
+        24 * (mode === 'dual' ? 2 : 1),
+        'the browser gets the stored session without another provider call'
+      )
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     }
-    t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
-    t.deepEqual(idp.reuses, [])
-
-    const sessions = await redis.admin.keys('*:session:*')
-    t.is(sessions.length, 1)
-    t.is(await redis.admin.hexists(sessions[0] as string, 'r'), 1, 'the record stays until a newer one replaces it')
-    t.true((await redis.admin.pttl(sessions[0] as string)) > 60_000)
-
-    two.connect(browser)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(
-      idp.tokenRequests.length - before,
-      24 * (mode === 'dual' ? 2 : 1),
-      'the browser gets the stored session without another provider call'
-    )
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  })
+  )
 }
 
 for (const mode of modes) {

@@ -2,23 +2,19 @@ import test from 'ava'
 import type { SessionRecord } from '#src/session/record.js'
 import { createProcessMemory } from '#src/store/memory.js'
 import { systemClock } from '#src/support/clock.js'
+import { recordOf } from './replicas.js'
 
 const DAY_MS = 86_400_000
 
-function recordOf(id: string, bytes: number): SessionRecord {
-  return {
-    kind: 'complete',
-    id,
-    rev: 1,
-    loggedInAt: 0,
-    issuedAt: 0,
-    fields: { token: 't'.repeat(bytes), refresh_token: 'refresh', expires_at: DAY_MS }
-  }
+/** A record with a token of 200 kB. */
+function largeRecordOf(id: string): SessionRecord {
+  const record = recordOf(id, 1)
+  return { ...record, fields: { ...record.fields, token: 't'.repeat(200_000) } }
 }
 
 test('a process remembers the newest records up to 50 MB, and the revisions of all', t => {
   const memory = createProcessMemory(systemClock, DAY_MS)
-  for (let index = 0; index < 500; index++) memory.remember(`id-${index}`, 1, recordOf(`id-${index}`, 200_000))
+  for (let index = 0; index < 500; index++) memory.remember(`id-${index}`, 1, largeRecordOf(`id-${index}`))
   const kept = Array.from({ length: 500 }, (_, index) => memory.recordOf(`id-${index}`)).filter(Boolean)
   t.is(kept.length, 248)
   t.is(memory.recordOf('id-499')?.id, 'id-499')
@@ -28,7 +24,7 @@ test('a process remembers the newest records up to 50 MB, and the revisions of a
 
 test('a result that is not stored yet is remembered whatever its size', t => {
   const memory = createProcessMemory(systemClock, DAY_MS)
-  for (let index = 0; index < 500; index++) memory.addUnsaved(recordOf(`id-${index}`, 200_000))
+  for (let index = 0; index < 500; index++) memory.addUnsaved(largeRecordOf(`id-${index}`))
   t.is(memory.recordOf('id-0')?.id, 'id-0')
   t.is(memory.possiblyLost().size, 500)
 })

@@ -2,6 +2,7 @@
 // replicas.
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
+import { modes } from '../helpers/modes.js'
 import { serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
 import { commandsRun, difference } from '../helpers/redis-commands.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
@@ -46,11 +47,19 @@ for (const [mode, calls] of [
     const times = answers.map(({ ms }) => Math.round(ms)).sort((a, b) => a - b)
     t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
   })
+}
+
+for (const [mode, store] of [
+  ['single', 'cookie'],
+  ['dual', 'cookie'],
+  ['single', 'redis']
+] as const) {
+  const path = pathOf[mode]
 
   testWithRedis(
-    `${mode}: a refresh and a logout at one replica are known to another, for the old and the new cookie`,
+    `${mode}, session.store: ${store}: a refresh and a logout at one replica are known to another, for the old and the new cookie`,
     async t => {
-      const { servers, idp, clock } = await startServers(t, { mode })
+      const { servers, idp, clock, redis } = await startServers(t, { mode, overrides: { session: { store } } })
       const [one, two] = servers
       const { browser } = one
       await signIn(browser)
@@ -69,6 +78,26 @@ for (const [mode, calls] of [
       for (const tab of [fresh, old]) {
         for (const url of [path, '/api/auth/profile']) t.is((await tab.clone().fetch(url)).statusCode, 401)
       }
+      const [name = ''] = await redis.admin.keys('*:session:*')
+      t.is(await redis.admin.hget(name, 'r'), null)
+      await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+      t.deepEqual(idp.reuses, [])
+    }
+  )
+
+  testWithRedis(
+    `${mode}, session.store: ${store}: a new login in a browser with an old copy of the cookie ends the session of every copy`,
+    async t => {
+      const { servers, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+      const [one, two] = servers
+      await signIn(one.browser)
+      const copy = one.browser.clone()
+      clock.advanceSeconds(3600)
+      t.is((await one.browser.fetch(path)).statusCode, 200)
+      two.connect(copy)
+      await signIn(copy)
+      t.is((await copy.fetch(path)).statusCode, 200)
+      t.is((await one.browser.fetch(path)).statusCode, 401)
     }
   )
 }
@@ -163,20 +192,25 @@ testWithRedis(
   }
 )
 
-serialTestWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
-  const redis = await startRedis(t)
-  const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
-  const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })
-  await signIn(browser)
-  await redis.kill()
-  await eventually(async () => (await browser.get('/readyz')).json().store === 'unavailable')
-  clock.advanceSeconds(3600 - 11)
-  const calls = idp.tokenRequests.length
-  const started = performance.now()
-  for (let n = 0; n < 20; n++) t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  t.true(performance.now() - started < 4000)
-  t.is(idp.tokenRequests.length, calls)
-})
+for (const mode of modes) {
+  serialTestWithRedis(
+    `${mode}: while Redis is down, valid tokens within the refresh margin are served at once`,
+    async t => {
+      const redis = await startRedis(t)
+      const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
+      const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
+      await signIn(browser)
+      await redis.kill()
+      await eventually(async () => (await browser.get('/readyz')).json().store === 'unavailable')
+      clock.advanceSeconds(3600 - 11)
+      const calls = idp.tokenRequests.length
+      const started = performance.now()
+      for (let n = 0; n < 20; n++) t.is((await browser.fetch(pathOf[mode])).statusCode, 200)
+      t.true(performance.now() - started < 4000)
+      t.is(idp.tokenRequests.length, calls)
+    }
+  )
+}
 
 for (const [mode, store, calls] of [
   ['single', 'cookie', 2],

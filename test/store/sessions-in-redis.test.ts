@@ -100,39 +100,6 @@ interface TokenBody {
   readonly access_token: string
 }
 
-testWithRedis('an old copy of the cookie leads to the newest session, and a logout ends every copy', async t => {
-  const { servers, clock, idp, redis } = await setUp(t)
-  const [one, two] = servers
-  const { browser } = one
-  await signIn(browser)
-  const copy = browser.clone()
-  two.connect(copy)
-  for (let n = 0; n < 3; n++) {
-    clock.advanceSeconds(3600)
-    t.is((await browser.fetch(PROFILE)).statusCode, 200)
-    t.is((await browser.fetch(PROFILE)).statusCode, 200)
-  }
-  clock.advanceSeconds(600)
-  t.is((await copy.fetch(PROFILE)).statusCode, 200)
-  t.deepEqual(idp.reuses, [])
-  t.is((await copy.navigate('/api/auth/logout')).statusCode, 302)
-  t.is((await browser.fetch(PROFILE)).statusCode, 401)
-  const [name = ''] = await redis.admin.keys('*:session:*')
-  t.is(await redis.admin.hget(name, 'r'), null)
-  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
-})
-
-testWithRedis('a new login in a browser with a copy of the cookie ends the session of the copy', async t => {
-  const { servers } = await setUp(t)
-  const [one, two] = servers
-  await signIn(one.browser)
-  const copy = one.browser.clone()
-  two.connect(copy)
-  await signIn(copy)
-  t.is((await copy.fetch(PROFILE)).statusCode, 200)
-  t.is((await one.browser.fetch(PROFILE)).statusCode, 401)
-})
-
 testWithRedis('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
   const { servers, idp } = await setUp(t, { mode: 'dual' })
   const [one, two] = servers
@@ -323,19 +290,6 @@ testWithRedis('changes of ctx.session are in Redis, at every replica and after a
   await Promise.all(['d', 'e', 'f'].map(item => browser.fetch(`/cart?item=${item}`)))
   clock.advanceSeconds(3600)
   t.is((await copy.fetch(PROFILE)).statusCode, 200)
-  t.deepEqual(idp.reuses, [])
-})
-
-testWithRedis('forward-auth refreshes a session in Redis, although the browser never gets a new cookie', async t => {
-  const { servers, clock, idp } = await setUp(t, { overrides: { forwardAuth: { port: 0 } } })
-  const [{ browser, server }, two] = servers
-  await signIn(browser)
-  for (let hour = 0; hour < 5; hour++) {
-    clock.advance(3_599_500)
-    for (const port of [server.forwardAuthPort, two.server.forwardAuthPort] as number[]) {
-      t.is((await askAbout(port, browser)).status, 200)
-    }
-  }
   t.deepEqual(idp.reuses, [])
 })
 

@@ -1,13 +1,11 @@
 // A cluster of three masters, each with a replica.
-
 import { eventually } from '../../helpers/eventually.js'
-import { freePort } from '../../helpers/ports.js'
-import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import type { RedisServer } from '../../helpers/redis-server.js'
+import { startRedisCluster } from '../../helpers/redis-topologies.js'
 import type { Teardown } from '../../helpers/scope.js'
 
 export interface ClusterRedis {
   readonly url: string
-  readonly nodes: readonly RedisServer[]
   /** The masters that serve slots now. */
   masters(): Promise<RedisServer[]>
   /** A replica of this master. */
@@ -25,41 +23,20 @@ export interface ClusterRedis {
 }
 
 const MASTERS = 3
-const SLOTS = 16_384
-const NODE_TIMEOUT_MS = 1500
 const MOVE_MS = 5000
 
 export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> {
-  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(scope)))
-  const [first] = nodes as [RedisServer]
-  for (const [index, { admin }] of nodes.entries()) {
-    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
-    if (index < MASTERS) {
-      const start = Math.floor((index * SLOTS) / MASTERS)
-      await admin.call('CLUSTER', 'ADDSLOTSRANGE', start, Math.floor(((index + 1) * SLOTS) / MASTERS) - 1)
-    }
-    if (index > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', first.port, await busPortOf(first))
-  }
+  const redisArguments = ['--cluster-node-timeout', '1500', '--repl-diskless-sync-delay', '0']
+  const { url, nodes } = await startRedisCluster(scope, { masters: MASTERS, others: MASTERS, redisArguments })
   const ids = await Promise.all(nodes.map(idOf))
-  for (const { admin } of nodes) {
+  for (const [index, { admin }] of nodes.slice(MASTERS).entries()) {
+    // A node may not know the id of its master yet.
     await eventually(
-      async () =>
-        String(await admin.call('CLUSTER', 'NODES'))
-          .trim()
-          .split('\n').length === nodes.length
-    )
-  }
-  for (const [index, { admin }] of nodes.entries()) {
-    if (index < MASTERS) continue
-    await eventually(
-      async () => (await admin.call('CLUSTER', 'REPLICATE', ids[index - MASTERS] ?? '').catch(() => '')) === 'OK'
+      async () => (await admin.call('CLUSTER', 'REPLICATE', ids[index] ?? '').catch(() => '')) === 'OK'
     )
     await eventually(async () => /master_link_status:up/.test(await admin.info('replication')))
   }
-  for (const { admin } of nodes) {
-    await eventually(async () => /cluster_state:ok/.test(String(await admin.call('CLUSTER', 'INFO'))))
-  }
-  // The replicas are also known as replicas in the whole cluster.
+  // The whole cluster knows that they are replicas.
   for (const { admin } of nodes) {
     await eventually(async () => String(await admin.call('CLUSTER', 'NODES')).match(/\bslave\b/g)?.length === MASTERS)
   }
@@ -91,8 +68,7 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
   }
 
   return {
-    url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
-    nodes,
+    url,
     masters,
     async replicaOf(master) {
       for (const node of nodes) if ((await portOfMaster(node)) === master.port) return node
@@ -127,18 +103,6 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
   }
 }
 
-function startNode(scope: Teardown): Promise<RedisServer> {
-  return startRedis(scope, async () => [
-    ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
-    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--repl-diskless-sync-delay', '0']
-  ])
-}
-
 async function idOf({ admin }: RedisServer): Promise<string> {
   return String(await admin.call('CLUSTER', 'MYID'))
-}
-
-async function busPortOf({ admin }: RedisServer): Promise<string> {
-  const [, port] = (await admin.config('GET', 'cluster-port')) as [string, string]
-  return port
 }
