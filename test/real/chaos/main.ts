@@ -6,7 +6,7 @@ import { disconnectedOwner, flushedRedis, killedOwner, stoppedOwner } from './ow
 import { brokenResponse, lateResponse, lostResponse, quota } from './provider-scenarios.js'
 import { fullRedis, promotion, unusableRedis } from './redis-scenarios.js'
 import { chosen, numbers, type Play, runSuite } from './runner.js'
-import { mixedSecrets, outdatedCookie, parallelRequests, redisSessions } from './session-scenarios.js'
+import { mixedSecrets, parallelRequests, redisSessions } from './session-scenarios.js'
 import type { Options } from './stage.js'
 import { combined, storms } from './storm.js'
 import { troubleKinds } from './trouble.js'
@@ -31,7 +31,6 @@ const quiet: Scenarios = {
   'killed-owner': killedOwner,
   'stopped-owner': stoppedOwner,
   'flushed-redis': flushedRedis,
-  'outdated-cookie': outdatedCookie,
   'disconnected-owner': disconnectedOwner,
   'unusable-redis': unusableRedis,
   'full-redis': fullRedis,

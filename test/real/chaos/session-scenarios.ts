@@ -1,64 +1,14 @@
-// Sessions are used with outdated cookies, across a change of the session secret, by a thousand requests in parallel, and
-// with `session.store: redis`.
+// Sessions are used across a change of the session secret, by a thousand requests in parallel, and with
+// `session.store: redis`.
 import { setTimeout as pause } from 'node:timers/promises'
 import { commandsRun } from '../../helpers/redis-commands.js'
-import { openCallback, startLogin } from '../../helpers/server.js'
 import { createGate, fine } from './calls.js'
 import { SESSION_SECRET } from './fleet.js'
-import { signIn, signInAll } from './logins.js'
-import { type Play, pairs } from './runner.js'
+import { signIn } from './logins.js'
+import type { Play } from './runner.js'
 import { type Options, type Stage, setStage, tokenPath } from './stage.js'
 import { countEach, spread } from './tally.js'
 import { trial } from './trial.js'
-
-const LIFETIME_SECONDS = 2
-const REFRESHES = 3
-const LEAVING = 4
-
-/**
- * A browser comes back with an outdated session cookie, for example from a backup or after a crash, while another
- * browser has used the session for several refreshes. The provider would end the login if it got the old refresh token.
- */
-export function outdatedCookie({ modes }: Options): Play[] {
-  return pairs(modes, [1, 2], (mode, processes) => {
-    const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
-    const failure = `An old cookie is used after ${REFRESHES} refreshes, ${where}`
-    const options = { failure, mode, logins: 8, processes, withRedis: processes > 1 }
-    return trial(options, async ({ report, stage, logins, addToRow }) => {
-      const { provider } = stage
-      const leaving = await signInAll(stage, mode, LEAVING)
-      const all = [...logins.all, ...leaving.all].map(({ browser }) => browser)
-      const copies = all.map(browser => browser.clone())
-      for (let n = 0; n < REFRESHES; n++) {
-        await pause(LIFETIME_SECONDS * 1000 + 100)
-        provider.idp.settings.accessTokenLifetimeSeconds = n === REFRESHES - 1 ? 60 : LIFETIME_SECONDS
-        await Promise.all(all.map(browser => logins.ask(browser)))
-      }
-      /** Checks that requests with all these browsers get this status. */
-      const checkEach = async (what: string, expected: number, browsers: typeof all, slot?: number) => {
-        const asked = await Promise.all(browsers.map(browser => logins.ask(browser, slot)))
-        const others = asked.map(({ status }) => status).filter(status => status !== expected)
-        report.check(what, others.length === 0, countEach(others.map(String)))
-      }
-
-      const calls = provider.refreshCalls
-      for (let slot = 0; slot < processes; slot++) {
-        await checkEach('every outdated cookie continues with the newest tokens', 200, copies, slot)
-      }
-      const sent = provider.refreshCalls - calls
-      report.check('the provider gets no old refresh token', sent === 0, `${sent} requests`)
-      await checkEach('the browsers with the newer cookies stay signed in', 200, all)
-
-      // The user signs in again in the browser with the old cookie.
-      const again = copies.slice(logins.all.length)
-      for (const copy of again) await openCallback(copy, await startLogin(copy))
-      const replaced = leaving.all.map(({ browser }) => browser)
-      await checkEach('a new login in the old browser ends the other copy', 401, replaced)
-      await checkEach('the new login is served', 200, again)
-      addToRow({ remark: `${processes * copies.length} tries with old cookies` })
-    })
-  })
-}
 
 const NEXT = {
   SERVER_SESSION_SECRET: 'Wk5rB8uZt2GmQ7xYn4Vd9JcHs3LpFe6A',
@@ -100,7 +50,6 @@ export function mixedSecrets({ modes }: Options): Play[] {
 
 const SILENT_SECONDS = 4
 const EVERY_MS = 500
-const LARGEST_COOKIE_HEADER = 300
 
 /**
  * The sessions are in Redis. Redis does not respond for some seconds, and then every process is replaced, so that Redis
@@ -112,10 +61,6 @@ export function redisSessions({ modes }: Options): Play[] {
   return modes.map(mode =>
     trial({ failure, mode, logins: 20, environment }, async ({ report, stage, logins, addToRow }) => {
       const { redis, fleet } = stage
-      const pairs = logins.all.map(({ browser }) => browser.cookies.all().map(({ name, value }) => `${name}=${value}`))
-      const longest = Math.max(...pairs.map(cookies => `Cookie: ${cookies.join('; ')}`.length))
-      report.check('the Cookie header is short', longest < LARGEST_COOKIE_HEADER, `${longest} bytes`)
-
       redis?.pause()
       const answers: string[] = []
       const end = performance.now() + SILENT_SECONDS * 1000
@@ -134,7 +79,7 @@ export function redisSessions({ modes }: Options): Play[] {
         await fleet.kill(name)
         await fleet.start(slot)
       }
-      addToRow({ remark: `${answers.length} requests while Redis was silent, Cookie header of ${longest} bytes` })
+      addToRow({ remark: `${answers.length} requests while Redis was silent` })
     })
   )
 }

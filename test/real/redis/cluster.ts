@@ -31,9 +31,7 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
   const ids = await Promise.all(nodes.map(idOf))
   for (const [index, { admin }] of nodes.slice(MASTERS).entries()) {
     // A node may not know the id of its master yet.
-    await eventually(
-      async () => (await admin.call('CLUSTER', 'REPLICATE', ids[index] ?? '').catch(() => '')) === 'OK'
-    )
+    await eventually(async () => (await admin.call('CLUSTER', 'REPLICATE', ids[index] ?? '').catch(() => '')) === 'OK')
     await eventually(async () => /master_link_status:up/.test(await admin.info('replication')))
   }
   // The whole cluster knows that they are replicas.
