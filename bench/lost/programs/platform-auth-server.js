@@ -47,7 +47,7 @@ function ours(name, title, env) {
     store: 'encrypted cookies; several processes coordinate through Redis',
     design: isDual
       ? 'As in single mode, with two token requests for a refresh, because each session has a second access token for pages.'
-      : 'One process at a time refreshes a session, under a lease that outlives the call. The result is kept until the browser has sent the new cookie. A request that would wait too long gets 503 with Retry-After and keeps its session.',
+      : 'One process at a time refreshes a session, under a lease that outlives the token request. The newest tokens stay in Redis, so an outdated cookie continues with them. A request that would wait too long gets 503 with Retry-After and keeps its session.',
     sources: ['redis-and-replicas.md'],
     executableBytes: nodeBytes,
     extras: '–',
