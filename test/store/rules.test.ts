@@ -1,6 +1,8 @@
-// The rules of the session store, as examples of ARCHITECTURE.md. The simulation checks what holds in any history of a session.
+// The rules of the session store, as examples of ARCHITECTURE.md and as properties of any history of a session.
 import test from 'ava'
+import fc from 'fast-check'
 import {
+  type Acquired,
   acquire,
   type Cell,
   commit,
@@ -166,4 +168,125 @@ test('restore releases a lease of this process that nothing uses', t => {
   t.is(release(change, ['me', 'me/change']).cell?.entry.lease, undefined)
   t.is(release(me, ['me/change']).cell, undefined)
   t.is(release(other, ['me']).cell, undefined)
+})
+
+// Properties of any sequence of steps. A process knows what it has stored or read. Time passes, and data gets lost.
+interface Step {
+  readonly who: number
+  readonly what: 'acquire' | 'tokens' | 'failure' | 'over' | 'restore' | 'logOut' | 'lose'
+  readonly ms: number
+}
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.record({
+    who: fc.nat({ max: 2 }),
+    what: fc.constantFrom(...(['acquire', 'tokens', 'failure', 'over', 'restore', 'logOut', 'lose'] as const)),
+    ms: fc.oneof(fc.constant(0), fc.nat({ max: 3000 }), fc.nat({ max: 70_000 }))
+  }),
+  { maxLength: 40 }
+)
+
+interface Ran {
+  readonly cell?: Cell<string>
+  readonly result: unknown
+}
+
+function run(
+  what: Exclude<Step['what'], 'lose'>,
+  cell: Cell<string> | undefined,
+  now: number,
+  mine: Known<string>,
+  owner: string,
+  ms: number
+): Ran {
+  const by = (outcome: Outcome<string>) => commit(cell, now, { rev: mine.rev, owner, outcome })
+  switch (what) {
+    case 'acquire':
+      return acquire(cell, now, { ...mine, me: { owner } }, RECOVERY_MS)
+    case 'restore':
+      return restore(cell, now, { ...mine, me: { owner }, unused: [owner] }, RECOVERY_MS)
+    case 'logOut':
+      return logOut(cell, mine.rev)
+    case 'tokens':
+      return by(tokens(mine.rev + 1))
+    case 'failure':
+      return by({ kind: 'failure', pauseMs: ms, isAmbiguous: true })
+    case 'over':
+      return by({ kind: 'over', why: 'refused' })
+  }
+}
+
+test('in any history, a lease and a pause are bounded, revisions never decrease, and a logout is final', t => {
+  fc.assert(
+    fc.property(steps, (history): boolean => {
+      let cell: Cell<string> | undefined = cellAt(1)
+      let now = NOW
+      const known: Known<string>[] = [knows(1), knows(1), knows(1)]
+      for (const { who, what, ms } of history) {
+        now += ms
+        const mine: Known<string> = known[who] as Known<string>
+        const owner = `process ${who}`
+        const before: Cell<string> | undefined = cell
+        if (what === 'lose') {
+          cell = undefined
+          continue
+        }
+        const step: Ran = run(what, before, now, mine, owner, ms)
+        const after: Cell<string> | undefined = step.cell ?? before
+        cell = after
+        const { entry } = after ?? {}
+        if (!entry) continue
+        if (before && entry.rev < before.entry.rev) return false
+        if (before?.entry.over === LOGGED_OUT && entry.over !== LOGGED_OUT) return false
+        if (entry.lease && entry.lease.until > now + TIMES.leaseMs && step.cell) return false
+        if (entry.notBefore && entry.notBefore.until > now + TIMES.maxPauseMs && step.cell) return false
+        if (entry.hasRecord !== (after?.record !== undefined)) return false
+        if (what === 'tokens' && (step.result as { kind: string }).kind === 'stored') known[who] = knows(entry.rev)
+        const acquired = step.result as Acquired<string> | undefined
+        if (acquired?.kind === 'newer') known[who] = knows(acquired.rev)
+      }
+      return true
+    }),
+    { numRuns: 2000 }
+  )
+  t.pass()
+})
+
+test('in any history without data loss, two processes never have the lease of the same revision at the same time', t => {
+  fc.assert(
+    fc.property(steps, history => {
+      let cell: Cell<string> | undefined = cellAt(1)
+      let now = NOW
+      const granted = new Map<number, { owner: string; until: number }>()
+      for (const { who, what, ms } of history) {
+        now += ms
+        const owner = `process ${who}`
+        const rev: number = cell?.entry.rev ?? 1
+        if (what === 'acquire') {
+          const step: ReturnType<typeof acquire<string>> = acquire(
+            cell,
+            now,
+            { ...knows(rev), me: { owner } },
+            RECOVERY_MS
+          )
+          if (step.result.kind === 'granted') {
+            const earlier = granted.get(rev)
+            if (earlier && earlier.owner !== owner && earlier.until > now) return false
+            granted.set(rev, { owner, until: now + TIMES.leaseMs })
+          }
+          cell = step.cell ?? cell
+        }
+        if (what === 'tokens' || what === 'failure') {
+          const outcome: Outcome<string> =
+            what === 'tokens' ? tokens(rev + 1) : { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+          const isOwner = cell?.entry.lease?.owner === owner
+          cell = commit(cell, now, { rev, owner, outcome }).cell ?? cell
+          if (isOwner) granted.delete(rev)
+        }
+      }
+      return true
+    }),
+    { numRuns: 2000 }
+  )
+  t.pass()
 })
