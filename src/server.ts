@@ -68,11 +68,11 @@ type ClientLimits = typeof CLIENT_LIMITS
 const LAST_WORK_MS = 500
 
 /**
- * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
- * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the port of the metrics or of forward-auth,
- * the error has the property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the
- * module of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the
- * database of `redisUrl`. Programs use `startServer` (start.ts).
+ * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with Node's
+ * error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the metrics port or the forward-auth port, the error has the
+ * property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the module of the setting `extend`
+ * cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of `redisUrl`. Programs use
+ * `startServer` (start.ts).
  * @param limits shorter time limits, for tests
  */
 export async function serve(

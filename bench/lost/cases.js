@@ -102,7 +102,7 @@ export const cases = [
   },
   {
     name: 'killed-alone',
-    title: 'only process killed, without Redis',
+    title: 'one process without Redis, killed',
     processes: 1,
     withoutRedis: true,
     durationMs: 12 * SECOND,

@@ -52,14 +52,14 @@ npm run build && npm run bench -- --only lost --users ${users} --seed ${runs[0].
 
 ![Bars with one row for each program and one column for each fault. The first table below has the same numbers](comparison.svg)
 
-The picture shows the strictest provider, the shortest tokens and the most demanding pages. **All three decide the result**:
+The picture shows the strictest provider, the tokens with the shortest lifetime, and the most demanding pages. **All three decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen
   ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
   use, or allow it for some time. The behaviour of APS is not documented: we have no evidence that it ends a login, and two refreshes within
   50 ms may both succeed.
-- **Access tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour), few
-  users meet it.
+- **Access tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens that last an hour](#tokens-of-an-hour),
+  few users refresh during a fault.
 - **A page sends six requests in parallel**, and never a document or a single request first. So six requests find the token expired.
 
 ## Users who were signed out
@@ -75,7 +75,7 @@ ${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program r
 
 ## Other providers and pages
 
-The first number of a cell is that of the picture, in which the provider ends the login. The second provider only **refuses** the second use of
+The first number in each cell is for the provider of the picture, which ends the login. The second provider only **refuses** the second use of
 a refresh token, and the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
 can. A dash was not measured.
 
@@ -88,8 +88,8 @@ ${kindTable(kindsOf('pages', PAGES))}
 
 *Computed*: one fault signs out this many of 10,000 users, by the formula \`10,000 × signed out / ${users} × max(length of the fault,
 ${BETWEEN_REFRESHES_SECONDS} s) / 3,600 s\`, because every user of the comparison refreshes once in ${BETWEEN_REFRESHES_SECONDS} s, and only a refresh that meets the fault can be lost.
-If Redis fails, the lifetime makes no difference for the users whose refresh token was not sent twice. Programs without a lock lose every login
-at its first expiry, and are left out.
+If Redis fails, the lifetime makes no difference for the users whose refresh token was not sent twice. Programs without a lock are left out,
+because they lose every login when its first access token expires.
 
 ${hourTable(runs, kills)}
 ## Failures and waits
@@ -98,7 +98,7 @@ The share of the requests that did not get 200 until everyone's outcome was know
 the higher value of the runs, and no programs without a lock.
 
 ${failureTable(runs)}
-The users who stayed signed in, but got no data for a while, and the longest such time:
+The users who stayed signed in, but got at least one response without data, and the longest time until such a user got data again:
 
 ${waitTable(runs)}
 The time in which 99 % of the responses arrived, and that of the slowest one:
@@ -112,7 +112,7 @@ ${costTable(runs)}${extrasRow(compared)}
 
 - **Memory** is the proportional set size of both processes. **CPU time** is missing if fewer than 90 % of the requests were served, because a
   refusal costs less.
-- **Cookie**: access tokens have 1,000 bytes, as those of real providers. Redis keeps about [3.6 kB](scale.md) for each session of this server,
+- **Cookie**: access tokens are 1,000 bytes long, like those of real providers. Redis keeps about [3.6 kB](scale.md) for each session of this server,
   also if the session is in cookies.
 
 ## What each program does
@@ -129,13 +129,13 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 
 ## How it was measured
 
-- **The provider** is a stand-in. It responds after 20 to 400 ms, and uses a refresh token in the middle of this time, so a response can be
-  lost on its way.
+- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token becomes used. If the response is
+  then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request goes
   to a random process, unless sessions are sticky, and to the other one if nothing listens there.
 - **The lifetime of access tokens** is ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early. The API accepts an access
   token for 1 s after its expiry, because the programs compute with whole seconds.
-- **The faults** begin 2 to 6 s after the start, at a moment that the seed draws. For 5 s, the provider's responses take 3 s or 12 s longer. A
+- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take 3 s or 12 s longer. A
   process is killed and started again after 1 s, or stopped. Redis is killed and starts again after 1 s, empty or with an append-only file that
   it writes before each response. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
 - **The machine** was busy with four to six runs at a time, so responses are slower than on an idle one. Each run had its own network. A play in

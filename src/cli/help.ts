@@ -55,7 +55,7 @@ const sourcesAndExitCodes = [
 
 type HelpRow = readonly [term: string, text: string]
 
-/** Returns the text after the help that commander writes. `short` and `all` are the two helps of the program. */
+/** Returns the text that follows commander's help. `short` and `all` are the two helps of the program. */
 export function textAfterHelp(helper: Help, topic: 'short' | 'all'): string {
   if (topic === 'short') {
     const sections = [section('Examples:', examples, helper), wrapped(entrypoint, helper)]

@@ -37,7 +37,7 @@ function report(error: unknown, { stderr }: Terminal): number {
 const firstSteps = [
   'No settings were found. Start with one of these commands:',
   '  npx platform-auth-server --demo   needs no settings and no account',
-  '  npx platform-auth-server init     writes the settings files to fill in'
+  '  npx platform-auth-server init     creates the settings files'
 ].join('\n')
 
 /**

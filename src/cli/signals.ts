@@ -74,7 +74,7 @@ export function reloadSecretsOnHangup(
       const settings = settingKeys.filter(key => !reloaded.includes(key) && hasChanged(key, started, config))
       if (settings.length > 0) {
         const message =
-          'Other settings have changed, too. SIGHUP replaces only secrets, so restart the server to use them.'
+          'Other settings have changed, too. They take effect only after a restart, because SIGHUP replaces only secrets.'
         log.warn({ event: 'restart_needed', settings }, message)
       }
     } catch (error) {

@@ -72,7 +72,7 @@ function parseJwk(text: string) {
   } catch {
     return { reason: 'it is not valid JSON' }
   }
-  if ('keys' in jwk) return { reason: 'it is a set of keys; write one of them into the file' }
+  if ('keys' in jwk) return { reason: 'it contains a set of keys and not a single key' }
   const { kty, kid, alg } = jwk
   if (kty === 'oct') return { reason: 'it is a symmetric key (kty oct), which has no public key for the provider' }
   if (kty === undefined) return { reason: 'it is not a JWK, because it has no kty' }

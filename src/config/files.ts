@@ -75,8 +75,8 @@ async function isReachableByOthers(path: string): Promise<boolean> {
 }
 
 /**
- * Returns a problem for each of these files that is inside wwwroot. Files whose names begin with a dot are not served,
- * but they are rejected too, because a copy of the folder or another web server might publish them.
+ * Returns a problem for each file in `files` that is inside wwwroot. Files whose names begin with a dot are not served, but they
+ * are rejected too, because a copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */
 export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {

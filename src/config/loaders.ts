@@ -32,9 +32,9 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 }
 
 /**
- * Replaces the errors of a loader with errors for operators. The new errors have no error code, because the search of
- * cosmiconfig skips a file whose error has a code such as ENOENT. A script can throw such an error, for example when it
- * reads another file.
+ * Replaces the errors of a loader with errors for operators. The new errors have no error code, because cosmiconfig's search
+ * skips a file if loading it fails with a code such as ENOENT. A script can throw such an error, for example when it reads
+ * another file.
  */
 function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
   return async function loadWithClearErrors(path, text) {
@@ -137,7 +137,7 @@ function rejectExtension(path: string): never {
   throw new Unusable('has an unsupported file extension. Use .yaml, .json, .js, .mjs or .cjs.')
 }
 
-// The error for a second YAML document has no `mark`.
+// The error for a file with more than one YAML document has no `mark`.
 function isYamlError(error: unknown): error is Error & { reason: string; mark?: { line: number; column: number } } {
   return error instanceof Error && error.name === 'YAMLException' && 'reason' in error
 }

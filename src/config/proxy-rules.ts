@@ -70,15 +70,18 @@ export function parseRules(texts: readonly string[]) {
     const rule = parseRule(text, index + 1, reject)
     if (!rule || problems.length > before) continue
     if (isHidden(rule, rules))
-      reject('earlier rules match all of its requests', 'Remove the rule, or write it before these rules.')
+      reject(
+        'earlier rules already match every request that this rule would match',
+        'Remove the rule, or write it before these rules.'
+      )
     rules.push(rule)
   }
   return { rules, problems }
 }
 
 /**
- * Reports a problem with a reason, which continues "because …", and with advice, which is a sentence. Returns
- * undefined, so that a function can return this result for a part that it cannot parse.
+ * Reports a problem with a reason, which continues "because …", and with advice, which is a sentence. Returns undefined, so that
+ * a parser can end with `return reject(…)`.
  */
 type Reject = (reason: string, advice: string) => undefined
 

@@ -3,11 +3,10 @@ import { REJECTED, type ValueType } from './types.js'
 import { withoutUser } from './urls.js'
 
 /**
- * The parsed setting `redisUrl`, which has the form
- * `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts are the nodes of a cluster.
- * With `?sentinel=NAME`, the hosts are the sentinels that watch the master NAME. With `?cluster`, a single host is one
- * node of a cluster. The server has a custom parser, because `URL` allows only one host, and the Redis client would
- * accept any parameter as one of its options.
+ * The parsed setting `redisUrl`, which has the form `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. If
+ * there are several hosts, they are the nodes of a cluster. With `?sentinel=NAME`, the hosts are the sentinels that watch the
+ * master NAME. With `?cluster`, a single host is one node of a cluster. The server has a custom parser, because `URL` allows only
+ * one host, and the Redis client would accept any parameter as one of its options.
  */
 export type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>
 

@@ -58,9 +58,9 @@ const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
 const endpoint = { defaultText: 'from APS or from the discovery document' } as const
 
-// With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
-// Other prefixes of this form, such as `__Secure-`, are rejected, because browsers recognise such prefixes in any
-// letter case, and reject the cookie without https (RFC 6265bis section 5.7).
+// With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix. Other
+// prefixes of this form, such as `__Secure-`, are rejected in any letter case. Browsers ignore the case of these prefixes, and
+// they reject a cookie with such a prefix if the connection does not use https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = string(
   'a name of up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
@@ -474,7 +474,7 @@ export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
 }
 
-/** The settings by key, without groups. Settings that are invalid, or required but not set, are missing. */
+/** The settings by key, without groups. It contains no invalid setting, and no required setting that is not set. */
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
 /** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
@@ -490,7 +490,10 @@ const rows = new Map<SettingKey, CompleteSetting>(
   settingKeys.map(key => [key, { env: variableOf(key), ...settings[key] }])
 )
 
-/** Returns the row of a setting with the name of its variable, in a type for code that handles all rows alike. */
+/**
+ * Returns the row of a setting, with the name of its environment variable filled in. The type is the same for all
+ * settings, so that code can handle every row alike.
+ */
 export function settingOf(key: SettingKey): CompleteSetting {
   return rows.get(key) as CompleteSetting
 }

@@ -9,7 +9,7 @@ export interface ErrorDetails {
   readonly description: string
   /** The id of the request in the log, or undefined if no log line contains it. */
   readonly requestId: string | undefined
-  /** True for the callback of a login, where a status has a different meaning. */
+  /** True for the callback of a login, whose statuses 400 and 403 have separate explanations. */
   readonly inLogin: boolean
   /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
   readonly isUnreachable: boolean

@@ -3,7 +3,7 @@
  * pages.
  */
 
-// The key of the markup is a symbol. So no value that was parsed from a request (JSON, query, form) can count as
+// Markup is held in a property whose key is a symbol. So no value that was parsed from a request (JSON, query, form) can count as
 // trusted markup.
 const markup = Symbol('markup')
 

@@ -108,7 +108,7 @@ function braced(name: string): string {
   return `{{${name}}}`
 }
 
-/** The template for operators who have not replaced it. */
+/** The built-in template, for operators who have not replaced it with their own. */
 export const builtInTemplate = parseTemplate(`<!doctype html>
 <html lang="{{lang}}">
 <head>

@@ -52,8 +52,8 @@ interface ExpectedRefreshClaims {
   readonly sub: string
   readonly clientId: string
   /**
-   * The refresh token of the same response. UnusableTokenSetError keeps it, because the earlier refresh token may be
-   * invalid.
+   * The refresh token in the response that contained the ID token. UnusableTokenSetError keeps it, because the earlier refresh
+   * token may be invalid.
    */
   readonly refreshToken?: string | undefined
 }

@@ -55,7 +55,7 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
 
   /**
    * Returns the checked claims of a logout token.
-   * @throws UnusableLogoutTokenError if a rule is broken
+   * @throws UnusableLogoutTokenError if the token violates a rule of section 2.6, or cannot be verified
    * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
    * @throws ProviderError if the metadata or the keys of the provider cannot be read
    */
@@ -153,7 +153,7 @@ async function verify(token: string, keys: Keys): Promise<void> {
   }
 }
 
-/** Translates an error of jose. Returns other errors unchanged, such as those of the provider. */
+/** Converts an error of the package `jose` to an UnusableLogoutTokenError. Returns other errors unchanged, such as those of the provider. */
 function unusable(error: unknown): unknown {
   if (!(error instanceof errors.JOSEError)) return error
   if (error instanceof errors.JWKSNoMatchingKey) return new UnusableLogoutTokenError('unknown_key')
@@ -173,8 +173,7 @@ type Keys = ReturnType<typeof createLocalJWKSet>
 
 type KeyCache = ReturnType<typeof createKeyCache>
 
-// The keys are requested again after this time, so a key that the provider has withdrawn is accepted for at most this
-// time.
+// The keys are requested again after this time, so a key that the provider has withdrawn is accepted for at most this long.
 const MAX_KEY_AGE_MS = 600_000
 // The minimum time between two requests that unknown keys cause. Without this limit, forged tokens could make this
 // server call the provider again and again. If the provider begins to use a new key within this time, it has to send

@@ -71,7 +71,7 @@ export class UpstreamError extends Error {
   readonly kind: FailureKind
 
   constructor(kind: FailureKind, cause: unknown) {
-    super(`the upstream is ${kind}`, { cause })
+    super(`the request to the upstream failed: ${kind}`, { cause })
     this.kind = kind
   }
 }

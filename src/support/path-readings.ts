@@ -36,8 +36,8 @@ export function readAsText(bytes: string): string {
 }
 
 /**
- * Merges slashes and resolves dot segments, as some servers do. Path parameters (RFC 3986 section 3.3) do not hide a
- * dot segment.
+ * Merges slashes and resolves dot segments, as some servers do. Path parameters (RFC 3986 section 3.3) are ignored for this, so
+ * `..;a=b` counts as a dot segment.
  */
 export function mergePath(path: string): string {
   const merged: string[] = []

@@ -9,8 +9,8 @@ import { Readable } from 'node:stream'
 export interface TestBrowser {
   /**
    * Sends a request as a script in a page of the application would with `fetch`. Follows redirects, unless
-   * `init.redirect` is `manual`. With `manual`, returns the redirect response itself, whose status and headers can be
-   * read, unlike in a page.
+   * `init.redirect` is `manual`. With `manual`, returns the redirect response itself. Unlike in a page, its status and
+   * headers can be read.
    * @param url a path, or a complete URL
    */
   fetch(url: string, init?: RequestInit): Promise<Response>

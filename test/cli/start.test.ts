@@ -47,7 +47,7 @@ test('on a terminal the server prints its address, mode, pages and the callback 
   t.is(lines[4], '➜ Mode: dual')
   t.regex(lines[5] ?? '', /^➜ Pages: \/\S+\/wwwroot$/)
   t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL}`)
-  t.is(lines[7], '(register this URL at the provider)')
+  t.is(lines[7], '(register this URL with the provider)')
   t.is((await fetch(`${url}/healthz`)).status, 200)
   t.deepEqual(log(), [])
   stop()

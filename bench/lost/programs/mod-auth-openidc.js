@@ -21,7 +21,8 @@ const sources = [
 const REFRESH = 'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c'
 const byDesign = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312).`
 const betweenServers = `The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252).`
-const sticky = 'Every user stays at one server while it listens, because only the lock within a server is exact.'
+const sticky =
+  'All requests of a user go to the same server as long as it is running, because only the lock within one server is reliable.'
 const reasons = [
   `The lock ends after [5 s](${REFRESH}#L62). With a slower provider, a waiting request then sends the [same refresh token](${REFRESH}#L220-L225).`,
   'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',

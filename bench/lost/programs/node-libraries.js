@@ -16,7 +16,7 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'an encrypted cookie',
     design:
-      'Every request that finds the access token expired refreshes it, with the code of the documentation and without a lock.',
+      'Every request that finds an expired access token refreshes it, without a lock. The code is that of its documentation.',
     reasons: [
       'All six requests of a page send the same refresh token, and the provider ends the login at the second one. This happens at the first expiry, without a fault.'
     ],
@@ -35,7 +35,7 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
     store: 'encrypted cookies, because no database is configured',
     design: 'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock.',
-    reasons: ['As express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
+    reasons: ['Like express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
@@ -52,8 +52,8 @@ export const programs = [
     title: "the tutorial's code",
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'a signed cookie that can be read',
-    design: 'As express-openid-connect, with two token requests for a refresh.',
-    reasons: ['As express-openid-connect. The response to a failed refresh is 500.'],
+    design: 'Like express-openid-connect, but with two token requests for a refresh.',
+    reasons: ['Like express-openid-connect. The response to a failed refresh is 500.'],
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     extras: 'short enough to read in some minutes',
     version: () => `with Express ${packageVersion('express')} and cookie-session ${packageVersion('cookie-session')}`,

@@ -40,7 +40,9 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   const printedHost = localNameOf(host)
   if (!isHttps && isLocal && url.hostname !== printedHost) {
     const message = `The callback URL says ${url.hostname}, but the server prints the name ${printedHost}. A login that begins at ${printedHost} fails, because cookies belong to one host name.`
-    findings.push(warning(message, `Open only ${homeUrl}, or use the same name in host and in the callback URL.`))
+    findings.push(
+      warning(message, `Open only ${homeUrl}, or use the same name in the setting host and in the callback URL.`)
+    )
   }
   const basePath = basePathOf(callbackUrl)
   if (basePath !== '') {

@@ -223,8 +223,8 @@ export function urlAdvice({ setting, url }: CheckedRequest): string {
 }
 
 /**
- * Returns the message without the name of the endpoint, because the finding already begins with this name. The message
- * was written by this server. The only part of the response in it is the issuer.
+ * Returns the message without the name of the endpoint, because the finding already begins with this name. The message was
+ * written by this server. Of the provider's response, it quotes only the issuer.
  */
 function detailOf({ message }: ProviderError): string {
   return message.slice(message.indexOf(': ') + 2)

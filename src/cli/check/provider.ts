@@ -22,7 +22,7 @@ export interface Provider {
   readonly clockReadings: readonly ClockReading[]
 }
 
-/** The time of the provider at one response, and the time of this machine before and after it. */
+/** The provider's time in one response, and this machine's time before the request and after the response. */
 export interface ClockReading {
   readonly endpoint: Endpoint
   /** The Date header, in milliseconds since the epoch. */

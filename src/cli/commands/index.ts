@@ -19,7 +19,7 @@ const demo: readonly CommandFlag[] = [
   {
     flags: '--demo-port <port>',
     group: 'Trying it out:',
-    summary: 'Listen on this port with the built-in provider. (default: any free port)'
+    summary: 'Let the built-in provider listen on this port. (default: any free port)'
   }
 ]
 
@@ -27,7 +27,7 @@ const demoTokenLifetime: CommandFlag = {
   flags: '--demo-token-lifetime <seconds>',
   group: 'Trying it out:',
   summary:
-    'Let the access tokens of the built-in provider expire after this time. With a short time, you soon see a refresh. (default: 3599)'
+    'Let the access tokens of the built-in provider expire after this time. Choose a short time to see a refresh soon. (default: 3599)'
 }
 
 const watch: CommandFlag = {

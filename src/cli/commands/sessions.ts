@@ -56,7 +56,7 @@ async function withIndex<Result>(
   const { redisUrl, session, platform } = config
   if (redisUrl === undefined) {
     throw new UsageError(
-      'sessions needs Redis. Without redisUrl, only the server itself knows its sessions, because it keeps them in its memory. Set redisUrl for the server and for this command.'
+      'The command sessions needs Redis. Without redisUrl, only the server itself knows its sessions, because it keeps them in its memory. Set redisUrl for the server and for this command.'
     )
   }
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
@@ -65,7 +65,7 @@ async function withIndex<Result>(
   try {
     if (!stores.userSessions || platform.issuer === undefined) {
       throw new UsageError(
-        'sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Users are then listed from their next login.'
+        'sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
       )
     }
     return await use(stores.userSessions, platform.issuer)

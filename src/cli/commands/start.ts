@@ -192,7 +192,7 @@ function announceOnTerminal(
     lineOf('Open', `${url}/`, '', cyan),
     lineOf('Mode', mode),
     lineOf('Pages', wwwroot ?? 'the starter page', wwwroot === undefined ? '(put your pages into ./wwwroot)' : ''),
-    lineOf('Callback', callbackUrl, demoUrl === undefined ? '(register this URL at the provider)' : ''),
+    lineOf('Callback', callbackUrl, demoUrl === undefined ? '(register this URL with the provider)' : ''),
     demoUrl === undefined ? '' : lineOf('Demo', demoUrl, '(sign in as anyone, without a password)')
   ]
   terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)

@@ -98,8 +98,8 @@ export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored'
 }
 
 /**
- * Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. Returns false if the file
- * cannot be changed.
+ * Adds `.env` to the `.gitignore` in the folder, and creates the `.gitignore` if there is none. Returns false if the file cannot
+ * be changed.
  */
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, ignoreFile)

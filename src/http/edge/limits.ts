@@ -50,7 +50,7 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
   const isHttp11 = httpVersion === '1.1'
   const hosts = countHosts(req)
   if (hosts > 1 || (hosts === 0 && isHttp11)) throw rejection(400, 'A request must have exactly one Host header.')
-  // RFC 9110 section 10.1.1. Node has already responded to `100-continue` before this function runs.
+  // RFC 9110 section 10.1.1. Node itself responds to `100-continue` before it calls this function.
   if (isHttp11 && headers.expect !== undefined && !/\b100-continue\b/i.test(headers.expect)) {
     throw rejection(417, 'This server supports no expectation except 100-continue.')
   }

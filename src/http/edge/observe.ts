@@ -10,8 +10,8 @@ import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { requestId, requestLog } from './request.js'
 
-// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
-// client may have written. If the header has another form, the IP address of the connection is logged instead.
+// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the client may
+// have written. If the value does not match, the IP address of the connection is logged instead.
 const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**

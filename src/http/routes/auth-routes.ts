@@ -116,8 +116,8 @@ const client: Middleware = function client(ctx) {
 }
 
 /**
- * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body
- * (service contract, section 7). A script may also accept HTML, but its requests have another `Sec-Fetch-Mode`.
+ * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body (service
+ * contract, section 7). A script may also accept HTML, but its requests have a different `Sec-Fetch-Mode`.
  */
 const signInPage: Middleware = async function signInPage(ctx, next) {
   await next()

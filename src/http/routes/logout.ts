@@ -37,6 +37,6 @@ export function logout(services: Services): Middleware {
 function isEverywhere(querystring: string): boolean {
   const values = new URLSearchParams(querystring).getAll('everywhere')
   if (values.length > 1 || (values.length === 1 && values[0] !== 'true'))
-    throw invalidRequest('The parameter everywhere must be true.')
+    throw invalidRequest('The value of the parameter "everywhere" must be true.')
   return values.length === 1
 }

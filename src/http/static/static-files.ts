@@ -24,8 +24,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   const root = realpathSync.native(wwwroot)
   const open = openInside(root)
   const hashedFolders = hashedAssets.map(folder => `${folder}/`)
-  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the
-  // server looks for a file only if `wwwroot` contains this folder.
+  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the server looks
+  // for a file only if `wwwroot` contains the folder `api/auth`.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
@@ -138,7 +138,7 @@ class NotAFileError extends Error {
 // A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
 const SMALL_FILE_BYTES = 64 * 1024
 
-/** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */
+/** Sends the content of a file, or status 304 if the client already has it. Closes the file, even after an error. */
 async function send(ctx: Context, file: OpenedFile): Promise<void> {
   const { fresh } = ctx
   const sendsContent = ctx.method === 'GET' && !fresh

@@ -45,7 +45,7 @@ export function readLogo(path: string): string {
   const type = imageType(content)
   if (type !== undefined) return `data:${type};base64,${content.toString('base64')}`
   const advice = `Use an SVG image with xmlns="${SVG_NAMESPACE}", or a PNG, JPEG, WebP or GIF image.`
-  throw fileError(path, `is not an image that every browser shows. ${advice}`)
+  throw fileError(path, `is not in an image format that every browser supports. ${advice}`)
 }
 
 /** Explains an error of the operating system. The result continues a sentence that begins with the path. */
