@@ -21,7 +21,9 @@ export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation
   const { user, json } = options
   if (typeof user !== 'string' || user.trim() === '') {
-    throw new UsageError('sessions needs a user: --user followed by an e-mail address, a user name or a sub.')
+    throw new UsageError(
+      'The command sessions needs a user: --user followed by an e-mail address, a user name or a sub.'
+    )
   }
   const { config } = await loadConfig(sourcesOf(invocation))
   const result = await withIndex(config, async (userSessions, iss) => {
@@ -65,7 +67,7 @@ async function withIndex<Result>(
   try {
     if (!stores.userSessions || platform.issuer === undefined) {
       throw new UsageError(
-        'sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
+        'The command sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
       )
     }
     return await use(stores.userSessions, platform.issuer)
