@@ -24,8 +24,8 @@ export interface LoginRequest {
   /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
   /**
-   * The host on which the login began, if this host is another name of this machine, such as `localhost`. An error page of the
-   * callback then shows the host.
+   * The host on which the login began, if it is a name of this machine other than the host of the callback URL, for example
+   * `localhost` instead of `127.0.0.1`. An error page of the callback then shows the host.
    */
   readonly startedAt: string | undefined
   /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */

@@ -125,9 +125,9 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
-    // A repeated callback returns the session of an earlier callback. The browser keeps its current session, unless that session
-    // is older. If the current session is not older, it is the same session, perhaps refreshed since, or the session of a later
-    // login.
+    // If the callback is repeated, `exchange` returns the session that an earlier callback created. The browser then keeps its
+    // current session, unless the current session is older than the returned one. If the current session is not older, it is the
+    // same session, perhaps refreshed since, or the session of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(session, exchange)
   }

@@ -54,8 +54,8 @@ interface LogOuts {
 
 // A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
-// The number of revocations of one user that are sent in parallel. The queue of the revocation endpoint has more slots than this,
-// so other logouts do not wait.
+// The number of one user's refresh tokens that are revoked in parallel. The queue of the revocation endpoint has more slots than
+// this, so other logouts do not wait.
 const REVOKED_AT_ONCE = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {

@@ -32,8 +32,8 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
-  // An error without a status comes from the full queue of this process. The request was not sent, so the provider has not said
-  // that it is busy.
+  // A busy error without a status comes from the full queue of this process. The request was not sent, so the provider has not
+  // said that it is busy.
   if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }

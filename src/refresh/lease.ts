@@ -14,7 +14,7 @@ import { type Clock, startStopwatch, wait } from '../support/clock.js'
 const PATIENCE_MS = 5000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
-/** The shortest time between two checks whether the owner of a busy lease has died, in milliseconds. */
+/** The shortest time between two checks of whether the owner of a lease has died, in milliseconds. */
 const ASK_FOR_DEATH_MS = 1000
 
 export interface LeaseDependencies {

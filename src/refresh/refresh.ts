@@ -29,7 +29,7 @@ export interface RefreshDependencies extends LeaseDependencies {
 }
 
 /**
- * The result of a refresh for its caller.
+ * What the caller of a refresh gets.
  * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
  * - `over`: the session has ended, and `why` is the reason
  * - `unavailable`: there are no valid tokens now. The browser should get `record`, because it may contain a new refresh token.
@@ -68,7 +68,10 @@ export function createRefresh(dependencies: RefreshDependencies) {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
-  /** Returns the result if no new tokens were obtained: `live` while the current tokens are valid, otherwise `unavailable`. */
+  /**
+   * Returns the result of a refresh that obtained no new tokens: `live` while the current tokens are valid, otherwise
+   * `unavailable`.
+   */
   function usable(id: string, why: RefreshProblem, retryAfterSeconds: number): Refreshed {
     const record = store.newest(id)
     if (record && !schedule.hasExpired(record.fields)) return { kind: 'live', record }
@@ -100,7 +103,9 @@ export function createRefresh(dependencies: RefreshDependencies) {
     }
   }
 
-  /** Acquires the lease and sends a token request, until the session is no longer due. Dual mode needs two requests. */
+  /**
+   * Repeatedly acquires the lease and sends a token request, until the session is no longer due. Dual mode needs two requests.
+   */
   async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session
     let mayWait = patienceFor(store.newest(id))
@@ -271,8 +276,8 @@ function userOf(session: SessionRecord | undefined): string | undefined {
 }
 
 /**
- * Returns the session after a token response. The response does not contain the fields that a request handler has added. If the
- * session is kept in Redis, these fields are copied from its previous revision.
+ * Returns the next revision of a session, with the tokens of a response. The response does not contain the fields that a request
+ * handler has added. If the session is kept in Redis, these fields are copied from its previous revision.
  */
 function nextRevision(session: SessionRecord, { state }: TokenStep, now: number, joinsLists = false): SessionRecord {
   const { id, rev, loggedInAt, key } = session

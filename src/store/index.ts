@@ -44,7 +44,7 @@ export type StoreStatus = 'memory' | 'redis' | 'unavailable'
 
 export type Stores = ReturnType<typeof createStores>
 
-// Anybody can create the cell of a login by sending an invented code, so such a cell has a short lifetime. But the cell must
+// Anybody can create the cell of a login by sending a made-up code, so such a cell has a short lifetime. But the cell must
 // outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
 // cell, the same `state` could be used again.
 const LOGIN_LIFETIME_MS = 900_000

@@ -56,13 +56,13 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       if (stored !== undefined && stored >= since) return { result: stored }
       return { result: since, cell: since }
     })
-    // Only a process that bound the socket later can have stored a later time, but this process still has the socket. So the
-    // machine was reset to a snapshot, and its clock proves nothing.
+    // A later time in the cell would mean that another process has bound the socket after this process. That is impossible,
+    // because this process still has the socket. So the machine was reset to a snapshot, and its clock proves nothing.
     if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
   }
 
   return {
-    /** Returns the owner that a lease of this process names. Without the socket, the owner has no place. */
+    /** Returns the `Owner` that this process writes into its leases. Without the socket, the owner has no place. */
     me(): Owner {
       const own = current()
       return own ? { owner, place: own.name, since: own.since } : { owner }
@@ -78,7 +78,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       isStarted = true
       const elapsedMs = startStopwatch(clock)
       let hasWarned = false
-      // Without `exclusive`, the workers of a cluster would share the socket.
+      // Without `exclusive`, the workers of a Node.js cluster would share the socket.
       const bind = () => server.listen({ path: `\0platform-auth-server-${port}`, exclusive: true })
       server.unref()
       server.on('error', (error: NodeJS.ErrnoException) => {
@@ -100,8 +100,8 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
     /** Call this function also after each new connection, because Redis may have lost the time of this process. */
     announce,
     /**
-     * True if a later process has bound the socket at the place of this lease, so the owner of the lease has died.
-     * Returns false if the cell of the place cannot be decrypted, because such a cell proves nothing.
+     * True if the owner of the lease has died, because a later process has bound the socket at the same place. Returns false if
+     * the cell of the place cannot be decrypted, because such a cell proves nothing.
      * @throws StoreUnavailableError
      */
     async isDead({ place, since }: Lease): Promise<boolean> {

@@ -1,8 +1,8 @@
 /**
  * Cells in Redis. A cell is a Redis hash: the field `e` contains the entry, which is the state of a session, and the field `r`
- * contains the record, which is the session at its newest revision. Both are encrypted, with the name of the key as associated
- * data. An attacker who can write to Redis can therefore delete a cell or restore an older version of it, but cannot forge a
- * cell. Each encryption gives a different string, so equal strings come from the same write.
+ * contains the record, which is the session at its newest revision. Both are encrypted, with the name of the Redis key as
+ * associated data. An attacker who can write to Redis can therefore delete a cell or restore an older version of it, but cannot
+ * forge a cell. Each encryption gives a different string, so equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -78,7 +78,7 @@ export function createStoreClock(clock: Pick<Clock, 'now'>) {
   return {
     /**
      * Returns the time of the store, in milliseconds since the epoch. While the store is unavailable, the last known difference
-     * of the clocks is used.
+     * between the clocks is used.
      */
     now: (): number => clock.now() + offsetMs,
     /** Call this function when a command is sent. Call the returned function with the time in the reply. */
@@ -93,7 +93,7 @@ export function createStoreClock(clock: Pick<Clock, 'now'>) {
   }
 }
 
-/** Runs the script, and follows the clock of Redis. */
+/** Runs the script, and learns the time of Redis from each reply. */
 export function createSwapScript(clock: Pick<Clock, 'now'>) {
   const time = createStoreClock(clock)
 
@@ -277,15 +277,18 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
       const ageMs = now() - at
       // A process of another version may send messages of a kind that this process does not know.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
-      // The pause began when the message was sent, so subtract its age. If the sender's clock is ahead, the age is negative and
-      // counts as 0.
+      // The pause began when the message was sent, so subtract the age of the message. If the sender's clock is ahead, the age is
+      // negative and counts as 0.
       if (message.kind === 'pause') return { ...message, ms: message.ms - Math.max(0, ageMs) }
       return message
     }
   }
 }
 
-/** Returns an empty object for a string that is not JSON. Only a process of another version can have encrypted such a string. */
+/**
+ * Returns an empty object for a string that is not JSON. Only a process that runs another version of this server can have
+ * encrypted such a string.
+ */
 function parse(plaintext: Buffer): Message & { readonly at: number } {
   try {
     return JSON.parse(plaintext.toString())

@@ -207,7 +207,7 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
 
 /**
  * Reads the slots of a cluster once a second, and calls `onNodeChange` if its masters have changed since the last time. Returns a
- * function that stops the reading.
+ * function that stops this.
  */
 function watchMasters(cluster: Cluster, events: RedisEvents): () => void {
   let known: string | undefined

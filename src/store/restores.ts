@@ -48,7 +48,8 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
     for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
       if (waitMs > 0) await waitUntilClosed(waitMs)
       if (isClosed) return
-      // No code awaits this promise, so a rejection would end the process.
+      // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
+      // failed attempt.
       const isRestored = await restore(id).then(
         () => true,
         () => false
@@ -98,7 +99,8 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
           waitMs = MIN_REPEAT_MS
           continue
         }
-        // Every session failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next attempt.
+        // Every restore of this step failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next
+        // attempt.
         await waitUntilClosed(waitMs)
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }

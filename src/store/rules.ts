@@ -20,15 +20,15 @@ export const TIMES = {
   lostRecordMs: 30_000,
   /**
    * Clocks differ, so a stored time may exceed its maximum by up to this many milliseconds. A time that exceeds its maximum by
-   * more was written with a wrong clock. A pause that ends at such a time is ignored, and a lease that ends at such a time is
-   * shortened.
+   * more than that was written with a wrong clock. A pause that ends at such a time is ignored, and a lease that ends at such a
+   * time is shortened.
    */
   leewayMs: 5000
 }
 
 /**
- * The process that was granted a lease. If a later process has bound the socket at the same `place`, this process has died
- * (`places.ts`). `since` shows which process bound the socket later.
+ * The process that was granted a lease. It has died if a later process has bound the socket of the same `place` (`places.ts`).
+ * `since` shows which process bound the socket later.
  */
 export interface Owner {
   readonly owner: string
@@ -246,9 +246,10 @@ export function restore<Record>(
   const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
   let next = repaired
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
-    // If the cell names another owner, that lease was granted before the data loss, or its owner has not sent the refresh token
-    // yet. So the lease may be replaced. If the cell names this process, and the lease ends before `until`, the lease belongs to
-    // an older request. Such a lease comes back if Redis continues with an outdated replica. So the lease is extended to `until`.
+    // If the lease in the cell has another owner, it was either granted before Redis lost data, or its owner has not sent the
+    // refresh token yet. So the lease may be replaced. If the cell names this process, and the lease ends before `until`, the
+    // lease belongs to an older request. Such a lease comes back if Redis continues with an outdated replica. So the lease is
+    // extended to `until`.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {

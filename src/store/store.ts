@@ -54,7 +54,7 @@ export type Commit = Committed<SessionRecord>
 interface SessionStoreDependencies {
   readonly cells: Cells<Cell<SessionRecord>, SessionKey>
   readonly clock: Clock
-  /** Returns the owner that a lease of this process names. */
+  /** Returns the `Owner` that this process writes into its leases. */
   readonly me: () => Owner
   /**
    * The recovery time, in milliseconds. It begins with each new connection and with each data loss. Until it has passed, only

@@ -3,9 +3,9 @@
  * and each login session has a list of session ids, which is stored in a cell (`cells.ts`). The lists are kept only with the
  * setting `platform.backChannelLogout`.
  *
- * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`. If its ID token had no `sid`, the
- * other list is that of all sessions of the `sub` without a `sid`. The name of a list is a keyed hash, so the name does not
- * reveal the user.
+ * A session is in two lists. One list contains all sessions with the same `sub`. The other is the list of its `sid`. If its ID
+ * token had no `sid`, the other list is instead the list of all sessions of this user whose ID token had no `sid`. The name of a
+ * list is a keyed hash, so the name does not reveal the user.
  */
 import type { Hasher } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
@@ -196,9 +196,10 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
-    // A request after the expiry of the tokens refreshes the session, and so writes a new record. The last cookie was therefore
-    // written before the tokens of the record expired. The record may be unreadable here. Then the limit is `joinedAt` plus a
-    // quarter of the lifetime, because after a later refresh, the session would have joined the list again.
+    // A request after the expiry of the tokens refreshes the session, and so writes a new record. This record is the newest, so
+    // no such request has come, and the last cookie was written before the tokens of the record expired. The record may be
+    // unreadable here. Then the limit is `joinedAt` plus a quarter of the lifetime, because after a later refresh, the session
+    // would have joined the list again.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
