@@ -34,7 +34,7 @@ export interface Work {
    */
   sent?: { readonly rev: number; readonly at: number } | undefined
   /** True if, since the lease was requested, another process has reported that Redis has lost data of this session. */
-  isDoubtful: boolean
+  isLossReported: boolean
 }
 
 // Enough for 10,000 records. With two access tokens of 1 kB each, 10,000 records need 33 MB (measured with Node 20).
@@ -132,7 +132,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     worksOf: (id: string): readonly Work[] => [...(working.get(id) ?? [])],
     /** Notes that a lease is being requested under this owner name. Call `end` when the lease is released or not granted. */
     begin(id: string, owner: string): Work {
-      const work: Work = { owner, isDoubtful: false }
+      const work: Work = { owner, isLossReported: false }
       working.set(id, (working.get(id) ?? new Set()).add(work))
       return work
     },

@@ -172,7 +172,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     const leftMs = () => Math.round(REQUEST_MS - elapsedMs())
     return {
       ...granted,
-      isFresh: () => elapsedMs() < FRESH_MS && !work.isDoubtful,
+      isFresh: () => elapsedMs() < FRESH_MS && !work.isLossReported,
       leftMs,
       async send(request) {
         work.sent = { rev, at: clock.monotonic() }
@@ -363,7 +363,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         memory.logOut({ id }, true)
       } else if (from !== owner) {
         const works = memory.worksOf(id)
-        for (const work of works) work.isDoubtful = true
+        for (const work of works) work.isLossReported = true
         const knowsMore = rev > 0 && memory.known(id).rev >= rev
         if (works.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) restores.now(id)
       }
