@@ -71,7 +71,7 @@ function createExplorer(onLoad: (path: string) => void): PublicExplorer {
 const folders = ['', 'config/', '.config/']
 const similarName = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)$`)
 
-/** Returns the files whose names resemble the name of a settings file, but which are not among the search places. */
+/** Returns the files that have a name similar to that of a settings file, but are not among the search places. */
 async function misnamedFiles(cwd: string): Promise<string[]> {
   const places = await Promise.all(
     folders.map(async folder => {

@@ -190,7 +190,10 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }
 
-/** Returns the files from which settings were read. A secret file counts even if another source overrides its setting. */
+/**
+ * Returns the files from which settings were read, including a secret file whose setting is overridden by a different
+ * source.
+ */
 function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
   const given = layers.flatMap(layer => [...layer.given])
   const secrets = given.flatMap(([key, { source, secretFile }]) =>

@@ -62,9 +62,9 @@ export function coversPattern(pattern: PathPattern, other: PathPattern): boolean
 }
 
 /**
- * Returns the reason why a path is ambiguous. Returns undefined if it is exact, so that all servers interpret it in the
- * same way. If one server decodes or shortens a path and another does not, an attacker can bypass an allow-list
- * (CVE-2021-21321, CVE-2026-16117). A trailing slash is allowed.
+ * Returns the reason why a path is ambiguous. Returns undefined if the path is exact, which means that all servers
+ * interpret it in the same way. If one server decodes or shortens a path and another does not, an attacker can bypass
+ * an allow-list (CVE-2021-21321, CVE-2026-16117). A trailing slash is allowed.
  * @param path the path without its query, exactly as it would be sent
  */
 export function whyNotExact(path: string): string | undefined {

@@ -124,7 +124,7 @@ const rules: readonly SettingsRule[] = [
     }
     const { 'platform.clientKeyAlgorithm': algorithm } = values
     if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
-    const message = `is ${algorithm}, but platform.clientKey is another kind of key. Set it to ${key.algorithms.join(' or ')}.`
+    const message = `is ${algorithm}, but platform.clientKey is a different kind of key. Set it to ${key.algorithms.join(' or ')}.`
     return { key: 'platform.clientKeyAlgorithm', message }
   },
 

@@ -98,7 +98,7 @@ function isVaried(secret: string): boolean {
   return new Set(secret).size >= 8 && !hasPeriod(secret) && !repeatsWords(secret) && !isSequence(secret)
 }
 
-/** True if at most half of the words of a passphrase are distinct. */
+/** True if at most half of the words in a passphrase are distinct. */
 function repeatsWords(secret: string): boolean {
   const words = secret.toLowerCase().match(/[a-z0-9]{3,}/g) ?? []
   return words.length >= 4 && new Set(words).size <= words.length / 2

@@ -14,7 +14,9 @@ import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls
  * tables of README.md and docs/configuration.md are generated from it. To add a setting, add a row.
  */
 
-/** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
+/**
+ * The folder of the packaged starter page. The server serves this folder if the operator has no folder of static files.
+ */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
 /** Marks a setting that the operator must set, because no default would be right. */
@@ -24,7 +26,8 @@ export interface Setting<Value = unknown> {
   /** The name of the environment variable, if it does not follow from the key (see `variableOf`). */
   readonly env?: string
   /**
-   * The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if `env` is not set.
+   * The name of the variable in the tutorials of Autodesk Platform Services. The server uses this variable only if the
+   * variable of the setting is not set.
    */
   readonly tutorialEnv?: string
   /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
@@ -32,7 +35,7 @@ export interface Setting<Value = unknown> {
   /** The short form of the flag, such as `-p`. */
   readonly shortFlag?: string
   readonly type: ValueType<Value>
-  /** An optional setting may have no default. Its value is `undefined` if no source sets it. */
+  /** An optional setting may have no default. If no source sets the setting, its value is `undefined`. */
   readonly default?: Value | typeof required
   /** Describes the default in the reference, if the value alone does not explain it. */
   readonly defaultText?: string
@@ -474,7 +477,7 @@ export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
 }
 
-/** The settings by key, without groups. It contains no invalid setting, and no required setting that is not set. */
+/** The settings by key, without groups. Invalid settings, and required settings that no source sets, are left out. */
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
 /** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
@@ -499,8 +502,8 @@ export function settingOf(key: SettingKey): CompleteSetting {
 }
 
 /**
- * Returns the environment variable of a setting whose row names no variable. For example, `proxy.timeoutSeconds` is set
- * by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
+ * Returns the name of the environment variable for a setting whose row does not contain this name. For example,
+ * `proxy.timeoutSeconds` is set by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
  */
 function variableOf(key: SettingKey): string {
   const name = key.replace(/(Seconds|Bytes)$/, '').replace('.', '_')

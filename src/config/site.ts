@@ -11,7 +11,7 @@ export function createSite(config: Config) {
   const basePath = basePathOf(callbackUrl)
   return {
     cookies: cookieNames(config.session.cookieName, callbackUrl),
-    /** The origin of the callback URL, which is also the origin of the pages of this site. */
+    /** The origin of the callback URL, which is also the origin of this site's pages. */
     origin: new URL(callbackUrl).origin,
     /** The public path before our routes, either '' or '/path'. A reverse proxy removes this path from each request. */
     basePath,

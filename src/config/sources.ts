@@ -191,9 +191,9 @@ async function givenByVariable(
     return { source, rejected: `${severalLines} Set it to ${variable === file ? 'the path of a file' : type.allowed}.` }
   }
   if (variable === file) {
-    // If an empty file for the client key or the Redis URL were accepted, the server would run without the key or without Redis.
-    // The file of the previous session secrets may be empty, and an empty file of a required secret is reported as a missing
-    // setting.
+    // If an empty file for the client key or the Redis URL were accepted, the server would run without the key or
+    // without Redis. The file with the previous session secrets may be empty, and an empty file for a required secret
+    // is reported as a missing setting.
     return readSecretFile(variable.value, { cwd, source, type, mayBeEmpty: fallback !== undefined })
   }
   return { source, value: secret ? variable.value : readString(type, value) }

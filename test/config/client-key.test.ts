@@ -127,7 +127,7 @@ test('the method, the key and the algorithm must fit together', async t => {
   const env = { ...method, PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_KEY_ALGORITHM: 'ES256' }
   const [wrong] = await problemsOf(t, { env })
   t.is(wrong?.key, 'platform.clientKeyAlgorithm')
-  t.is(wrong?.message, 'is ES256, but platform.clientKey is another kind of key. Set it to RS256 or PS256.')
+  t.is(wrong?.message, 'is ES256, but platform.clientKey is a different kind of key. Set it to RS256 or PS256.')
   const { warnings } = await load(t, { env: { PLATFORM_CLIENT_KEY: pemOf(rsa) } })
   t.deepEqual(linesOf(warnings), [
     'platform.clientKey has no effect, because platform.clientAuthentication is client_secret_basic.'
