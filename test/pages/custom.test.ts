@@ -41,7 +41,10 @@ test('a file that is no logo is refused, and the message names the file and what
     t.throws(() => readLogo(join(folder, file)), { instanceOf: PageFilesError })?.message
   for (const file of ['empty.svg', 'no-namespace.svg', 'page.svg', 'text.png']) {
     const allowed = 'Use an SVG image with xmlns="http://www.w3.org/2000/svg", or a PNG, JPEG, WebP or GIF image.'
-    t.is(messageFor(file), `the file ${join(folder, file)} is not in an image format that every browser supports. ${allowed}`)
+    t.is(
+      messageFor(file),
+      `the file ${join(folder, file)} is not in an image format that every browser supports. ${allowed}`
+    )
   }
   t.is(
     messageFor('large.png'),
