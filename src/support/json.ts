@@ -15,6 +15,7 @@ export function parseJson(string: string): unknown {
 // RFC 8259 sections 6 and 7.
 const STRING = /^"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/u
 const NUMBER_OR_WORD = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/
+const MAX_DEPTH = 100
 
 interface JsonError {
   /** What JSON requires at this position, such as "a colon". */
@@ -29,6 +30,7 @@ interface JsonError {
  */
 export function findJsonError(text: string): JsonError {
   let index = 0
+  let depth = 0
   const expected = skipValue('a value') ?? 'the end of the file'
   skip(/^$/)
   const lines = text.slice(0, index).split('\n')
@@ -57,8 +59,11 @@ export function findJsonError(text: string): JsonError {
 
   function skipList(end: RegExp, bracket: string, item: string, skipItem: typeof skipValue): string | undefined {
     if (skip(end)) return undefined
+    // Each level is a function call, and a stack has room for only some thousand calls.
+    if (++depth > MAX_DEPTH) return `a file with at most ${MAX_DEPTH} levels of brackets`
     let error = skipItem(`${item} or ${bracket}`)
     while (!error && !skip(end)) error = skip(/^,/) ? skipItem(item) : `a comma or ${bracket}`
+    depth--
     return error
   }
 }

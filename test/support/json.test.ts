@@ -32,6 +32,13 @@ for (const [text, expected, place] of broken) {
   })
 }
 
+test('a file with a hundred thousand open brackets does not fill the stack', t => {
+  t.deepEqual(findJsonError('['.repeat(100_000)), {
+    expected: 'a file with at most 100 levels of brackets',
+    place: 'line 1, column 102'
+  })
+})
+
 test('an error is found exactly where a character that JSON does not know was inserted', t => {
   const between = fc.json().chain(json => fc.tuple(fc.constant(json), fc.nat(json.length)))
   fc.assert(
