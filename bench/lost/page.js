@@ -81,7 +81,7 @@ can. A dash was not measured.
 
 ${kindTable(kindsOf('reuse', REUSES))}
 The kinds of page, with the provider that ends the login: six requests in parallel / **one request first**, and then five in parallel / **a
-document first**, and then six in parallel, as a framework loads a page. The second and third kind were measured once.
+document first**, and then six in parallel, as a framework loads a page.
 
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
@@ -138,7 +138,7 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 - **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take 3 s or 12 s longer. A
   process is killed and started again after 1 s, or stopped. Redis is killed and starts again after 1 s, empty or with an append-only file that
   it writes before each response. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
-- **The machine** was busy with four to six runs at a time, so responses are slower than on an idle one. Each run had its own network. A play in
+- **The machine** was busy with two to six runs at a time, so responses are slower than on an idle one. Each run had its own network. A play in
   which a timer of the users was more than 200 ms late was repeated. The cases with two processes and no fault ran one after the other.
 - **Not compared**: other faults, such as a network that loses packets, other programs, logging in and out, and the
   [speed of requests](scale.md#per-core-and-per-megabyte).
