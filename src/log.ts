@@ -26,9 +26,9 @@ export function createLog(
 const MAX_RETRIES = 10
 
 /**
- * Writes lines to the standard output, or to another file descriptor. A line is lost if it cannot be written, for
- * example because the disk is full or the terminal is closed. Neither a login nor shutdown may wait for such a line. If
- * the reader is slow, a write blocks the process for up to one second. After that, no write blocks until the reader has
+ * Writes lines to standard output, or to another file descriptor. A line is lost if it cannot be written, for example
+ * because the disk is full or the terminal is closed. Neither a login nor shutdown may wait for such a line. If the
+ * reader is slow, a write blocks the process for up to one second. After that, no write blocks until the reader has
  * accepted data.
  */
 export function standardOutput(fd = 1): DestinationStream {
@@ -128,7 +128,7 @@ function valueText(value: unknown): string {
 }
 
 // Some strings come from clients. Characters that a terminal interprets are replaced: the control characters, and the
-// characters that change the direction of writing.
+// characters that change the writing direction.
 function printable(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' | ').replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '?')
 }

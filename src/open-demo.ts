@@ -91,7 +91,7 @@ export async function openDemo(
 }
 
 /**
- * Returns the callback URL with the port on which the server will listen. If the URL has port 0, this port replaces it.
+ * Returns the callback URL with the port on which the server will listen. Port 0 in the URL is replaced with that port.
  * If the setting `port` is 0, the system has chosen the port, so a callback URL on this machine cannot contain the
  * right port. In this case, the port in the URL is replaced, too. Any other callback URL stays unchanged.
  */

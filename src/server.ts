@@ -18,8 +18,8 @@ import { version } from './support/version.js'
 export interface ServeOptions extends Partial<ServiceOptions> {
   readonly extend?: Extension | undefined
   /**
-   * A server that already listens on the port, so that no other process can take it. The new server takes the port
-   * over.
+   * A server that already listens on the port, so that no other process can take it. The new server takes over the
+   * port.
    */
   readonly reserved?: http.Server | undefined
 }
@@ -32,11 +32,14 @@ export interface ListeningServer {
   readonly forwardAuthPort: number | undefined
   /** The URL at which a browser on this machine reaches the server. */
   readonly url: string
-  /** Replaces the session secrets and the client secret with those of `fresh`. Ignores the other settings of `fresh`. */
+  /**
+   * Replaces the session secrets, the client secret and the client key with those in `fresh`. Ignores the other
+   * settings in `fresh`.
+   */
   replaceSecrets(fresh: Config): void
   /**
-   * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delaySeconds`. Then it
-   * has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
+   * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delaySeconds`.
+   * Then it has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
    * connection. Resolves when the shutdown is complete.
    * @param reason the reason for the log, for example `SIGTERM`
    */
@@ -68,11 +71,11 @@ type ClientLimits = typeof CLIENT_LIMITS
 const LAST_WORK_MS = 500
 
 /**
- * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with Node's
- * error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the metrics port or the forward-auth port, the error has the
- * property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the module of the setting `extend`
- * cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of `redisUrl`. Programs use
- * `startServer` (start.ts).
+ * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
+ * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the metrics port or the forward-auth port, the
+ * error has the property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the module
+ * of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
+ * `redisUrl`. Programs use `startServer` (start.ts).
  * @param limits shorter time limits, for tests
  */
 export async function serve(

@@ -31,7 +31,7 @@ export interface RunningServer extends ListeningServer {
 /**
  * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
  * `replaceSecrets()` on SIGHUP. Rejects with Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the
- * port of the metrics, of forward-auth or of the demo, the error has the property `listener: 'metrics'`, `listener:
+ * metrics port, the forward-auth port or the demo port, the error has the property `listener: 'metrics'`, `listener:
  * 'forwardAuth'` or `listener: 'demo'`. Rejects with ConfigError if `config` lacks a setting.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {

@@ -1,10 +1,14 @@
-/** The properties of Autodesk Platform Services (the platform) that the demo imitates: its paths, scopes and access tokens. */
+/**
+ * The properties of Autodesk Platform Services (the platform) that the demo imitates: its paths, scopes and access
+ * tokens.
+ */
 import { generateKeyPair, type JsonWebKey, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
 
 /**
- * The paths of the endpoints. They are those of the platform, whose user info endpoint, however, is on another host.
+ * The paths of the endpoints. They are those of the platform, but the platform's user info endpoint is on a different
+ * host.
  */
 export const paths = {
   authorization: '/authentication/v2/authorize',

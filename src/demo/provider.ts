@@ -153,7 +153,7 @@ function knownScopes(ctx: KoaContextWithOIDC): string[] {
 }
 
 // Grants all requested scopes without a consent page. Each login gets a separate grant, because the reuse of a refresh
-// token must end only the login of this token, and no other login of the same browser.
+// token must end only the login to which this token belongs, and no other login in the same browser.
 async function grantEverything(ctx: KoaContextWithOIDC) {
   const { account, client, provider } = ctx.oidc
   if (!account || !client) return undefined

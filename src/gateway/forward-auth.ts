@@ -64,11 +64,13 @@ export async function listenForGateways(
 }
 
 /**
- * Responds to every request, with any path and method, with an empty body: - 200 and `Authorization: Bearer <internal
- * token>` if there is a session - 401 if there is no session, or if the session has ended - 403 if a page of another
- * site may have caused the request, if a browser has requested the URL that the gateway uses for forward-auth, or if
- * the account is no longer allowed - 500 after an unexpected error - 503 with `Retry-After` if the session cannot be
- * read or refreshed now
+ * Responds to every request, whatever its path and method are. The body is empty, and the status is one of these:
+ * - 200 with `Authorization: Bearer <internal token>` if there is a session
+ * - 401 if there is no session, or if the session has ended
+ * - 403 if a page of another site may have caused the request, if a browser has requested the URL that the gateway uses
+ *   for forward-auth, or if the account is no longer allowed
+ * - 500 after an unexpected error
+ * - 503 with `Retry-After` if the session cannot be read or refreshed now
  *
  * Every response has an `Authorization` header, which is empty without a token, so that a gateway always replaces the
  * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.

@@ -1,7 +1,7 @@
 /** The styles for the operator's accent colour. They ensure the contrast that users with low vision need. */
 type Rgb = readonly [red: number, green: number, blue: number]
 
-// The backgrounds of wwwroot/starter-base.css in light and in dark mode.
+// The backgrounds in `wwwroot/starter-base.css`, in light mode and in dark mode.
 const LIGHT = { page: '#f4f5f7', card: '#ffffff' }
 const DARK = { page: '#14161a', card: '#1d2025' }
 

@@ -130,8 +130,8 @@ export interface LoginLoop extends LoginLoopDiagnosis {
 }
 
 /**
- * Creates the page for a login that succeeded at the provider, but whose cookie did not come back from the browser. Without
- * this page, the browser could be sent to the login again and again (login loop).
+ * Creates the page for a login that succeeded at the provider, but whose cookie did not come back from the browser.
+ * Without this page, the browser could be sent to the login again and again (login loop).
  */
 export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
   const { reasons, requestId, applicationUrl, signInPath, startedAt } = loop

@@ -3,8 +3,8 @@
  * pages.
  */
 
-// Markup is held in a property whose key is a symbol. So no value that was parsed from a request (JSON, query, form) can count as
-// trusted markup.
+// Markup is held in a property whose key is a symbol. So no value that was parsed from a request (JSON, query, form)
+// can count as trusted markup.
 const markup = Symbol('markup')
 
 /** Markup that can safely be inserted into a page. Only `html` and `trusted` create such markup. */
@@ -52,7 +52,9 @@ function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue
   return Array.isArray(value)
 }
 
-/** A text that is split at its placeholders. Items with an even index are text, and items with an odd index are names. */
+/**
+ * A text that is split at its placeholders. Items with an even index are text, and items with an odd index are names.
+ */
 type TextParts = readonly string[]
 
 export function splitAtPlaceholders(text: string): TextParts {

@@ -57,7 +57,9 @@ export function renderPage({ title, heading = title, body }: Page, frame: PageFr
   })
 }
 
-/** The style sheet must stay unchanged, including line breaks, because the Content-Security-Policy contains its hash. */
+/**
+ * The style sheet must stay unchanged, including line breaks, because the Content-Security-Policy contains its hash.
+ */
 export function styleElement(style: string): Html {
   return html`<style>${trusted(style)}</style>`
 }

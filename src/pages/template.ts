@@ -108,7 +108,7 @@ function braced(name: string): string {
   return `{{${name}}}`
 }
 
-/** The built-in template, for operators who have not replaced it with their own. */
+/** The built-in template. It is used for each language for which the operator has no template. */
 export const builtInTemplate = parseTemplate(`<!doctype html>
 <html lang="{{lang}}">
 <head>

@@ -18,9 +18,11 @@ import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } fro
 type ForwardRoute = Extract<Route, { kind: 'forward' }>
 
 /**
- * Resolves in these cases: - the response has ended, the API has aborted it, or the shutdown of this server has ended
- * it - the client has disconnected - the session was logged out after its refresh, so this function sends no response,
- * and `requireTokens` responds with 401
+ * Resolves in these cases:
+ * - The response has ended, the API has aborted it, or the shutdown of this server has ended it.
+ * - The client has disconnected.
+ * - The session was logged out after its refresh. In this case, this function sends no response, and `requireTokens`
+ *   responds with 401.
  *
  * Rejects with HttpError if there is no response to forward.
  */

@@ -1,6 +1,6 @@
 /**
- * Selects the request headers for an upstream, and limits and forwards the request body. Only headers on a list are sent.
- * Cookies and headers with the IP address of the client are not on the list.
+ * Selects the request headers for an upstream, and limits and forwards the request body. Only headers on a list are
+ * sent. Cookies and headers with the IP address of the client are not on the list.
  */
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 

@@ -12,7 +12,7 @@ export type Route =
    */
   | { readonly kind: 'wrongMethod'; readonly allow: string }
   /**
-   * The path seems to match a rule, but the upstream could interpret the path in another way. So the request must be
+   * The path seems to match a rule, but the upstream could interpret the path differently. So the request must be
    * rejected.
    */
   | { readonly kind: 'inexact'; readonly reason: string }

@@ -37,14 +37,14 @@ export function startStopwatch(clock: Clock): () => number {
 export class TimeLimitError extends Error {}
 
 /**
- * The milliseconds that a timer waits after its time limit. If the process was suspended, a response may have arrived
- * in time that Node has not read yet.
+ * The milliseconds that a timer waits after its time limit. If the process was suspended, Node may not yet have read a
+ * response that arrived in time.
  */
 export const LATE_RESPONSE_MS = 100
 
 /**
- * Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. A response that arrived in time is used
- * even if the process was suspended and the timer fires first.
+ * Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. A response that arrived in time is
+ * used even if the process was suspended and the timer fires first.
  * @example const reply = await within(1000, client.get(key))
  */
 export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'after'> = systemClock): Promise<T> {

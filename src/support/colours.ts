@@ -8,7 +8,10 @@ interface ColouredOutput {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Returns functions that colour a string for a terminal. If the output has no colours, they return the string unchanged. */
+/**
+ * Returns functions that colour a string for a terminal. If the output has no colours, they return the string
+ * unchanged.
+ */
 export function coloursFor(output: ColouredOutput) {
   const isColoured = hasColours(output)
   // `hasColours` has already checked the output, so `styleText` must not check the standard output again.

@@ -60,8 +60,8 @@ export function createFairQueue<T extends Requester>() {
     },
     /**
      * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns
-     * the newest request of this session without removing it. If several users or sessions have equally many requests,
-     * prefers the user and the session of `preferred`.
+     * the newest request of this session without removing it. If there is a tie, prefers the user and the session of
+     * `preferred`.
      */
     newestOfLargest(preferred: Requester): T | undefined {
       let largest = users.get(preferred.user)

@@ -59,7 +59,7 @@ export function findJsonError(text: string): JsonError {
 
   function skipList(end: RegExp, bracket: string, item: string, skipItem: typeof skipValue): string | undefined {
     if (skip(end)) return undefined
-    // Each level is a function call, and a stack has room for only some thousand calls.
+    // Each level is a function call, and a stack has room for only a few thousand calls.
     if (++depth > MAX_DEPTH) return `a file with at most ${MAX_DEPTH} levels of brackets`
     let error = skipItem(`${item} or ${bracket}`)
     while (!error && !skip(end)) error = skip(/^,/) ? skipItem(item) : `a comma or ${bracket}`

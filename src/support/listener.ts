@@ -15,7 +15,7 @@ interface ListenOptions {
   readonly listener?: string
 }
 
-// After a restart, all pages connect again at the same moment. If only 511 connections could wait, as is Node's
+// After a restart, all pages connect again at the same moment. If only 511 connections could wait, which is Node's
 // default, some pages would have to retry.
 const BACKLOG = 2048
 

@@ -8,8 +8,8 @@ const MAX_DECODINGS = 3
 const ESCAPE = /%[0-9a-f]{2}/i
 
 /**
- * Decodes a path up to three times. Returns the given path first, and then the result of each decoding. In every result, a
- * character stands for one byte (latin1). An invalid escape stays unchanged.
+ * Decodes a path up to three times. Returns the given path first, and then the result of each decoding. In every
+ * result, a character stands for one byte (latin1). An invalid escape stays unchanged.
  * @param path the path without its query, in ASCII
  */
 export function decodings(path: string): readonly string[] {
@@ -36,8 +36,8 @@ export function readAsText(bytes: string): string {
 }
 
 /**
- * Merges slashes and resolves dot segments, as some servers do. Path parameters (RFC 3986 section 3.3) are ignored for this, so
- * `..;a=b` counts as a dot segment.
+ * Merges slashes and resolves dot segments, as some servers do. Path parameters (RFC 3986 section 3.3) are ignored for
+ * this, so `..;a=b` counts as a dot segment.
  */
 export function mergePath(path: string): string {
   const merged: string[] = []

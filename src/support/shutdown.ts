@@ -37,8 +37,8 @@ export function createShutdownHooks() {
 
   return {
     /**
-     * Registers an action for the beginning of the shutdown. If the shutdown has already begun, the action runs immediately.
-     * Returns a function that removes the action.
+     * Registers an action for the beginning of the shutdown. If the shutdown has already begun, the action runs
+     * immediately. Returns a function that removes the action.
      */
     onStop(action: () => void): () => void {
       if (isStopping) action()

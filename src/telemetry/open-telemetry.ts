@@ -21,11 +21,11 @@ const LAST_EXPORT_MS = 1000
 const PROBLEM_PAUSE_MS = 60_000
 
 /**
- * Loads the SDK of OpenTelemetry and starts it. If `node --import` has already started an SDK, uses that SDK. Throws if
+ * Loads the OpenTelemetry SDK and starts it. If `node --import` has already started an SDK, uses that SDK. Throws if
  * the package is missing or cannot be loaded.
  * @param version the version of this program
- * @param onProblem called at most once a minute when the SDK reports a problem, for example that the collector cannot be
- *   reached
+ * @param onProblem called at most once a minute when the SDK reports a problem, for example that the collector cannot
+ *   be reached
  */
 export function openTracing(version: string, onProblem: (message: string) => void): Tracing {
   const packages = loadPackages()
@@ -37,8 +37,8 @@ export function openTracing(version: string, onProblem: (message: string) => voi
 }
 
 /**
- * The other packages are dependencies of the SDK, so they are resolved from the folder of the SDK. An operator then has
- * to install only the SDK, and this file uses the same API package as the SDK. The SDK has not exported these packages
+ * The other packages are dependencies of the SDK, so they are resolved from the SDK's folder. An operator then has to
+ * install only the SDK, and this file uses the same API package as the SDK. The SDK has not exported these packages
  * since version 0.300.
  */
 function loadPackages(): Packages {
@@ -64,7 +64,7 @@ function startSdk(
   const sdk = new NodeSDK({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over these values.
     resource: defaultResource().merge(resourceFromAttributes({ 'service.name': NAME, 'service.version': version })),
-    // The detector of processes is left out, because it records the command line, which may contain a secret.
+    // The process detector is left out, because it records the command line, which may contain a secret.
     resourceDetectors: [envDetector, hostDetector],
     instrumentations: [],
     metricReaders: [],

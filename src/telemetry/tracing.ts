@@ -1,7 +1,7 @@
 /**
  * Tracing: one span for each request, and for each call that a request causes. This file does not depend on the
- * packages of OpenTelemetry. `open-telemetry.ts` loads them if tracing is on. If tracing is off, no `Tracing` is
- * created, so nothing in this file runs.
+ * OpenTelemetry packages. `open-telemetry.ts` loads them if tracing is on. If tracing is off, no `Tracing` is created,
+ * so nothing in this file runs.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 

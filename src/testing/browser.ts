@@ -1,7 +1,7 @@
 /**
- * A browser without pages, for tests. It keeps cookies, follows redirects, and sends the headers that a real browser sends.
- * Node's `fetch` cannot replace it, because it has no cookies and always sends `Sec-Fetch-Mode: cors`, which the login
- * rejects.
+ * A browser without pages, for tests. It keeps cookies, follows redirects, and sends the headers that a real browser
+ * sends. Node's `fetch` cannot replace it, because it has no cookies and always sends `Sec-Fetch-Mode: cors`, which the
+ * login rejects.
  */
 import http, { type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
@@ -76,7 +76,7 @@ interface Sent {
 
 function exchange(url: string, { method, headers, body }: Sent): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // Each request has a new connection, because idle connections would delay the end of the server and of the test.
+    // Each request has a new connection, because idle connections would delay the end of the server and the test.
     const request = http.request(url, { method, headers, agent: false }, resolve)
     request.once('error', reject)
     request.end(body)

@@ -76,9 +76,9 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
 }
 
 /**
- * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data, because a
- * client may have to wait a long time for a response or for its next part. Node's own limit (`server.timeout`) would apply to all
- * connections, and restarting its timer would cost time for every response.
+ * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data,
+ * because a client may have to wait a long time for a response or for its next part. Node's own limit
+ * (`server.timeout`) would apply to all connections, and restarting its timer would cost time for every response.
  */
 function endUnread(
   server: Server,

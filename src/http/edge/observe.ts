@@ -10,8 +10,8 @@ import type { Metrics } from '../../metrics/metrics.js'
 import type { Span, Tracing } from '../../telemetry/tracing.js'
 import { requestId, requestLog } from './request.js'
 
-// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the client may
-// have written. If the value does not match, the IP address of the connection is logged instead.
+// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
+// client may have written. If the value does not match, the IP address of the connection is logged instead.
 const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
@@ -86,8 +86,8 @@ function routeOf({ path, status, state }: Context): string {
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
 
 /**
- * Starts a span for every request except health probes, and continues the trace of the client. The query is not recorded,
- * because it contains codes and states.
+ * Starts a span for every request except health probes, and continues the trace of the client. The query is not
+ * recorded, because it contains codes and states.
  */
 export function trace(tracing: Tracing): Middleware {
   return function trace(ctx, next) {

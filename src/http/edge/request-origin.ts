@@ -49,7 +49,9 @@ interface Policy {
    * True if a request whose method may change something must prove, with a header, that a page of this origin sent it.
    */
   readonly provesOrigin?: true
-  /** True if a request without `Sec-Fetch-Site` must name our origin in `Origin` or `Referer`, whatever its method is. */
+  /**
+   * True if a request without `Sec-Fetch-Site` must name our origin in `Origin` or `Referer`, whatever its method is.
+   */
   readonly namesOrigin?: true
   /** The accepted values of `Sec-Fetch-Dest`. */
   readonly destinations?: ReadonlySet<string>
@@ -101,8 +103,8 @@ const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 
 /**
- * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the session is
- * used.
+ * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the
+ * session is used.
  * @example app.use(requestOrigin('program', { publicOrigin: site.origin }))
  */
 export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {

@@ -16,8 +16,8 @@ import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
 
 /**
- * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
- * a session that was refreshed before the error occurred.
+ * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie
+ * header of a session that was refreshed before the error occurred.
  * @example app.use(errors(services))
  */
 export function errors({ config, site, pages, log }: Services): Middleware {

@@ -1,4 +1,4 @@
-/** Creates the error response of the callback for a login that failed. */
+/** Creates the callback's error response for a failed login. */
 
 import type { Context } from 'koa'
 import type { CookieNames, Site } from '../../config/site.js'

@@ -25,7 +25,7 @@ export function authRouter(services: Services): Router {
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
   // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
-  // another spelling.
+  // other spellings.
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login(services))
   router.get(AUTH_ROUTES.callback, from('callback'), callback(services))
@@ -116,8 +116,8 @@ const client: Middleware = function client(ctx) {
 }
 
 /**
- * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body (service
- * contract, section 7). A script may also accept HTML, but its requests have a different `Sec-Fetch-Mode`.
+ * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body
+ * (service contract, section 7). A script may also accept HTML, but its requests have a different `Sec-Fetch-Mode`.
  */
 const signInPage: Middleware = async function signInPage(ctx, next) {
   await next()

@@ -10,10 +10,10 @@ const MAX_BODY_BYTES = 16 * 1024
 const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
 
 /**
- * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel Logout section
- * 2.5). It ignores the session cookie of the request, so it does not check the origin. It responds with 200 without a body, or
- * 400 if the request or the token cannot be used (section 2.8). If the same token may be usable later, it responds with 503 and
- * `Retry-After`.
+ * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel
+ * Logout section 2.5). It ignores the session cookie of the request, so it does not check the origin. It responds with
+ * 200 without a body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable
+ * later, it responds with 503 and `Retry-After`.
  */
 export function backChannelLogout(loading: NonNullable<Services['backChannelLogout']>, { log }: Services): Middleware {
   return async function backChannelLogoutRoute(ctx) {

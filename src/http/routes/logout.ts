@@ -33,7 +33,7 @@ export function logout(services: Services): Middleware {
   }
 }
 
-/** @throws HttpError 400 if the parameter has a value other than true */
+/** @throws HttpError 400 if the parameter has a value other than `true` */
 function isEverywhere(querystring: string): boolean {
   const values = new URLSearchParams(querystring).getAll('everywhere')
   if (values.length > 1 || (values.length === 1 && values[0] !== 'true'))

@@ -1,6 +1,6 @@
 /**
- * Determines the page to which a browser returns after a login or a logout. It also determines the page for the new login that
- * error pages offer.
+ * Determines the page to which a browser returns after a login or a logout. It also determines the page for the new
+ * login that error pages offer.
  */
 
 import type { Context } from 'koa'

@@ -21,7 +21,7 @@ type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
  * Opens the session in the cookies of a request. If this request has already replaced the session, for example by a
- * refresh, returns the new session. Returns undefined without a session. With `session.store: redis`, returns a
+ * refresh, returns the new session. Returns undefined if there is no session. With `session.store: redis`, returns a
  * reference until `useSession` is called.
  */
 export function openSession(ctx: Context, services: Services): CookieSession | undefined {
@@ -30,7 +30,7 @@ export function openSession(ctx: Context, services: Services): CookieSession | u
   return request[SESSION].current
 }
 
-/** Returns the session of this request after `requireTokens` has run. Returns undefined without a session. */
+/** Returns the session of this request after `requireTokens` has run. Returns undefined if there is no session. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
   const session = (ctx as WithSession)[SESSION]?.current
   return session && hasTokens(session) ? session : undefined

@@ -5,8 +5,8 @@
 import type { Context, Middleware } from 'koa'
 
 /**
- * Serves `file` with 200 when a person opens a URL to which no other middleware responds. Requests for
- * scripts and images, and requests by `fetch`, do not ask for HTML in particular, so a missing asset still gets 404.
+ * Serves `file` with 200 when a person opens a URL to which no other middleware responds. Requests for scripts and
+ * images, and requests by `fetch`, do not ask for HTML in particular, so a missing asset still gets 404.
  * @param files the middleware that serves static files
  * @param file path below wwwroot, for instance `index.html`
  * @example app.use(fallback(files, 'index.html'))

@@ -15,7 +15,7 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 /**
  * Creates a function that opens files in `root`. The function resolves with undefined if there is no such file, if the
  * path leads to something other than a file, if the opened file is outside `root`, or if a name in its path is hidden.
- * If the file cannot be opened for another reason, the function rejects with the error of Node.
+ * If the file cannot be opened for another reason, the function rejects with Node's error.
  *
  * The checks are made after the file was opened. Otherwise, an attacker who can change a symlink or a folder in `root`
  * could replace it after the check and before the open.
@@ -70,8 +70,8 @@ export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
 
 /**
  * Returns the current path of the opened file. It is for systems on which a process cannot read the path of a
- * descriptor. Returns undefined if `path` now leads to another file. If an attacker replaces a symlink or folder once,
- * this function always detects the change. To deceive it, an attacker would have to replace a folder three times:
+ * descriptor. Returns undefined if `path` now leads to a different file. If an attacker replaces a symlink or folder
+ * once, this function always detects the change. To deceive it, an attacker would have to replace a folder three times:
  * before the open, before `realpath` and before `lstat`.
  */
 function comparedPathOf(fd: number, path: string): string | undefined {

@@ -12,7 +12,7 @@ export function hasStarterPage(wwwroot: string): boolean {
 
 /**
  * Creates the middleware that serves `/starter-about.json` to requests from this machine. Other clients get 404,
- * because they must not learn the paths of this machine. The starter page also works without this file.
+ * because they must not learn the paths on this machine. The starter page also works without this file.
  * @example app.use(starterPage(services))
  */
 export function starterPage({ config, demo }: Services): Middleware {

@@ -24,8 +24,8 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   const root = realpathSync.native(wwwroot)
   const open = openInside(root)
   const hashedFolders = hashedAssets.map(folder => `${folder}/`)
-  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the server looks
-  // for a file only if `wwwroot` contains the folder `api/auth`.
+  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the
+  // server looks for a file only if `wwwroot` contains the folder `api/auth`.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
@@ -97,7 +97,7 @@ function isNamedFile(file: string): boolean {
 /**
  * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of
  * `/assets/%2e%2e/app.js` before they look up the URL (WHATWG URL, double-dot path segment). They would therefore cache
- * the response under another URL.
+ * the response under a different URL.
  */
 function hidesDotSegment(path: string): boolean {
   if (!path.includes('%')) return false

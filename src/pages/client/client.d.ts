@@ -1,13 +1,13 @@
 /**
- * Functions for the pages of this site. Without a bundler, a page imports them from `/api/auth/client.js`. With a bundler, it
- * imports them from `platform-auth-server/client`, and `/api/auth/` must be at the root of the site.
+ * Functions for the pages of this site. Without a bundler, a page imports them from `/api/auth/client.js`. With a
+ * bundler, it imports them from `platform-auth-server/client`, and `/api/auth/` must be at the root of the site.
  */
 
 declare global {
   interface WindowEventMap {
     /**
-     * The session of a user who was signed in has ended, in this tab or in another tab. The page should forget tokens
-     * and data of the user. The next call of a function below opens the sign-in page. If the page calls
+     * The session of a user who was signed in has ended, in this tab or in another tab. The page should discard the
+     * user's tokens and data. The next call to one of the functions below opens the sign-in page. If the page calls
      * `event.preventDefault()`, the next call rejects instead, so that the user can save unsaved work.
      */
     sessionended: Event

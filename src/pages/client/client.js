@@ -1,6 +1,6 @@
 /**
- * Functions for the pages of this site. The server serves this file as `/api/auth/client.js`, and a bundler can import it as
- * `platform-auth-server/client`. client.d.ts documents the functions.
+ * Functions for the pages of this site. The server serves this file as `/api/auth/client.js`, and a bundler can import
+ * it as `platform-auth-server/client`. client.d.ts documents the functions.
  */
 const DEFAULT_RETRY_SECONDS = 5
 // With a `beforeunload` handler, the user may stay on the page. So after this time, the next call opens the sign-in

@@ -12,7 +12,9 @@ export class PageFilesError extends Error {
   }
 }
 
-/** Creates the error for one file. Each problem completes a sentence that begins with the file, as in `is not a file.` */
+/**
+ * Creates the error for one file. Each problem completes a sentence that begins with the file, as in `is not a file.`
+ */
 export function fileError(path: string, ...problems: readonly string[]): PageFilesError {
   return new PageFilesError(problems.map(problem => `the file ${path} ${problem}`))
 }
@@ -38,7 +40,8 @@ const SVG_NAMESPACE = 'http://www.w3.org/2000/svg'
 /**
  * Reads a logo and returns it as a `data:` URL, because the pages load nothing. An SVG image can contain a script, but
  * browsers do not run it in an `img` element.
- * @throws {PageFilesError} if the file cannot be read, is too large, or is not an image that browsers show
+ * @throws {PageFilesError} if the file cannot be read, is too large, or is not in an image format that every browser
+ *   supports
  */
 export function readLogo(path: string): string {
   const content = readBytes(path, MAX_LOGO_BYTES)
