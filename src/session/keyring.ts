@@ -58,7 +58,6 @@ const IV_LENGTH = 12
 const IV_END = KEY_ID_END + IV_LENGTH
 const TAG_LENGTH = 16
 const MIN_LENGTH = IV_END + TAG_LENGTH
-const IVS_PER_CALL = 256
 
 /**
  * Creates a keyring.
@@ -102,24 +101,12 @@ function requireOne(secrets: readonly string[]): void {
   if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
 }
 
-let unusedIvs = Buffer.alloc(0)
-
-/**
- * Returns a random IV. An IV of 96 bits is safe for up to 2^32 messages with one key (NIST SP 800-38D section 8.3). A call of
- * `randomBytes` takes as long as half of an encryption, so one call creates many IVs.
- */
-function nextIv(): Buffer {
-  if (unusedIvs.length === 0) unusedIvs = randomBytes(IVS_PER_CALL * IV_LENGTH)
-  const iv = unusedIvs.subarray(0, IV_LENGTH)
-  unusedIvs = unusedIvs.subarray(IV_LENGTH)
-  return iv
-}
-
 function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
   return {
     seal(plaintext, context, secondKey) {
       const { id, key } = keys().newest
-      const iv = nextIv()
+      // A random IV of 96 bits is safe for up to 2^32 messages with one key (NIST SP 800-38D section 8.3).
+      const iv = randomBytes(IV_LENGTH)
       const head = Buffer.concat([Buffer.of(VERSION), id, iv])
       const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
       cipher.setAAD(Buffer.from(context))
