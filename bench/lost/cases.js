@@ -162,7 +162,7 @@ function cutPages(weather, share) {
 export function absence(program, which) {
   if (program.onlyCase && program.onlyCase !== which.name) return { leftOut: program.whyOnly }
   if (which.processes > program.maxProcesses) return { impossible: program.whyNotTwo }
-  if (which.needsRedis && program.redis === 'never') return { impossible: 'it uses no Redis' }
+  if (which.needsRedis && program.redis === 'never') return { leftOut: 'it is compared without Redis' }
   if (which.withoutRedis && program.redis === 'always') return { impossible: 'its sessions are in Redis' }
   if (which.withoutRedis && which.processes === 2 && program.redis === 'never') {
     return { leftOut: 'it uses no Redis with two processes either' }

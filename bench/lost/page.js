@@ -16,6 +16,7 @@ import {
   kindTable,
   latencyTable,
   lossTable,
+  resultsOf,
   waitTable
 } from './tables.js'
 import { PAGES } from './user.js'
@@ -65,13 +66,14 @@ The picture shows the strictest provider, the tokens with the shortest lifetime,
 ## Users who were signed out
 
 Of ${users} users, in ${runs.length} runs with different seeds. If the runs differ, the cell has the value of each run. The rows about the kill have the median and the
-range of ${runs.length + kills.length} runs. Two processes share a Redis unless the row or the program says otherwise.
+range of ${runs.length + kills.length} runs, and those of the programs without a lock the values of two. Two processes share a Redis unless the row or the program says otherwise.
 
 ${lossTable(runs, kills)}
 ${absences(ran)}
 ${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program refuses three requests in a row, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
-  who still got errors then.
+  who still got errors then. Users who stay signed in may still have to [wait](#failures-and-waits).
+- **Process killed**, the means of ${runs.length + kills.length} runs: ${killMeans([...runs, ...kills], compared)}. The ranges overlap.
 
 ## Other providers and pages
 
@@ -191,6 +193,17 @@ function designRow({ title, name, store, design, sources }, ran) {
 function extrasRow(compared) {
   const cells = compared.map(({ extras }, index) => (extras === compared[index - 1]?.extras ? 'the same' : extras))
   return `| does what this server does not | ${cells.join(' | ')} |`
+}
+
+/** The mean number of lost logins at a kill, of each program that has played it in every run. */
+function killMeans(runs, compared) {
+  return compared
+    .flatMap(({ name, title }) => {
+      const lost = resultsOf(runs, name).flatMap(({ outcomes }) => outcomes.killed?.signedOut ?? [])
+      const mean = lost.reduce((sum, signedOut) => sum + signedOut, 0) / lost.length
+      return lost.length === runs.length ? [`${title} ${mean.toFixed(1)}`] : []
+    })
+    .join('; ')
 }
 
 /** Explains the cells without a number. */

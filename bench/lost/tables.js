@@ -114,7 +114,7 @@ function comparable(runs) {
 /**
  * @param {LostRun[]} runs
  * @param {(outcome: Outcome) => number | number[] | undefined} read
- * @param {(value: any) => string} write writes the higher values of the runs
+ * @param {(values: number[]) => string} write writes the higher values of the runs
  */
 function tableOfCases(runs, read, write) {
   const programs = comparable(runs)
@@ -216,19 +216,24 @@ export function resultsOf(runs, name) {
 
 /**
  * Returns the values of all runs, such as `0, 3`, or their median and range if there are more than three. A value that is the
- * same in all runs is written once. A run that did not
- * play the case has no value.
+ * same in all runs is written once. A run that did not play the case has no value.
  * @param {(string | number | undefined)[]} values
  */
 export function joined(values) {
   const numbers = values.filter(value => typeof value === 'number').sort((a, b) => a - b)
   const [lowest, highest] = [numbers[0], numbers.at(-1)]
   if (numbers.length > MAX_LISTED && lowest !== highest) {
-    return `${numbers[Math.floor(numbers.length / 2)]} (${lowest} to ${highest})`
+    return `${medianOf(numbers)} (${lowest} to ${highest})`
   }
   const texts = new Set(values.map(value => String(value ?? NONE)))
   if (texts.size > 1) texts.delete(NONE)
   return [...texts].join(', ')
+}
+
+/** @param {number[]} sorted */
+function medianOf(sorted) {
+  const middle = sorted.length / 2
+  return (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2
 }
 
 /** Shows the lowest values of a row in bold. If the runs differ, the first run decides. */

@@ -91,7 +91,7 @@ test('the kill has the median and the range of all runs, and its runs change no 
     Object.assign(outcomes, run(1, 12).programs[index]?.outcomes)
   }
   const text = lossTable([first as Run], others)
-  t.deepEqual(cellsOf(text, 'process killed')[0], '9 (0 to 28)')
+  t.deepEqual(cellsOf(text, 'process killed')[0], '6.5 (0 to 28)')
   t.deepEqual(cellsOf(text, 'refreshes in progress at the kill')[0], '5')
   t.deepEqual(cellsOf(text, 'two processes')[0], '12')
 })

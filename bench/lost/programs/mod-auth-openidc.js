@@ -26,7 +26,7 @@ const sticky =
 const reasons = [
   `The lock ends after [5 s](${REFRESH}#L62). With a slower provider, a waiting request then sends the [same refresh token](${REFRESH}#L220-L225).`,
   'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',
-  'While Redis is down, there is no lock, so parallel requests send the same refresh token. All lost logins had a refresh token that was sent twice.'
+  'While Redis is down, there is no lock, so parallel requests send the same refresh token.'
 ]
 
 /** @type {import('./common.js').Compared[]} */
@@ -48,7 +48,10 @@ export const programs = [
     redis: 'always',
     store: 'Redis, with an id in the cookie',
     design: `As with shared memory. ${betweenServers} ${sticky}`,
-    reasons: [...reasons, 'The sessions are in Redis only, so a Redis that restarts empty ends all of them.']
+    reasons: [
+      ...reasons,
+      'The sessions are in Redis only, so a Redis that restarts empty ends all of them. With its file, all lost logins had a refresh token that was sent twice.'
+    ]
   },
   {
     ...apache(
