@@ -93,6 +93,22 @@ test('a lease that was granted but not used is released at the end of the work, 
   t.is(await lease(), undefined)
 })
 
+test('a lease is not used if another process reports data loss while the lease is being requested', async t => {
+  for (const [kind, isFresh] of [
+    ['lost', false],
+    ['pause', true]
+  ] as const) {
+    const { clock, store, moveRedisAway } = setUp()
+    await store.restoreAll()
+    clock.advanceSeconds(10)
+    moveRedisAway(100)
+    const acquiring = store.acquire({ id: 'id-0' })
+    store.receive(kind === 'lost' ? { kind, id: 'id-0', rev: 1, from: 'other' } : { kind, ms: 1 })
+    const acquired = await clock.runUntilSettled(acquiring)
+    t.is(acquired.kind === 'granted' && acquired.lease.isFresh(), isFresh, kind)
+  }
+})
+
 test('a store that is closed leaves no timer behind, so that its process can end', async t => {
   const { clock, store, fail } = setUp()
   clock.advance(2000)
