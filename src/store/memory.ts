@@ -141,11 +141,14 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       works?.delete(work)
       if (works?.size === 0) working.delete(id)
     },
-    /** Returns the ids of the sessions that the store may have lost, the most urgent ones first. */
+    /**
+     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. Redis loses the last writes, so the
+     * sessions of which this process learned last are more urgent.
+     */
     possiblyLost(): Set<string> {
       const inProgress = [...working].filter(([, works]) => [...works].some(({ sent }) => sent)).map(([id]) => id)
       const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
-      const others = [...recent(logouts.entries()), ...recent(revisions.entries())]
+      const others = [...[...recent(logouts.entries())].reverse(), ...[...recent(revisions.entries())].reverse()]
       return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])
     },
     /** The number of sessions that this process remembers. */

@@ -14,11 +14,12 @@ interface RestoresDependencies {
 
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
-// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores one
-// session first, and then more in parallel, as long as Redis does not become slower. The duration of each step is compared with a
-// fixed limit, and with the fastest step. The fixed limit alone is not enough: a step takes two round trips, so if Redis is
-// distant, every step is slow even without an overload.
-const MAX_RESTORED_AT_ONCE = 100
+// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores ten
+// sessions first. It then restores twice as many in each step that was fast, and half as many after a step that was slow. A step
+// takes two round trips, so if Redis is distant, every step takes long even without an overload. For this reason, a step also
+// counts as fast if it took little longer than the fastest one.
+const FIRST_RESTORED = 10
+const MAX_RESTORED_IN_PARALLEL = 100
 const SHORT_RESTORE_MS = 100
 const LONG_RESTORE_MS = 400
 
@@ -82,19 +83,21 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
     async all(): Promise<void> {
       const call = ++calls
       for (const id of possiblyLost()) left.add(id)
-      let atOnce = 1
+      let inParallel = FIRST_RESTORED
       let fastestMs = LONG_RESTORE_MS
       let waitMs = MIN_REPEAT_MS
       while (left.size > 0 && call === calls && !isClosed) {
         const elapsedMs = startStopwatch(clock)
-        const ids = takeFirst(left, atOnce)
+        const ids = takeFirst(left, inParallel)
         const results = await Promise.allSettled(ids.map(restore))
         const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
         for (const id of failed) left.add(id)
         const stepMs = elapsedMs()
         fastestMs = Math.min(fastestMs, stepMs)
-        const isFast = stepMs < SHORT_RESTORE_MS || (stepMs < LONG_RESTORE_MS && stepMs < 1.5 * fastestMs)
-        atOnce = isFast ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
+        if (stepMs >= LONG_RESTORE_MS) inParallel = Math.ceil(inParallel / 2)
+        else if (stepMs < Math.max(SHORT_RESTORE_MS, 1.5 * fastestMs)) {
+          inParallel = Math.min(2 * inParallel, MAX_RESTORED_IN_PARALLEL)
+        }
         if (failed.length < ids.length) {
           waitMs = MIN_REPEAT_MS
           continue

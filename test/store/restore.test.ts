@@ -13,9 +13,11 @@ function setUp() {
   let failures = 0
   let commands = 0
   let roundTripMs = 0
+  const swapped: string[] = []
   const command = (name: 'read' | 'swap') =>
     (async (...parameters: Parameters<SessionCells[typeof name]>) => {
       commands++
+      if (name === 'swap') swapped.push((parameters[0] as { id: string }).id)
       if (roundTripMs > 0) await wait(clock, roundTripMs)
       if (failures > 0 && failures--) throw new StoreUnavailableError('redis')
       return (cells[name] as (...args: unknown[]) => unknown)(...parameters)
@@ -42,6 +44,7 @@ function setUp() {
       failures = count
     },
     commands: () => commands,
+    restoredIds: () => swapped,
     moveRedisAway(ms: number) {
       roundTripMs = ms
     },
@@ -73,6 +76,26 @@ test('a later connection restores everything again, so the attempts of an earlie
 test('30 sessions are restored within the recovery time at a Redis that is 80 ms away', async t => {
   const { clock, store, moveRedisAway, stored } = setUp()
   moveRedisAway(80)
+  const began = clock.now()
+  await clock.runUntilSettled(store.restoreAll())
+  const tookMs = clock.now() - began
+  t.true(tookMs < 1000, `${tookMs} ms`)
+  moveRedisAway(0)
+  t.is(await stored(), 30)
+})
+
+test('the sessions of which a process learned last are restored first, because Redis loses the last writes', async t => {
+  const { clock, store, moveRedisAway, restoredIds } = setUp()
+  moveRedisAway(80)
+  await clock.runUntilSettled(store.restoreAll())
+  const newestFirst = Array.from({ length: 30 }, (_, index) => `id-${29 - index}`)
+  t.deepEqual(restoredIds(), newestFirst)
+})
+
+test('30 sessions are restored within the recovery time although Redis becomes slower', async t => {
+  const { clock, store, moveRedisAway, stored } = setUp()
+  moveRedisAway(20)
+  clock.after(60, () => moveRedisAway(150))
   const began = clock.now()
   await clock.runUntilSettled(store.restoreAll())
   const tookMs = clock.now() - began
