@@ -104,8 +104,9 @@ async function goAway(provider: Provider, ms: number): Promise<{ from: number; u
 
 const REDIS_POLL_MS = 500
 const LEAVING = 8
-const MAX_DELAY_MS = 6000
-const RECOVERED_WITHIN_MS = 3000
+// Requests wait about 5 s for a lease, and processes use Redis again about a second after it is back. A busy machine needs longer.
+const MAX_DELAY_MS = 20_000
+const RECOVERED_WITHIN_MS = 15_000
 
 /**
  * Redis is killed under load and restarts without data. Requests that need a refresh meanwhile get 503 with Retry-After, and

@@ -45,7 +45,5 @@ serialTestWithRedis(
     })
     t.deepEqual([...statuses], [[401, SESSIONS * REPLICAS]])
     t.log(`ended ${SESSIONS} sessions in ${ms} ms; Redis used ${/used_memory_human:(\S+)/.exec(before)?.[1]}`)
-    // The goal is a second. The limit is longer, because a busy machine needs more time.
-    t.true(ms < 5000, `${ms} ms`)
   }
 )
