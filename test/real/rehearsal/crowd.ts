@@ -13,7 +13,7 @@ export interface Crowd {
 }
 
 const PAGES = ['/api/auth/token', '/api/auth/profile', '/']
-const EVERY_MS = 30
+const EVERY_MS = 100
 
 /**
  * @param browsers one for each user. They sign in first.

@@ -138,7 +138,8 @@ function patternOf(text: string): RegExp {
 }
 
 function run(command: string, { workingFolder, env }: Image): void {
-  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
+  // The builds have time, but other tests that run in parallel have time limits, so they get the processors first.
+  const { status, stdout, stderr } = spawnSync('nice', ['-n', '15', 'sh', '-c', command], {
     cwd: workingFolder,
     // Without the npm and Node variables of this process, as in a container. The settings of the package registry are kept. npm takes
     // packages from its cache, which saves requests to the registry.
