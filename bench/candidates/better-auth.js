@@ -1,8 +1,9 @@
 /**
- * better-auth without a database, as in its documentation: the session and the tokens are in encrypted cookies.
+ * better-auth as in its documentation. Without a database, the session and the tokens are in encrypted cookies.
  * https://better-auth.com/docs/concepts/session-management (stateless sessions), https://better-auth.com/docs/plugins/generic-oauth
  */
 import { betterAuth } from 'better-auth'
+import { memoryAdapter } from 'better-auth/adapters/memory'
 import { fromNodeHeaders, toNodeHandler } from 'better-auth/node'
 import { genericOAuth } from 'better-auth/plugins/generic-oauth'
 import express from 'express'
@@ -12,11 +13,13 @@ import { HUBS_PATH, LOGIN_PATH, listen } from './common.js'
 const PROVIDER_ID = 'bench'
 
 /**
- * @param {import('../settings.js').Bench} bench
+ * @param {import('../settings.js').Bench & { hasDatabase?: boolean }} bench `hasDatabase` keeps the tokens in the database of
+ *   this process
  * @returns {Promise<{ port: number }>}
  */
-export async function start({ secret, providerUrl, apiUrl, port }) {
+export async function start({ secret, providerUrl, apiUrl, port, hasDatabase = false }) {
   const auth = betterAuth({
+    ...(hasDatabase && { database: memoryAdapter({ user: [], session: [], account: [], verification: [] }) }),
     baseURL: new URL(CALLBACK_URL).origin,
     secret,
     // All people of the benchmark have the same address.
@@ -49,7 +52,7 @@ export async function start({ secret, providerUrl, apiUrl, port }) {
   app.get(HUBS_PATH, async (req, res) => {
     try {
       const { headers, response } = await auth.api.getAccessToken({
-        body: { useAccountCookie: true },
+        body: hasDatabase ? await accountOf(req) : { useAccountCookie: true },
         headers: fromNodeHeaders(req.headers),
         returnHeaders: true
       })
@@ -61,6 +64,11 @@ export async function start({ secret, providerUrl, apiUrl, port }) {
       res.status(error.statusCode).json({ message: error.message })
     }
   })
+  async function accountOf(req) {
+    const [account] = await auth.api.listUserAccounts({ headers: fromNodeHeaders(req.headers) })
+    return { accountId: account.id }
+  }
+
   app.use(toNodeHandler(auth))
   return { port: await listen(app, port) }
 }

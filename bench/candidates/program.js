@@ -44,7 +44,7 @@ export const unmeasurable = process.platform === 'linux' ? undefined : 'its proc
  * @property {() => { cpuMicros: number, residentBytes: number }} usage measures all its processes
  * @property {(name: NodeJS.Signals) => void} signal sends a signal to all its processes
  * @property {() => string} printed returns the end of its output
- * @property {() => Promise<unknown>} end
+ * @property {(signal?: NodeJS.Signals, longestMs?: number) => Promise<unknown>} end
  */
 
 /** The programs that run, by their process groups. */
@@ -107,9 +107,9 @@ export async function launch(describe, port) {
     usage: () => usageOfGroup(group),
     signal: name => process.kill(-group, name),
     printed: () => printed,
-    async end() {
-      child.kill()
-      await Promise.race([ended, setTimeout(LONGEST_END_MS)])
+    async end(signal = 'SIGTERM', longestMs = LONGEST_END_MS) {
+      child.kill(signal)
+      await Promise.race([ended, setTimeout(longestMs)])
       forget(group, folder)
       await ended
     }

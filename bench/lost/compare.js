@@ -1,6 +1,6 @@
 /** The measurement `lost`: it installs what it needs, and compares the programs. */
 import { saveRun } from './results.js'
-import { costTable, failureTable, latencyTable, lossTable, waitTable } from './tables.js'
+import { costTable, failureTable, lossTable, waitTable } from './tables.js'
 
 /** @param {import('../options.js').Options} options */
 export async function compareLost(options) {
@@ -15,13 +15,10 @@ export async function compareLost(options) {
 ${lossTable([run])}
 ## lost: what the programs need
 
-${costTable([run])}
-## lost: requests that failed
+${costTable([run], () => '')}
+## lost: requests that failed, and the time of 99 % of the responses
 
 ${failureTable([run])}
-## lost: responses, 99 % and the longest
-
-${latencyTable([run])}
 ## lost: users who waited, and the longest wait
 
 ${waitTable([run])}`

@@ -4,14 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { launch } from '../candidates/program.js'
 
+/** Kubernetes kills a process that has not ended by then. */
+const LONGEST_STOP_MS = 30_000
+
 /**
  * @typedef {object} Fleet
  * @property {() => number[]} ports
  * @property {(index: number) => Promise<void>} start starts a process again, on its port
  * @property {(index: number) => Promise<void>} kill
+ * @property {(index: number) => Promise<void>} restart asks a process to end, as a supervisor does, and starts it again
  * @property {(index: number, name: NodeJS.Signals) => void} signal
  * @property {() => Promise<void>} startRedis
  * @property {() => Promise<void>} killRedis
+ * @property {(name: NodeJS.Signals) => void} signalRedis
  * @property {() => { cpuMicros: number, residentBytes: number }} usage of all processes of the program, without Redis
  * @property {() => string[]} printed
  * @property {() => Promise<void>} end
@@ -20,7 +25,7 @@ import { launch } from '../candidates/program.js'
 /**
  * @param {import('./programs/common.js').Compared} program
  * @param {import('./cases.js').Case} which
- * @param {{ secret: string, providerUrl: string, apiUrl: string }} setting
+ * @param {{ secret: string, providerUrl: string, apiUrl: string, lifetimeSeconds: number }} setting
  * @returns {Promise<Fleet>}
  */
 export async function startFleet(program, { processes: size, withoutRedis, keepsFile }, setting) {
@@ -41,7 +46,12 @@ export async function startFleet(program, { processes: size, withoutRedis, keeps
       members[index].signal('SIGKILL')
       await members[index].end()
     },
+    async restart(index) {
+      await members[index].end(program.stopSignal, LONGEST_STOP_MS)
+      await fleet.start(index)
+    },
     signal: (index, name) => members[index].signal(name),
+    signalRedis: name => redis.signal(name),
     async startRedis() {
       redis = await launch(place => describeRedis(place, folder), redis?.place.port)
     },

@@ -70,7 +70,6 @@ const LONGEST_COMPLAINT = 1000
  * @property {string} name
  * @property {string} title
  * @property {string} [version]
- * @property {number} [executableBytes]
  * @property {string} [missing] the reason why the program could not run on this machine
  * @property {Record<string, Outcome>} outcomes by the names of the cases
  */
@@ -121,7 +120,7 @@ export async function measureLost({ seed, users, reuse, pages, programs: program
 function prepare(program) {
   try {
     const missing = program.install?.()
-    return missing ? { missing } : { version: program.version(), executableBytes: program.executableBytes() }
+    return missing ? { missing } : { version: program.version() }
   } catch (error) {
     return { missing: error.message }
   }
@@ -153,7 +152,12 @@ async function runCase(program, which, around) {
   const lifetimeSeconds = which.lifetimeSeconds ?? program.lifetimeSeconds
   await provider.ask('begin', { seed, lifetimeSeconds, reuse })
   const secret = randomBytes(24).toString('base64url')
-  const fleet = await startFleet(program, which, { secret, providerUrl, apiUrl: providerUrl + API_PATH })
+  const fleet = await startFleet(program, which, {
+    secret,
+    providerUrl,
+    apiUrl: providerUrl + API_PATH,
+    lifetimeSeconds
+  })
   try {
     return await Promise.race([play(program, which, fleet, around), rejectAfter(LONGEST_CASE_MS)])
   } catch (error) {
@@ -187,7 +191,12 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
     const cpuBefore = fleet.usage().cpuMicros
     delay.enable()
     let inProgress
-    const stage = { fleet, weather, slowProvider: ms => provider.ask('slow', ms) }
+    const stage = {
+      fleet,
+      weather,
+      slowProvider: ms => provider.ask('slow', ms),
+      failProvider: status => provider.ask('fail', status)
+    }
     const random = createRandom(seed * FAULT_SEED)
     const untilFaultMs = faultAfterMs + between(random, EARLIEST_FAULT_MS, LATEST_FAULT_MS)
     const begin = async () => {

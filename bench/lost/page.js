@@ -2,23 +2,14 @@
 import { writeFile } from 'node:fs/promises'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { table } from '../report.js'
+import { hourTable, QUIET_SECONDS } from './hour.js'
 import { REUSES } from './logins.js'
 import { picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import {
-  BETWEEN_REFRESHES_SECONDS,
-  costTable,
-  failureTable,
-  hourTable,
-  joined,
-  kindTable,
-  latencyTable,
-  lossTable,
-  resultsOf,
-  waitTable
-} from './tables.js'
+import { costTable, failureTable, kindTable, lossCell, lossTable, NONE, resultsOf, waitTable } from './tables.js'
 import { PAGES } from './user.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
@@ -27,107 +18,129 @@ const PICTURE = new URL('../../docs/comparison.svg', import.meta.url)
 if (argv[1] === fileURLToPath(import.meta.url)) await writePage()
 
 export async function writePage() {
-  const runs = (await readRuns()).map(withoutWarnings)
-  const { complete, kills } = usualRuns(runs)
-  await writeFile(PICTURE, picture(complete, kills))
-  await writeFile(PAGE, page(await readRuns()))
+  const all = await readRuns()
+  const { complete, kills } = usualRuns(all)
+  const shown = runs => only(runs, ({ isVariant }) => !isVariant)
+  const documents = all.filter(({ pages }) => pages === 'document-first')
+  await writeFile(PICTURE, picture(shown(complete), shown(kills), shown(documents)))
+  await writeFile(PAGE, page(all))
 }
 
 /** @param {import('./measure.js').LostRun[]} all */
 export function page(all) {
-  const { complete: runs, kills } = usualRuns(all.map(withoutWarnings))
-  const [{ users, programs: ran }] = runs
-  const compared = programs.filter(({ name }) => ran.some(one => one.name === name))
+  const { complete, kills } = usualRuns(all)
+  const [{ users }] = complete
+  const names = new Set(complete[0].programs.map(({ name }) => name).filter(name => !losesWithoutFault(complete, name)))
+  const withLock = runs => only(runs, ({ name, isVariant }) => !isVariant && names.has(name))
+  const runs = withLock(complete)
   const kindsOf = (name, values) =>
-    values.map(value => (value === values[0] ? runs : all.filter(run => run[name] === value)))
+    values.map(value => withLock(value === values[0] ? complete : all.filter(run => run[name] === value)))
+  const killRuns = complete.length + kills.length
   return `# Who stays signed in
 
 <!-- \`node bench/lost/page.js\` generates this file from bench/results/. Change bench/lost/page.js instead. -->
 
-How many users lose their login in this server and in its alternatives, with the same provider, users and faults. These commands repeat a run
-in a checkout (see \`bench/README.md\`):
+How many users lose their login in this server and in six other programs, with the same provider, users and faults. These commands repeat a
+run in a checkout (see \`bench/README.md\`):
 
 \`\`\`sh
-npm run build && npm run bench -- --only lost --users ${users} --seed ${runs[0].seed}
+npm run build && npm run bench -- --only lost --users ${users} --seed ${complete[0].seed}
 \`\`\`
 
-![Bars with one row for each program and one column for each fault. The first table below has the same numbers](comparison.svg)
+![Bars with one row for each program and one column for each fault. The tables below have the same numbers](comparison.svg)
 
-The picture shows the strictest provider, the tokens with the shortest lifetime, and the most demanding pages. **All three decide the result**:
+The picture shows the worst case. **Five conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen
   ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. The behaviour of APS is not documented: we have no evidence that it ends a login, and two refreshes within
-  50 ms may both succeed.
-- **Access tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens that last an hour](#tokens-of-an-hour),
+  use, or allow it for some time. With the latter, nearly no program loses a login. The behaviour of APS is not documented: we have no evidence
+  that it ends a login, and two refreshes within 50 ms may both succeed.
+- **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
-- **A page sends six requests in parallel**, and never a document or a single request first. So six requests find the token expired.
+- **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that load a
+  document first, as a framework does. Then the document refreshes the session alone in most programs. In this server, documents are public and
+  refresh nothing.
+- **Users load a page every 1 to 2 s**, so nearly everyone sends a request while Redis is down.
+- **The slow provider exceeds some time limits**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This
+  server gives up after 60 s. So 3 s and 12 s do not reach its limit, and 70 s exceeds all of them.
 
 ## Users who were signed out
 
-Of ${users} users, in ${runs.length} runs with different seeds. If the runs differ, the cell has the value of each run. The rows about the kill have the median and the
-range of ${runs.length + kills.length} runs, and those of the programs without a lock the values of two. Two processes share a Redis unless the row or the program says otherwise.
+Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run, and "(1 run)" means that
+only one run has a result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis unless the row or the
+program says otherwise. A dash was not measured.
 
-${lossTable(runs, kills)}
-${absences(ran)}
-${warnings(all.filter(isUsual))}- **Signed out**: after the fault, the program refuses three requests in a row, and either the provider has ended the login or the program has
+${lossTable(runs, withLock(kills))}
+- **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
-  who still got errors then. Users who stay signed in may still have to [wait](#failures-and-waits).
-- **Process killed**, the means of ${runs.length + kills.length} runs: ${killMeans([...runs, ...kills], compared)}. The ranges overlap.
+  who still got errors then.
+- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The means of ${killRuns} runs: ${killMeans([...complete, ...kills], runs[0].programs)}.
+  The ranges overlap. A refresh in progress in the killed process is lost in every program. We do not know why the last row differs.
+- **With its sessions in cookies but no Redis**, one process of this server loses logins when it is killed, and several processes lose all of
+  them.
+
+The programs and configurations without a reliable lock, and those with one process only. They lose logins without a fault:
+
+${otherTable(all)}
+"Not sticky" means that the requests of a user go to both servers. The default store of oauth2-proxy is the cookie. The database of better-auth is in
+the memory of its process.
 
 ## Other providers and pages
 
 The first number in each cell is for the provider of the picture, which ends the login. The second provider only **refuses** the second use of
 a refresh token, and the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
-can. A dash was not measured.
+can.
 
 ${kindTable(kindsOf('reuse', REUSES))}
 The kinds of page, with the provider that ends the login: six requests in parallel / **one request first**, and then five in parallel / **a
-document first**, and then six in parallel, as a framework loads a page.
+document first**, and then six in parallel.
 
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
-*Computed*: one fault signs out this many of 10,000 users, by the formula \`10,000 × signed out / ${users} × max(length of the fault,
-${BETWEEN_REFRESHES_SECONDS} s) / 3,600 s\`, because every user of the comparison refreshes once in ${BETWEEN_REFRESHES_SECONDS} s, and only a refresh that meets the fault can be lost.
-If Redis fails, the lifetime makes no difference for the users whose refresh token was not sent twice. Programs without a lock are left out,
-because they lose every login when its first access token expires.
+*Computed* with \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the mean share of the
+users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault, 2.4 to 3.4 s. No run has tokens of an
+hour, so the formulas are assumptions:
 
-${hourTable(runs, kills)}
+- **Slow or failing provider, connections cut**: a user refreshes \`n = max(1, length of the fault / T)\` times during the fault, with the same risk
+  each time. The result is \`10,000 × (1 − (1 − lost)^(1/n)) × length / 3,600 s\`.
+- **Killed and restarted processes**: only the refreshes in progress at that moment are lost, \`10,000 × lost × T / 3,600 s\`.
+- **Stopped processes**: from the same number, if only the refreshes in progress at the beginning are lost, to \`10,000 × lost × length / 3,600
+  s\`, if all that become due during the stop are.
+- **Redis**: the share that was signed out *without* refreshes, with tokens of 10 minutes. The other lost logins count as for a killed process.
+  A **busy** page sends requests every 1 to 2 s, and a **quiet** page one every ${QUIET_SECONDS} s. A quiet user meets an outage of 1 s with a probability of 1/${QUIET_SECONDS}.
+  If Redis has lost its data, the processes no longer remember quiet users ("idle for a minute" in the first table). For the other faults, it
+  makes no difference, because quiet users refresh once an hour, too.
+
+${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
-The share of the requests that did not get 200 until everyone's outcome was known, except those that the browser cut. These three tables have
-the higher value of the runs, and no programs without a lock.
-
-${failureTable(runs)}
-The users who stayed signed in, but got at least one response without data, and the longest time until such a user got data again:
+A lost login is not the only harm: this server keeps many logins by responding with 503, and with most faults, more of its users get an error
+than those of the other programs. Without a fault, no request failed. The table has the users who stayed signed in but got at least one response without data,
+the number of those who stayed, and the longest time until such a user got data again, from the worse run:
 
 ${waitTable(runs)}
-The time in which 99 % of the responses arrived, and that of the slowest one:
+The share of all requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived. Both are the
+higher values of the runs. Requests of users who were already signed out count as failed, so the share repeats the losses where they are many.
+**Two to six runs shared two cores, so differences below a second say nothing about a program.**
 
-${latencyTable(runs)}
+${failureTable(runs)}
 ## What each program needs
 
-With two processes, and with a Redis if the program can use it, whose memory and CPU time do not count. The lowest values are bold.
+With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, without
+Redis. It is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens are 1,000
+bytes long. Redis keeps about 3.4 kB ([scale](scale.md#what-one-redis-carries)) for each session of this server, also if the session is in cookies.
 
-${costTable(runs)}${extrasRow(compared)}
-
-- **Memory** is the proportional set size of both processes. **CPU time** is missing if fewer than 90 % of the requests were served, because a
-  refusal costs less.
-- **Cookie**: access tokens are 1,000 bytes long, like those of real providers. Redis keeps about [3.6 kB](scale.md) for each session of this server,
-  also if the session is in cookies.
-
+${costTable(
+  only(complete, ({ isVariant }) => !isVariant),
+  extrasOf
+)}
 ## What each program does
 
-| program | version | session | by design | documentation |
-|---|---|---|---|---|
-${compared.map(program => designRow(program, ran)).join('\n')}
+${aboutPrograms()}
 
-The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`.
-
-## Why logins were lost
-
-${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${title}**: ${reason}`)).join('\n')}
+The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. Settings other than these were not tried, such as
+\`OIDCSessionCacheFallbackToCookie\` of mod_auth_openidc, or sticky sessions for the other programs.
 
 ## How it was measured
 
@@ -135,20 +148,81 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
   then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request goes
   to a random process, unless sessions are sticky, and to the other one if nothing listens there.
-- **The lifetime of access tokens** is ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early. The API accepts an access
-  token for 1 s after its expiry, because the programs compute with whole seconds.
-- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take 3 s or 12 s longer. A
-  process is killed and started again after 1 s, or stopped. Redis is killed and starts again after 1 s, empty or with an append-only file that
-  it writes before each response. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
-- **The machine** was busy with two to six runs at a time, so responses are slower than on an idle one. Each run had its own network. A play in
-  which a timer of the users was more than 200 ms late was repeated. The cases with two processes and no fault ran one after the other.
-- **Not compared**: other faults, such as a network that loses packets, other programs, logging in and out, and the
-  [speed of requests](scale.md#per-core-and-per-megabyte).
+- **The lifetime of access tokens** is ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: 4 s in oauth2-proxy, mod_auth_openidc
+  and wonderwall, 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs compute with whole seconds.
+- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take 3 s, 12 s or 70 s
+  longer, or are 503 or 429 without a use of the token. A process is killed and started again after 1 s, or stopped with \`SIGSTOP\`. Both processes
+  are restarted one after the other with \`SIGTERM\`, or for Apache with \`SIGWINCH\`. All of Apache is killed, not one of its children. Redis is killed and starts again after 1 s, empty or with an
+  append-only file that it writes before each response, or it is stopped. For 8 s, the browser cuts the connections of half of its pages after
+  0 to 400 ms.
+- **Not measured**: a Redis that fails over to a replica, a network that loses packets, other programs such as Envoy, Pomerium,
+  lua-resty-openidc or Auth.js, logging in and out, and the [speed of requests](scale.md#per-core-and-per-megabyte). The faults were chosen by the authors of this server.
+- **The machine**: each run had its own network. A play in which a timer of the users was more than 200 ms late was repeated. The cases with
+  two processes and no fault ran one after the other.
 
-| seed | provider, pages | date | machine | memory | system | Node | Redis | longest delay of a timer |
-|--:|---|---|---|--:|---|---|---|--:|
-${all.map(machineRow).join('\n')}
+${machines(all)}
 `
+}
+
+/** Leaves programs out of the runs. @param {(program: import('./programs/common.js').Compared) => boolean} isWanted */
+function only(runs, isWanted) {
+  const wanted = programs.filter(isWanted).map(({ name }) => name)
+  return runs.map(run => ({ ...run, programs: run.programs.filter(({ name }) => wanted.includes(name)) }))
+}
+
+/** A program without a lock loses most logins at their first refresh. */
+function losesWithoutFault(runs, name) {
+  return resultsOf(runs, name).some(({ outcomes, users }) =>
+    ['one-process', 'two-processes'].some(which => (outcomes[which]?.signedOut ?? 0) > users / 2)
+  )
+}
+
+/** A row for each configuration that the other tables do not have. */
+function otherTable(all) {
+  const { complete } = usualRuns(all)
+  const others = complete[0].programs.filter(
+    ({ name }) => losesWithoutFault(complete, name) || programs.find(one => one.name === name)?.isVariant
+  )
+  const kind = (key, value) => all.filter(run => run[key] === value)
+  const columns = [
+    ['one process', complete, 'one-process'],
+    ['two processes', complete, 'two-processes'],
+    ['one process, killed', complete, 'killed-alone'],
+    ['the provider refuses', kind('reuse', 'refuses'), 'two-processes'],
+    ['the provider allows', kind('reuse', 'allows'), 'two-processes'],
+    ['one request first', kind('pages', 'one-first'), 'two-processes'],
+    ['a document first', kind('pages', 'document-first'), 'two-processes']
+  ]
+  const rows = others.map(({ name, title }) => [
+    title,
+    ...columns.map(([, runs, which]) => lossCell(runs, name, which))
+  ])
+  return table(['', ...columns.map(([title]) => title)], rows)
+}
+
+function extrasOf(name) {
+  return programs.find(program => program.name === name)?.extras ?? NONE
+}
+
+/** A paragraph for each program, with its configurations. */
+function aboutPrograms() {
+  const families = []
+  for (const program of programs) {
+    if (program.about !== undefined || families.length === 0) families.push([])
+    families.at(-1).push(program)
+  }
+  return families
+    .map(family => {
+      const [{ about, sources = [] }] = family
+      const [name] = family[0].title.split(',')
+      const stores = family.map(({ title, store }) => [title.slice(name.length + 2), store].filter(Boolean).join(': '))
+      return `- **${name}** (${sources.map(link).join(', ')}). ${about} *Sessions*: ${stores.join('. ')}.`
+    })
+    .join('\n')
+}
+
+function link(source, index, { length }) {
+  return `[documentation${length > 1 ? ` ${index + 1}` : ''}](${source})`
 }
 
 /** The runs with the usual provider and pages: those with all cases, and those that only added a kill. */
@@ -163,38 +237,6 @@ function isUsual({ reuse = REUSES[0], pages = PAGES[0] }) {
   return reuse === REUSES[0] && pages === PAGES[0]
 }
 
-/**
- * Leaves out the configurations that a program's documentation advises against. A table with them would be unfair, so the page
- * names them below it.
- */
-function withoutWarnings(run) {
-  const advisedAgainst = programs.filter(({ onlyCase }) => onlyCase).map(({ name }) => name)
-  return { ...run, programs: run.programs.filter(({ name }) => !advisedAgainst.includes(name)) }
-}
-
-/** A line for each configuration that is left out. */
-function warnings(all) {
-  const lines = programs.flatMap(({ name, title, onlyCase, whyOnly, reasons = [] }) => {
-    const known = all.flatMap(run => run.programs.find(one => one.name === name)?.outcomes[onlyCase]?.signedOut ?? [])
-    return known.length === 0
-      ? []
-      : [`- **${title}**, left out because ${whyOnly}: ${joined(known)} signed out. ${reasons.join(' ')}\n`]
-  })
-  return lines.join('')
-}
-
-function designRow({ title, name, store, design, sources }, ran) {
-  const { version, missing } = ran.find(one => one.name === name)
-  const links = sources.map((source, index) => link(source, sources.length > 1 ? index + 1 : ''))
-  return `| ${title} | ${version ?? `not measured: ${missing}`} | ${store} | ${design} | ${links.join(', ')} |`
-}
-
-/** The last row of the first table. Its cells are too long for the alignment of the others. */
-function extrasRow(compared) {
-  const cells = compared.map(({ extras }, index) => (extras === compared[index - 1]?.extras ? 'the same' : extras))
-  return `| does what this server does not | ${cells.join(' | ')} |`
-}
-
 /** The mean number of lost logins at a kill, of each program that has played it in every run. */
 function killMeans(runs, compared) {
   return compared
@@ -206,38 +248,25 @@ function killMeans(runs, compared) {
     .join('; ')
 }
 
-/** Explains the cells without a number. */
-function absences(ran) {
-  /** The programs to which each text applies. */
-  const titles = new Map()
-  for (const { title, missing, outcomes } of ran) {
-    const all = missing ? [{ missing }] : Object.values(outcomes)
-    for (const { missing, impossible, leftOut, error } of all) {
-      if (missing) note(`not measured: ${missing}`, title)
-      if (impossible) note(`not possible: ${impossible}`, title)
-      if (leftOut) note(`left out: ${leftOut}`, title)
-      if (error) note(`no result: ${error}`, title)
-    }
+/** The machines of the runs, with the seeds of each kind. */
+function machines(all) {
+  const kinds = new Map()
+  for (const { seed, reuse = REUSES[0], pages = PAGES[0], date, machine } of all) {
+    const { cpu, cores, memoryGibibytes, system, node, redis } = machine
+    const where = `${date}, ${cores} cores, ${cpu}, ${memoryGibibytes} GiB, ${system}, Node ${node.slice(1)}, Redis ${redis}`
+    const seeds = kinds.get(where) ?? new Map()
+    seeds.set(`${reuse}, ${pages}`, [...(seeds.get(`${reuse}, ${pages}`) ?? []), seed])
+    kinds.set(where, seeds)
   }
-  return [...titles].map(([text, names]) => `- **${[...names].join('; ')}**, ${text}.`).join('\n')
-
-  function note(text, title) {
-    titles.set(text, (titles.get(text) ?? new Set()).add(title))
-  }
-}
-
-function link(source, number) {
-  return source.startsWith('https:') ? `[page${number && ` ${number}`}](${source})` : `[${source}](${source})`
-}
-
-function machineRow({ seed, reuse, pages, date, machine, programs }) {
-  const { cpu, cores, memoryGibibytes, system, node, redis } = machine
-  const kinds = [reuse ?? REUSES[0], pages ?? PAGES[0]].join(', ')
-  return `| ${seed} | ${kinds} | ${date} | ${cores} cores, ${cpu} | ${memoryGibibytes} GiB | ${system} | ${node} | ${redis} | ${longestDelay(programs)} ms |`
+  const lines = [...kinds].map(([where, seeds]) => {
+    const each = [...seeds].map(([kind, numbers]) => `${kind}: ${numbers.join(', ')}`)
+    return `${where}. Seeds of each provider and page: ${each.join('; ')}.`
+  })
+  return `${lines.join('\n')} The longest delay of a timer was ${Math.max(...all.map(longestDelay))} ms.`
 }
 
 /** Shows whether the machine was overloaded: the benchmark's own timers were late by at most this time. */
-function longestDelay(programs) {
+function longestDelay({ programs }) {
   const delays = programs.flatMap(({ outcomes }) => Object.values(outcomes).map(({ delayMs = 0 }) => delayMs))
   return Math.max(...delays)
 }

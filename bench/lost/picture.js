@@ -1,44 +1,65 @@
-/** The picture of the comparison: one bar for each program and case, as long as the share of users who were signed out. */
+/**
+ * The picture of the comparison. Each program and case has a bar for pages that send their requests in parallel, and a second
+ * one for pages that load a document first, if they were measured.
+ */
 import { absentText, casesOf, joined, lostUsers, resultsOf } from './tables.js'
 
-const LABEL_WIDTH = 270
+const LABEL_WIDTH = 290
 const COLUMN_WIDTH = 118
 const BAR_WIDTH = 92
-const ROW_HEIGHT = 38
+const BAR_HEIGHT = 8
+const LINE_HEIGHT = 26
+const ROW_HEIGHT = 2 * LINE_HEIGHT + 8
 const HEAD_HEIGHT = 62
-const FOOT_HEIGHT = 48
+const FOOT_HEIGHT = 84
 /** Without these conditions the picture is not true, so they are a part of it. */
-const CONDITIONS =
-  'The provider ends the login at a second use of a refresh token. Tokens are refreshed after about 2 s, so by every user during each fault. Pages send 6 requests in parallel.'
-const BAR_HEIGHT = 12
+const CONDITIONS = [
+  'Worst case: the provider ends the login at a second use of a refresh token, tokens are refreshed every 2 to 3 s, and a user loads a page every 1 to 2 s.',
+  'Upper number: a page sends 6 requests in parallel. Lower number (“doc”): it loads a document first, as a framework does.'
+]
 
 /** The page has the other cases: those without Redis, and those of which a program takes part in few. */
 const SHOWN = [
   'two-processes',
   'provider-3s',
   'provider-12s',
+  'provider-70s',
+  'restarted',
   'killed',
   'stopped',
   'stopped-90s',
   'redis-empty',
   'redis-file',
+  'redis-stopped',
   'cut'
 ]
 
 /**
  * @param {import('./measure.js').LostRun[]} runs
  * @param {import('./measure.js').LostRun[]} [kills] further runs that played only the kill
+ * @param {import('./measure.js').LostRun[]} [documents] the runs with pages that load a document first
  */
-export function picture(runs, kills = []) {
+export function picture(runs, kills = [], documents = []) {
   const [{ users }] = runs
   const played = casesOf(runs).filter(({ name }) => SHOWN.includes(name))
   const programs = runs[0].programs.filter(({ outcomes }) => played.some(({ name }) => outcomes[name]))
   const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
   const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
-  const rows = programs.map((program, index) => {
-    const outcomesOf = which => resultsOf([...runs, ...kills], program.name).map(({ outcomes }) => outcomes[which])
-    return row(program, played, outcomesOf, users, HEAD_HEIGHT + index * ROW_HEIGHT)
+  const rows = programs.map(({ name, title }, index) => {
+    const y = HEAD_HEIGHT + index * ROW_HEIGHT
+    const cells = played.map((which, column) => {
+      const x = LABEL_WIDTH + column * COLUMN_WIDTH
+      const byDocument = outcomesOf(documents, name, which)
+      return [
+        bar(outcomesOf(runsOf(which), name, which), users, x, y),
+        isKnown(byDocument) ? bar(byDocument, users, x, y + LINE_HEIGHT, 'doc ') : ''
+      ].join('')
+    })
+    return `<text x="0" y="${y + 15}">${escaped(title.replaceAll('`', ''))}</text>${cells.join('')}`
   })
+  const feet = [...CONDITIONS, foot(runs, kills)].map(
+    (line, index) => `<text class="quiet" x="0" y="${height - FOOT_HEIGHT + 36 + index * 18}">${escaped(line)}</text>`
+  )
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
 <title id="title">Users who were signed out although their login should have continued, of ${users}</title>
 <desc id="description">${escaped(description(runs, kills))}</desc>
@@ -59,10 +80,21 @@ text { fill: #f0f6fc }
 <text x="0" y="18">Signed out, of ${users} users</text>
 ${played.map(({ title }, index) => heading(title, LABEL_WIDTH + index * COLUMN_WIDTH)).join('\n')}
 ${rows.join('\n')}
-<text class="quiet" x="0" y="${height - 28}">${CONDITIONS}</text>
-<text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs, kills))}</text>
+${feet.join('\n')}
 </svg>
 `
+
+  function runsOf({ name }) {
+    return name === 'killed' ? [...runs, ...kills] : runs
+  }
+}
+
+function outcomesOf(runs, program, { name }) {
+  return resultsOf(runs, program).map(({ outcomes }) => outcomes[name])
+}
+
+function isKnown(outcomes) {
+  return outcomes.some(outcome => outcome?.signedOut !== undefined)
 }
 
 function heading(title, x) {
@@ -81,24 +113,17 @@ function halves(text) {
   return [words.slice(0, middle).join(' '), words.slice(middle).join(' ')]
 }
 
-function row({ title }, played, outcomesOf, users, y) {
-  const cells = played.map(({ name }, index) => cell(outcomesOf(name), users, LABEL_WIDTH + index * COLUMN_WIDTH, y))
-  return `<text x="0" y="${y + 20}">${escaped(title.replaceAll('`', ''))}</text>${cells.join('')}`
-}
-
-function cell(outcomes, users, x, y) {
+function bar(outcomes, users, x, y, prefix = '') {
+  const label = joined(outcomes.map(outcome => absentText(outcome) ?? lostUsers(outcome)))
+  if (!isKnown(outcomes)) return `<text class="quiet" x="${x}" y="${y + 15}">${escaped(label)}</text>`
   const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
-  if (known.length === 0) {
-    return `<text class="quiet" x="${x}" y="${y + 20}">${joined(outcomes.map(absentText))}</text>`
-  }
   const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
   // A few users must still be visible.
   const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / users))
-  const label = joined(known.map(lostUsers))
   return [
-    `<rect class="track" x="${x}" y="${y + 20}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
-    length > 0 ? `<rect class="bar" x="${x}" y="${y + 20}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
-    `<text${mean === 0 ? ' class="none"' : ''} x="${x}" y="${y + 15}">${label}</text>`
+    `<rect class="track" x="${x}" y="${y + 18}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
+    length > 0 ? `<rect class="bar" x="${x}" y="${y + 18}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
+    `<text${mean === 0 ? ' class="none"' : ''} x="${x}" y="${y + 15}">${prefix}${escaped(label)}</text>`
   ].join('')
 }
 
@@ -111,10 +136,9 @@ export function description(runs, kills = []) {
   const [{ programs }] = runs
   const sentences = programs.map(({ name, title }) => {
     const parts = casesOf(runs).flatMap(which => {
-      const outcomes = resultsOf([...runs, ...kills], name).map(({ outcomes }) => outcomes[which.name])
-      const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
-      if (known.length === 0) return []
-      return `${joined(known.map(lostUsers))} (${which.title})`
+      const outcomes = outcomesOf(which.name === 'killed' ? [...runs, ...kills] : runs, name, which)
+      if (!isKnown(outcomes)) return []
+      return `${joined(outcomes.map(outcome => absentText(outcome) ?? lostUsers(outcome)))} (${which.title})`
     })
     return `${title}: ${parts.join('; ')}.`
   })
@@ -122,12 +146,9 @@ export function description(runs, kills = []) {
 }
 
 function foot(runs, kills) {
-  const seeds = runs.map(({ seed }) => seed).join(' and ')
-  if (runs.length === 1) return `One run with the seed ${seeds}.`
-  const both = `${runs.length} runs with the seeds ${seeds}. If they differ, both numbers are shown, and the bar is their mean.`
-  return kills.length === 0
-    ? both
-    : `${both} Process killed: up to ${runs.length + kills.length} runs, median and range. –: not measured.`
+  const runsInWords = runs.length === 1 ? '1 run' : `${runs.length} runs`
+  const kill = kills.length === 0 ? '' : ` Process killed: ${runs.length + kills.length} runs, median and range.`
+  return `Each number is from ${runsInWords} unless it says otherwise. If the runs differ, all numbers are shown.${kill} The bar is the mean. –: not measured.`
 }
 
 function escaped(text) {

@@ -16,6 +16,7 @@ const LONGEST_MS = 400
 // Resource servers allow for clocks that differ by a little. The programs also compute with whole seconds.
 const LEEWAY_MS = 1000
 const ID_TOKEN_SECONDS = 3600
+const RETRY_SECONDS = 2
 const KEY_ID = 'lost'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -30,6 +31,8 @@ const jwks = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg
 
 let lifetimeSeconds = 3
 let slowMs = 0
+/** The status of every response to a refresh, while the provider fails. */
+let failure
 /** @type {import('./logins.js').Reuse} */
 let reuse = 'ends-login'
 /** The refreshes that the provider has not responded to yet. */
@@ -116,6 +119,16 @@ async function token(request, response) {
   const delayMs = between(random, SHORTEST_MS, LONGEST_MS) + (isRefresh ? slowMs : 0)
   if (isRefresh) inProgress++
   await pause(delayMs / 2)
+  if (isRefresh && failure) {
+    inProgress--
+    json(
+      response,
+      failure,
+      { error: 'temporarily_unavailable' },
+      failure === 429 ? { 'Retry-After': RETRY_SECONDS } : {}
+    )
+    return
+  }
   const answer = isRefresh ? refreshed(form, delayMs / 2) : exchanged(form, delayMs / 2)
   await pause(delayMs / 2)
   if (isRefresh) inProgress--
@@ -181,8 +194,8 @@ function bearer({ headers }) {
   return oauth2Proxy ?? modAuthOpenidc ?? authorization?.replace(/^Bearer /i, '') ?? ''
 }
 
-function json(response, status, body) {
-  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+function json(response, status, body, headers = {}) {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...headers })
   response.end(JSON.stringify(body))
 }
 
@@ -198,6 +211,7 @@ answerParent({
     reuse = setup.reuse ?? 'ends-login'
     random = createRandom(setup.seed)
     slowMs = 0
+    failure = undefined
     logins = newLogins()
     codes.clear()
     Object.assign(api, { accepted: 0, refused: 0 })
@@ -205,6 +219,10 @@ answerParent({
   /** Makes all later answers to refreshes slower by this time. */
   slow(ms) {
     slowMs = ms
+  },
+  /** Makes all later refreshes fail with this status, or end the failures. */
+  fail(status) {
+    failure = status
   },
   report: () => ({ ...logins.counts, inProgress, api: { ...api }, revokedUsers: logins.revokedUsers() })
 })

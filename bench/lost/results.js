@@ -56,9 +56,14 @@ function kindsOf({ reuse, pages }) {
   return [reuse, pages].filter(kind => kind && kind !== REUSES[0] && kind !== PAGES[0])
 }
 
-/** @returns {Promise<import('./measure.js').LostRun[]>} in the order of their seeds */
+/** @returns {Promise<import('./measure.js').LostRun[]>} in the order of their seeds, with today's titles of the programs */
 export async function readRuns() {
   const names = (await readdir(FOLDER)).filter(name => name.startsWith(PREFIX) && name.endsWith('.json'))
   const runs = await Promise.all(names.map(async name => JSON.parse(await readFile(new URL(name, FOLDER), 'utf8'))))
-  return runs.sort((a, b) => a.seed - b.seed)
+  return runs.map(withTitles).sort((a, b) => a.seed - b.seed)
+}
+
+function withTitles(run) {
+  const titles = new Map(programs.map(({ name, title }) => [name, title]))
+  return { ...run, programs: run.programs.map(one => ({ ...one, title: titles.get(one.name) ?? one.title })) }
 }

@@ -1,19 +1,12 @@
-/** The tables of the comparison, of one run or of several runs. Each program has a column. */
-import { table } from '../report.js'
+/** The tables of the comparison, of one run or of several runs. In most of them, each program has a column. */
+import { median, table } from '../report.js'
 import { cases } from './cases.js'
 
-const MEBIBYTE = 2 ** 20
 /** The CPU time of a request is compared only if at least this share of the requests was served. */
 const COMPARABLE = 0.9
-const NONE = '–'
-/** The time between two refreshes of a user in the comparison: 8 in 24 s. */
-export const BETWEEN_REFRESHES_SECONDS = 3
-const HOUR_SECONDS = 3600
-const MANY = 10_000
-/** A program with a result in at most this share of the cases takes part in few. */
-const FEW = 1 / 4
+/** The text of a cell that was not measured. */
+export const NONE = '–'
 const KILL = 'killed'
-const IDLE = 'redis-empty-idle'
 /** More runs than this are summarized. */
 const MAX_LISTED = 3
 
@@ -30,7 +23,8 @@ const MAX_LISTED = 3
  */
 export function lossTable(runs, kills = []) {
   const row = rowsOf(runs)
-  const rowOfKills = rowsOf([...runs, ...kills])
+  const all = [...runs, ...kills]
+  const rowOfKills = rowsOf(all)
   const rows = casesOf(runs).map(({ title, name }) =>
     (name === KILL ? rowOfKills : row)(title, ({ outcomes }) => measured(outcomes[name], lostUsers))
   )
@@ -38,28 +32,17 @@ export function lossTable(runs, kills = []) {
     ...rows,
     rowOfKills('refreshes in progress at the kill', ({ outcomes }) =>
       measured(outcomes[KILL], ({ inProgress }) => inProgress)
-    )
+    ),
+    ['lost logins for each of them', ...runs[0].programs.map(({ name }) => lostAtKill(all, name))]
   ])
 }
 
-/**
- * What each program needs, with two processes and a Redis if the program can use it.
- * @param {LostRun[]} runs
- */
-export function costTable(runs) {
-  const row = rowsOf(runs)
-  const lowest = (title, read) => withBest(row(title, read))
-  return programTable(runs, [
-    lowest('memory, MiB', ({ outcomes }) => measured(outcomes['two-processes'], ({ mebibytes }) => mebibytes)),
-    lowest('CPU time of a request, us', ({ outcomes }) => measured(outcomes['two-processes'], cpuTime)),
-    row('refresh requests of a user', ({ outcomes, users }) =>
-      measured(outcomes['two-processes'], outcome => refreshesOf(outcome, users))
-    ),
-    lowest('`Cookie` header, bytes', ({ outcomes }) =>
-      measured(outcomes['two-processes'], ({ cookieBytes }) => cookieBytes)
-    ),
-    lowest('executables, MiB', ({ executableBytes }) => executableBytes && Math.round(executableBytes / MEBIBYTE))
-  ])
+/** The runs differ in the number of refreshes in progress, so the sums of all runs are compared. */
+function lostAtKill(runs, name) {
+  const kills = resultsOf(runs, name).flatMap(({ outcomes }) => (outcomes[KILL]?.inProgress ? [outcomes[KILL]] : []))
+  if (kills.length === 0) return NONE
+  const sum = key => kills.reduce((total, outcome) => total + outcome[key], 0)
+  return (sum('signedOut') / sum('inProgress')).toFixed(2)
 }
 
 /**
@@ -70,13 +53,44 @@ export function kindTable(kinds) {
   const last = /** @type {LostRun[]} */ (kinds.at(-1))
   const rows = casesOf(last).map(({ title, name: which }) => [
     title,
-    ...last[0].programs.map(({ name }) => kinds.map(runs => lostOfKind(runs, name, which)).join(' / '))
+    ...last[0].programs.map(({ name }) => kinds.map(runs => lossCell(runs, name, which)).join(' / '))
   ])
   return programTable(last, rows)
 }
 
-function lostOfKind(runs, name, which) {
+/**
+ * The users whom a program signed out in one case.
+ * @param {LostRun[]} runs
+ * @param {string} name the program
+ * @param {string} which the case
+ */
+export function lossCell(runs, name, which) {
   return joined(resultsOf(runs, name).map(({ outcomes }) => measured(outcomes[which], lostUsers)))
+}
+
+/**
+ * What each program needs with two processes, or with one if it has no more. Each program has a row.
+ * @param {LostRun[]} runs
+ * @param {(name: string) => string[]} about returns the first and the last cells of a program
+ */
+export function costTable(runs, about) {
+  const rows = runs[0].programs.map(({ name, title, version = NONE }) => {
+    const cell = read =>
+      joined(
+        resultsOf(runs, name).map(({ outcomes, users }) => measured(outcomes['two-processes'], one => read(one, users)))
+      )
+    return [
+      title,
+      version,
+      cell(({ mebibytes }) => mebibytes),
+      cell(cpuTime),
+      cell(({ refreshes }, users) => (refreshes / users).toFixed(1)),
+      cell(({ cookieBytes }) => cookieBytes),
+      ...[about(name)].flat()
+    ]
+  })
+  const head = ['program', 'version', 'memory, MiB', 'CPU us', 'token requests', '`Cookie`, bytes']
+  return table([...head, 'does what this server does not'], rows)
 }
 
 function programTable([{ programs }], rows) {
@@ -90,106 +104,52 @@ function rowsOf(runs) {
 }
 
 /**
- * The table of the requests that failed.
+ * The share of the requests that failed, and the time of 99 % of the responses. If the runs differ, it has the higher values.
  * @param {LostRun[]} runs
  */
 export function failureTable(runs) {
-  return tableOfCases(runs, failedShare, ([share]) => `${share.toFixed(1)} %`)
-}
-
-/**
- * Leaves out the programs that take part in a few cases only, and those that lose most logins without a fault. The first table
- * has their results.
- */
-function comparable(runs) {
-  const played = casesOf(runs)
-  const isLostWithoutFault = ({ outcomes, users }) =>
-    ['one-process', 'two-processes'].some(name => (outcomes[name]?.signedOut ?? 0) > users / 2)
-  return runs[0].programs.filter(({ name, outcomes }) => {
-    const known = played.filter(({ name }) => outcomes[name]?.signedOut !== undefined)
-    return known.length > played.length * FEW && !resultsOf(runs, name).some(isLostWithoutFault)
+  return tableOfFaults(runs, outcomes => {
+    const highest = read => Math.max(...outcomes.map(read))
+    const share = highest(({ failed, requests }) => (100 * failed) / requests)
+    return `${share.toFixed(1)} %, ${seconds(highest(({ p99Ms }) => p99Ms))}`
   })
 }
 
 /**
- * @param {LostRun[]} runs
- * @param {(outcome: Outcome) => number | number[] | undefined} read
- * @param {(values: number[]) => string} write writes the higher values of the runs
- */
-function tableOfCases(runs, read, write) {
-  const programs = comparable(runs)
-  const cell = which => program => {
-    const values = resultsOf(runs, program.name).map(({ outcomes }) => measured(outcomes[which.name], read))
-    const lists = values.filter(Array.isArray)
-    if (lists.length === 0) return joined(values)
-    return write(lists[0].map((_, index) => Math.max(...lists.map(list => list[index]))))
-  }
-  const rows = casesOf(runs).map(which => [which.title, ...programs.map(cell(which))])
-  return programTable([{ programs }], rows)
-}
-
-/**
- * The table of the slowest responses: the time of 99 % of them, and the longest one. If the runs differ, it has the higher values.
- * @param {LostRun[]} runs
- */
-export function latencyTable(runs) {
-  return tableOfCases(
-    runs,
-    ({ p99Ms, longestMs }) => [p99Ms, longestMs],
-    times => times.map(seconds).join(' / ')
-  )
-}
-
-/**
- * The table of the users who got no data for a while: their number, and the longest time. If the runs differ, it has the higher
- * values.
+ * The users who stayed signed in, but got no data for a while: their number, and the longest time. It has the run in which more
+ * of the users waited, or waited for a longer time.
  * @param {LostRun[]} runs
  */
 export function waitTable(runs) {
-  return tableOfCases(
-    runs,
-    ({ waited, longestWaitMs }) => [waited, longestWaitMs],
-    ([waited, longest]) => (waited === 0 ? '0' : `${waited}, ${seconds(longest)}`)
-  )
-}
-
-/**
- * How many of 10,000 users one fault signs out if access tokens live for an hour, computed from the measured rates. With short
- * tokens, every user refreshes at least once during a fault that lasts longer than the time between two refreshes. With tokens
- * of an hour, only those users meet the fault whose refresh falls into it.
- * @param {LostRun[]} runs
- * @param {LostRun[]} [kills] further runs that played only the kill
- */
-export function hourTable(runs, kills = []) {
-  const programs = comparable(runs)
-  const all = [...runs, ...kills]
-  const rows = casesOf(runs).flatMap(which => {
-    if (!which.fault || which.name === IDLE) return []
-    const cells = programs.map(program => {
-      const results = resultsOf(all, program.name).map(result => ({ ...result, outcome: outcomeOfHour(result, which) }))
-      const known = results.filter(({ outcome }) => outcome?.signedOut !== undefined)
-      if (known.length === 0) return joined(results.map(({ outcome }) => absentText(outcome)))
-      return rounded((MANY * known.reduce((sum, result) => sum + hourShare(result, which), 0)) / known.length)
-    })
-    return [[which.title, ...cells]]
+  return tableOfFaults(runs, outcomes => {
+    const worst = outcomes.toSorted(
+      (a, b) => b.waited / b.stayed - a.waited / a.stayed || b.longestWaitMs - a.longestWaitMs
+    )
+    const [{ stayed, waited, longestWaitMs }] = [...worst.filter(one => one.stayed > 0), ...worst]
+    if (stayed === 0) return 'all lost'
+    return waited === 0 ? '0' : `${waited} of ${stayed}, ${seconds(longestWaitMs)}`
   })
-  return programTable([{ programs }], rows)
-}
-
-/** Users who are idle for a minute are the usual case if tokens live for an hour. */
-function outcomeOfHour({ outcomes }, { name }) {
-  return (name === 'redis-empty' && outcomes[IDLE]) || outcomes[name]
 }
 
 /**
- * A Redis that fails can sign out every user, whether tokens are refreshed or not. Only the users whose refresh token was sent
- * twice would not have met it with longer tokens.
+ * @param {LostRun[]} runs
+ * @param {(outcomes: (Outcome & { stayed: number })[]) => string} write writes the results of all runs
  */
-function hourShare({ users, outcome: { signedOut, revoked = 0 } }, { fault, needsRedis }) {
-  const meeting = Math.max(fault.lastsMs / 1000, BETWEEN_REFRESHES_SECONDS) / HOUR_SECONDS
-  if (!needsRedis) return (signedOut / users) * meeting
-  const byRefresh = signedOut === users ? 0 : Math.min(signedOut, revoked)
-  return (signedOut - byRefresh + byRefresh * meeting) / users
+function tableOfFaults(runs, write) {
+  const rows = casesOf(runs).flatMap(({ name: which, title, fault }) => {
+    if (!fault) return []
+    const cells = runs[0].programs.map(({ name }) => {
+      const results = resultsOf(runs, name)
+      const known = results.flatMap(({ outcomes: { [which]: outcome }, users }) =>
+        outcome?.signedOut === undefined
+          ? []
+          : [{ ...outcome, stayed: users - outcome.signedOut - (outcome.waiting ?? 0) }]
+      )
+      return known.length > 0 ? write(known) : joined(results.map(({ outcomes }) => absentText(outcomes[which])))
+    })
+    return [[title, ...cells]]
+  })
+  return programTable(runs, rows)
 }
 
 /**
@@ -204,7 +164,7 @@ export function casesOf(runs) {
  * The results of a program, one for each run.
  * @param {LostRun[]} runs
  * @param {string} name
- * @returns {({ users: number } & Pick<ProgramResult, 'outcomes' | 'executableBytes'>)[]}
+ * @returns {({ users: number } & Pick<ProgramResult, 'outcomes'>)[]}
  */
 export function resultsOf(runs, name) {
   return runs.map(({ programs, users }) => ({
@@ -216,31 +176,23 @@ export function resultsOf(runs, name) {
 
 /**
  * Returns the values of all runs, such as `0, 3`, or their median and range if there are more than three. A value that is the
- * same in all runs is written once. A run that did not play the case has no value.
+ * same in all runs is written once. If some runs did not play the case, the cell says how many did.
  * @param {(string | number | undefined)[]} values
  */
 export function joined(values) {
-  const numbers = values.filter(value => typeof value === 'number').sort((a, b) => a - b)
-  const [lowest, highest] = [numbers[0], numbers.at(-1)]
-  if (numbers.length > MAX_LISTED && lowest !== highest) {
-    return `${medianOf(numbers)} (${lowest} to ${highest})`
-  }
-  const texts = new Set(values.map(value => String(value ?? NONE)))
-  if (texts.size > 1) texts.delete(NONE)
-  return [...texts].join(', ')
+  const known = values.filter(value => value !== undefined && value !== NONE)
+  if (known.length === 0) return NONE
+  const texts = [...new Set(known.map(String))]
+  const numbers = known.filter(value => typeof value === 'number')
+  const isSummary = numbers.length > MAX_LISTED && texts.length > 1
+  const text = isSummary ? `${median(numbers)} (${Math.min(...numbers)} to ${Math.max(...numbers)})` : texts.join(', ')
+  const isNumber = /^\d/.test(text)
+  return known.length < values.length && isNumber ? `${text} (${counted(known.length)})` : text
 }
 
-/** @param {number[]} sorted */
-function medianOf(sorted) {
-  const middle = sorted.length / 2
-  return (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2
-}
-
-/** Shows the lowest values of a row in bold. If the runs differ, the first run decides. */
-function withBest([title, ...cells]) {
-  const numbers = cells.map(cell => Number.parseFloat(cell))
-  const best = Math.min(...numbers.filter(number => !Number.isNaN(number)))
-  return [title, ...cells.map((cell, index) => (numbers[index] === best ? `**${cell}**` : cell))]
+/** @param {number} runs */
+function counted(runs) {
+  return runs === 1 ? '1 run' : `${runs} runs`
 }
 
 /**
@@ -258,13 +210,8 @@ function measured(outcome, read) {
 export function absentText(outcome) {
   if (outcome === undefined) return NONE
   if (outcome.impossible) return 'not possible'
-  if (outcome.leftOut) return 'left out'
+  if (outcome.leftOut) return 'no Redis'
   return outcome.error && 'no result'
-}
-
-/** A program that loses logins sends fewer of them. Dual mode and the tutorial send two for each refresh. */
-function refreshesOf({ refreshes }, users) {
-  return (refreshes / users).toFixed(1)
 }
 
 /** The users who were signed out, and those who still got errors when no time was left. */
@@ -272,17 +219,8 @@ export function lostUsers({ signedOut, waiting }) {
   return waiting > 0 ? `${signedOut} (${waiting} waited)` : signedOut
 }
 
-function failedShare({ failed, requests }) {
-  return [(100 * failed) / requests]
-}
-
 function cpuTime({ cpuMicros, failed, requests }) {
   return failed / requests > 1 - COMPARABLE ? undefined : cpuMicros
-}
-
-function rounded(value) {
-  if (value === 0) return '0'
-  return value < 10 ? value.toFixed(1) : String(Math.round(value))
 }
 
 function seconds(ms) {

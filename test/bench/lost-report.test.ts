@@ -9,6 +9,9 @@ interface Outcome {
   sentTwice?: number
   refreshes?: number
   inProgress?: number
+  waited?: number
+  longestWaitMs?: number
+  p99Ms?: number
   requests?: number
   failed?: number
 }
@@ -23,17 +26,16 @@ interface Tables {
   lossTable(runs: Run[], kills?: Run[]): string
   kindTable(kinds: Run[][]): string
   waitTable(runs: Run[]): string
-  latencyTable(runs: Run[]): string
   failureTable(runs: Run[]): string
-  hourTable(runs: Run[]): string
 }
 
 const lost = new URL('../../bench/lost/', import.meta.url)
 const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
-const { lossTable, kindTable, waitTable, latencyTable, failureTable, hourTable } = (await import(
-  `${lost}tables.js`
-)) as Tables
-const { picture } = (await import(`${lost}picture.js`)) as { picture(runs: Run[]): string }
+const { lossTable, kindTable, waitTable, failureTable } = (await import(`${lost}tables.js`)) as Tables
+const { hourTable } = (await import(`${lost}hour.js`)) as { hourTable(runs: Run[]): string }
+const { picture } = (await import(`${lost}picture.js`)) as {
+  picture(runs: Run[], kills?: Run[], documents?: Run[]): string
+}
 
 function run(seed: number, signedOut: number): Run {
   const outcome = { signedOut, waiting: 0, sentTwice: signedOut, refreshes: 75, requests: 200, failed: 3 }
@@ -74,10 +76,10 @@ test('the table shows the value of each run, and does not count zero if there is
   t.false(text.includes('a process killed'), 'a case that no run played has no row')
 })
 
-test('a case that only one run has played has the value of this run', t => {
+test('a case that only one run has played has the value of this run, and says so', t => {
   const second = run(2, 9)
   for (const program of second.programs) delete program.outcomes['two-processes']
-  t.deepEqual(cellsOf(lossTable([run(1, 12), second]), 'two processes'), ['12', '0 (2 waited)'])
+  t.deepEqual(cellsOf(lossTable([run(1, 12), second]), 'two processes'), ['12 (1 run)', '0 (2 waited) (1 run)'])
 })
 
 test('the kill has the median and the range of all runs, and its runs change no other row', t => {
@@ -93,6 +95,7 @@ test('the kill has the median and the range of all runs, and its runs change no 
   const text = lossTable([first as Run], others)
   t.deepEqual(cellsOf(text, 'process killed')[0], '6.5 (0 to 28)')
   t.deepEqual(cellsOf(text, 'refreshes in progress at the kill')[0], '5')
+  t.deepEqual(cellsOf(text, 'lost logins for each of them')[0], '2.05', '41 lost logins for 20 refreshes')
   t.deepEqual(cellsOf(text, 'two processes')[0], '12')
 })
 
@@ -101,35 +104,74 @@ test('the table of the providers has the number of each kind in one cell', t => 
   t.deepEqual(cellsOf(text, 'two processes'), ['50, 49 / 30 / 0', '0 (2 waited) / 0 (2 waited) / 0 (2 waited)'])
 })
 
-test('the waits and the latencies are the higher ones of the runs', t => {
-  const runs = [run(1, 0), run(2, 0)]
-  const [outcomes] = runs.map(({ programs }) => programs[0]?.outcomes['two-processes'])
-  for (const { programs } of runs) {
-    for (const { outcomes } of programs) {
-      Object.assign(outcomes['two-processes'] ?? {}, { waited: 0, longestWaitMs: 0, p99Ms: 900, longestMs: 1000 })
-    }
-  }
-  Object.assign(outcomes ?? {}, { waited: 3, longestWaitMs: 52_000, p99Ms: 400, longestMs: 5000 })
-  t.deepEqual(cellsOf(waitTable(runs), 'two processes'), ['3, 52.0 s', '0'])
-  t.deepEqual(cellsOf(latencyTable(runs), 'two processes'), ['0.9 s / 5.0 s', '0.9 s / 1.0 s'])
+/** A run of one program, with these results of each case. */
+function runOf(outcomes: Record<string, Outcome>, name = 'a', seed = 1): Run {
+  return { seed, users: 60, programs: [{ name, title: 'Program A', outcomes }] }
+}
+
+test('the waits are those of the worse run, with the number of users who stayed signed in', t => {
+  const outcome = { signedOut: 0, waiting: 0, waited: 0, longestWaitMs: 0 }
+  const worse = { ...outcome, signedOut: 50, waited: 3, longestWaitMs: 52_000 }
+  const nobody = { ...outcome, signedOut: 60 }
+  const text = waitTable([
+    runOf({ killed: outcome, stopped: outcome, cut: nobody }),
+    runOf({ killed: worse, stopped: outcome, cut: nobody })
+  ])
+  t.deepEqual(cellsOf(text, 'process killed'), ['3 of 10, 52.0 s'])
+  t.deepEqual(cellsOf(text, 'process stopped, 6 s'), ['0'])
+  t.deepEqual(cellsOf(text, 'connections cut'), ['all lost'])
 })
 
-test('of 10,000 users with tokens of an hour, a fault signs out those whose refresh meets it', t => {
-  const kept = { signedOut: 0, waiting: 0 }
-  const outcomes = {
-    'two-processes': kept,
-    killed: { signedOut: 10, waiting: 0 },
-    'provider-3s': { signedOut: 50, waiting: 0 },
-    'redis-empty': { signedOut: 25, waiting: 0 }
-  }
-  const text = hourTable([{ seed: 1, users: 50, programs: [{ name: 'a', title: 'Program A', outcomes }] }])
-  t.deepEqual(cellsOf(text, 'process killed'), ['1.7'], '10,000 × 10/50 × 3 s / 3,600 s')
-  t.deepEqual(cellsOf(text, 'provider slow, 3 s'), ['14'], '10,000 × 50/50 × 5 s / 3,600 s')
-  t.deepEqual(cellsOf(text, 'Redis restarted, empty'), ['5000'], 'the lifetime makes no difference')
+test('the failures and the response times are the higher ones of the runs', t => {
+  const outcome = { signedOut: 0, requests: 200, failed: 3, p99Ms: 400 }
+  const text = failureTable([runOf({ killed: outcome }), runOf({ killed: { ...outcome, failed: 1, p99Ms: 5000 } })])
+  t.deepEqual(cellsOf(text, 'process killed'), ['1.5 %, 5.0 s'])
 })
 
-test('the table of failures shows the share of the requests', t => {
-  t.deepEqual(cellsOf(failureTable([run(1, 12)]), 'two processes'), ['1.5 %', '0.0 %'])
+// A user refreshes every 3 s.
+const undisturbed = { 'two-processes': { signedOut: 0, refreshes: 480 } }
+
+test('with tokens of an hour, a fault signs out users whose refresh meets it', t => {
+  const text = hourTable([
+    runOf({
+      ...undisturbed,
+      killed: { signedOut: 12 },
+      'provider-3s': { signedOut: 60 },
+      cut: { signedOut: 30 },
+      stopped: { signedOut: 12 }
+    })
+  ])
+  t.deepEqual(cellsOf(text, 'process killed'), ['1.7'], '10,000 × 0.2 × 3 s / 3,600 s')
+  t.deepEqual(cellsOf(text, 'provider slow, 3 s'), ['14'], '10,000 × 1 × 5 s / 3,600 s')
+  t.deepEqual(cellsOf(text, 'connections cut'), ['5.1'], '10,000 × (1 - 0.5 ^ (3 / 8)) × 8 s / 3,600 s')
+  t.deepEqual(cellsOf(text, 'process stopped, 6 s'), ['1.7 to 3.3'], '10,000 × 0.2 × 3 s or 6 s / 3,600 s')
+})
+
+test('with tokens of an hour, a program that needs two token requests for a refresh refreshes half as often', t => {
+  const text = hourTable([runOf({ ...undisturbed, killed: { signedOut: 12 } }, 'platform-auth-server-dual')])
+  t.deepEqual(cellsOf(text, 'process killed'), ['3.3'])
+})
+
+test('with tokens of an hour, an outage of Redis signs out users who send a request in it, or all if it loses its data', t => {
+  const text = hourTable([
+    runOf({
+      ...undisturbed,
+      'redis-empty': { signedOut: 12 },
+      'redis-empty-long': { signedOut: 0 },
+      'redis-empty-idle': { signedOut: 60 },
+      'redis-file': { signedOut: 30 },
+      'redis-file-long': { signedOut: 30 }
+    })
+  ])
+  t.deepEqual(cellsOf(text, 'Redis restarted, empty, busy page'), ['1.7'], 'only those who refresh')
+  t.deepEqual(cellsOf(text, 'Redis restarted, empty, quiet page'), ['10000'], 'the processes have forgotten them')
+  t.deepEqual(cellsOf(text, 'Redis restarted, with its file, busy page'), ['5000'])
+  t.deepEqual(cellsOf(text, 'Redis restarted, with its file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
+})
+
+test('with tokens of an hour, nothing is computed without the case that has no refreshes', t => {
+  const text = hourTable([runOf({ ...undisturbed, 'redis-empty': { signedOut: 12 } })])
+  t.deepEqual(cellsOf(text, 'Redis restarted, empty, busy page'), ['–'])
 })
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {
@@ -144,4 +186,15 @@ test('the picture has a bar for each loss, a text alternative, and colours for a
   t.true(svg.includes('no result</text>'))
   t.true(svg.includes('@media (prefers-color-scheme: dark)'))
   t.false(svg.includes('<A>'), 'titles are escaped')
+})
+
+test('the picture has a second bar for pages that load a document first, where they were measured', t => {
+  const outcome = { signedOut: 30, waiting: 0 }
+  const document = runOf({ killed: { ...outcome, signedOut: 15 } })
+  const svg = picture([runOf({ killed: outcome, cut: outcome })], [], [document])
+  t.deepEqual(
+    [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1])),
+    [46, 23, 46]
+  )
+  t.true(svg.includes('>doc 15</text>'))
 })

@@ -1,5 +1,5 @@
 /** What the programs of the comparison have in common. */
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CALLBACK_URL } from '../../settings.js'
 
@@ -9,6 +9,7 @@ import { CALLBACK_URL } from '../../settings.js'
  * @property {string} secret the same for all processes of a case
  * @property {string} providerUrl
  * @property {string} apiUrl the API that needs an access token
+ * @property {number} lifetimeSeconds of access tokens
  * @property {string} [redisUrl]
  *
  * @typedef {object} Compared
@@ -21,17 +22,17 @@ import { CALLBACK_URL } from '../../settings.js'
  * @property {1 | 2} maxProcesses
  * @property {string} [whyNotTwo] the reason if there is no case with two processes
  * @property {boolean} [isSticky] a user stays at one process while it listens
- * @property {string} [onlyCase] the name of the only case in which the program takes part
- * @property {string} [whyOnly] the reason for it
+ * @property {boolean} [isVariant] another configuration of a program, which the page shows apart
+ * @property {number} [tokenRequests] the token requests of a refresh, if it is not one
+ * @property {NodeJS.Signals} [stopSignal] the signal with which a supervisor ends the program, if it is not SIGTERM
  * @property {'always' | 'two processes' | 'never'} redis when the program has a Redis
  * @property {string} store where the session is
- * @property {string} design what the program does by design
- * @property {string[]} sources the pages of its documentation that its configuration follows
+ * @property {string} [about] what the program does by design, and why logins were lost, each with its evidence. Configurations
+ *   of the same program share the text of the first one
+ * @property {string[]} [sources] the pages of its documentation that its configuration follows
  * @property {() => string | undefined} [install] returns the reason why the program cannot run here
  * @property {() => string} version
- * @property {() => number} executableBytes the size of its executables, without libraries
- * @property {string} extras what the program does and this server does not
- * @property {string[]} [reasons] why the program lost logins, each with its evidence
+ * @property {string} [extras] what the program does and this server does not
  * @property {(place: import('../../candidates/program.js').Place, setting: Setting) => import('../../candidates/program.js').Program} describe
  */
 
@@ -59,11 +60,3 @@ export function nodeProgram(name, { port, folder }, setting) {
 export function packageVersion(name) {
   return JSON.parse(readFileSync(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
 }
-
-/** @param {string[]} paths */
-export function sizeOf(...paths) {
-  return paths.reduce((sum, path) => sum + statSync(path).size, 0)
-}
-
-/** The size of Node, which runs the program. */
-export const nodeBytes = () => sizeOf(process.execPath)

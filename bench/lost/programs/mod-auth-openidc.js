@@ -1,33 +1,25 @@
 /**
  * Apache with mod_auth_openidc. The sessions are in the memory that Apache's processes share, or in a Redis that several servers
  * share. OIDCRefreshAccessTokenBeforeExpiry refreshes the access token:
- * https://github.com/OpenIDC/mod_auth_openidc/blob/master/auth_openidc.conf
+ * https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/auth_openidc.conf
  * Parallel refreshes: https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations
  */
 import { join } from 'node:path'
-import { APACHE, findModule, install, loadModules, version } from '../../candidates/mod-auth-openidc.js'
+import { APACHE, install, loadModules, version } from '../../candidates/mod-auth-openidc.js'
 import { CLIENT_ID } from '../../settings.js'
 import { API_PATH } from '../paths.js'
-import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
+import { ORIGIN, REFRESH_SECONDS } from './common.js'
 
 const SECONDS_BEFORE_EXPIRY = 2
 const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http']
 
 const sources = [
   'https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations',
-  'https://github.com/OpenIDC/mod_auth_openidc/blob/master/auth_openidc.conf'
+  'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/auth_openidc.conf'
 ]
 
 const REFRESH = 'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c'
-const byDesign = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312).`
-const betweenServers = `The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252).`
-const sticky =
-  'All requests of a user go to the same server as long as it is running, because only the lock within one server is reliable.'
-const reasons = [
-  `The lock ends after [5 s](${REFRESH}#L62). With a slower provider, a waiting request then sends the [same refresh token](${REFRESH}#L220-L225).`,
-  'If a server is killed while the provider responds to it, the new refresh token is lost. The other server sends the old one after at most 5 s.',
-  'While Redis is down, there is no lock, so parallel requests send the same refresh token.'
-]
+const about = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). The lock then [ends](${REFRESH}#L62), and with a slower provider, a waiting request sends the [same refresh token](${REFRESH}#L220-L225). If its refresh fails, it looks for a result [once more](${REFRESH}#L291-L307), which does not help if the provider has ended the login. After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312). The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252), so all requests of a user go to the same server as long as it is running. If a server is killed while the provider responds to it, the other server sends the old refresh token after at most 5 s. While Redis is down, there is no lock, so parallel requests send the same refresh token. Sessions that are in Redis only are lost if it restarts empty, and those in shared memory with their server.`
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -37,8 +29,9 @@ export const programs = [
     maxProcesses: 1,
     whyNotTwo: 'two servers do not share memory',
     redis: 'never',
+    isVariant: true,
     store: 'memory that the processes of one Apache share',
-    design: byDesign
+    about
   },
   {
     ...apache('mod_auth_openidc, Redis, sticky', redisCache),
@@ -46,12 +39,7 @@ export const programs = [
     isSticky: true,
     maxProcesses: 2,
     redis: 'always',
-    store: 'Redis, with an id in the cookie',
-    design: `As with shared memory. ${betweenServers} ${sticky}`,
-    reasons: [
-      ...reasons,
-      'The sessions are in Redis only, so a Redis that restarts empty ends all of them. With its file, all lost logins had a refresh token that was sent twice.'
-    ]
+    store: 'Redis, with an id in the cookie'
   },
   {
     ...apache(
@@ -62,20 +50,26 @@ export const programs = [
     isSticky: true,
     maxProcesses: 2,
     redis: 'always',
-    store: 'encrypted cookies; the locks and the results of refreshes are in Redis',
-    design: 'As with Redis, but the session is in cookies.',
-    reasons
+    store: 'encrypted cookies; the locks and the results of refreshes are in Redis'
+  },
+  {
+    ...apache(
+      'mod_auth_openidc, client-cookie without Redis, sticky',
+      () => 'OIDCSessionType client-cookie\nOIDCCacheType shm'
+    ),
+    name: 'mod-auth-openidc-client-cookie-shm',
+    isSticky: true,
+    maxProcesses: 2,
+    redis: 'never',
+    store: 'encrypted cookies; the locks and the results of refreshes are in the memory of each server'
   },
   {
     ...apache('mod_auth_openidc, Redis, not sticky', redisCache),
     name: 'mod-auth-openidc-not-sticky',
     maxProcesses: 2,
-    onlyCase: 'two-processes',
-    whyOnly: 'only the lock within a server is exact',
+    isVariant: true,
     redis: 'always',
-    store: 'Redis, with an id in the cookie',
-    design: 'The same without sticky sessions.',
-    reasons: ['Both servers found no lock in Redis and sent the same refresh token.']
+    store: 'Redis, with an id in the cookie'
   }
 ]
 
@@ -87,16 +81,17 @@ function redisCache({ hostname, port }) {
 /**
  * @param {string} title
  * @param {(redis: URL) => string} cache returns the directives of the cache
- * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'whyNotTwo' | 'redis' | 'store' | 'design'>}
+ * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'redis' | 'store'>}
  */
 function apache(title, cache) {
   return {
     title,
     lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
     loginPath: API_PATH,
+    // `apachectl graceful-stop`, which the official image of Apache uses, too.
+    stopSignal: 'SIGWINCH',
     path: API_PATH,
     sources,
-    executableBytes: () => sizeOf(APACHE, findModule().path),
     extras: 'all of Apache, such as its rules of authorization; OAuth 2.0 resource server; several providers',
     install,
     version,

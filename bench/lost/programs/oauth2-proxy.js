@@ -1,13 +1,13 @@
 /**
- * oauth2-proxy with sessions in Redis, which is the only store that locks a session while it is refreshed, and with
- * --cookie-refresh a couple of seconds below the lifetime of the access token:
+ * oauth2-proxy with --cookie-refresh a couple of seconds below the lifetime of the access token. Only its Redis store locks a
+ * session while it is refreshed. The default is the cookie store:
  * https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage
  */
 import { createHash } from 'node:crypto'
 import { executable, install, VERSION } from '../../candidates/oauth2-proxy.js'
 import { CLIENT_ID } from '../../settings.js'
 import { API_PATH } from '../paths.js'
-import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
+import { ORIGIN, REFRESH_SECONDS } from './common.js'
 
 const SECONDS_BEFORE_EXPIRY = 2
 const SOURCE = `https://github.com/oauth2-proxy/oauth2-proxy/blob/${VERSION}/pkg/middleware/stored_session.go`
@@ -15,26 +15,38 @@ const SOURCE = `https://github.com/oauth2-proxy/oauth2-proxy/blob/${VERSION}/pkg
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
   {
+    ...oauth2Proxy('oauth2-proxy', redisUrl => ['--session-store-type=redis', `--redis-connection-url=${redisUrl}`]),
     name: 'oauth2-proxy',
-    title: 'oauth2-proxy',
+    redis: 'always',
+    store: 'Redis, with a ticket in the cookie',
+    extras: 'one executable without a runtime; groups and roles of many providers',
+    about: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22). With a slower provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232). After another failure, the session is kept until its access token has [expired](${SOURCE}#L289), which in this test is 2 s after the refresh is due. A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)). So an outage of a second signs out every user who sends a request in it, even if Redis keeps its data. If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token. The [cookie store](https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage) is the default, and has no lock.`,
+    sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage']
+  },
+  {
+    ...oauth2Proxy('oauth2-proxy, cookie store', () => []),
+    name: 'oauth2-proxy-cookie',
+    isVariant: true,
+    redis: 'never',
+    store: 'an encrypted cookie'
+  }
+]
+
+/**
+ * @param {string} title
+ * @param {(redisUrl: string | undefined) => string[]} store returns the flags of the session store
+ * @returns {Omit<import('./common.js').Compared, 'name' | 'redis' | 'store'>}
+ */
+function oauth2Proxy(title, store) {
+  return {
+    title,
     lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
     loginPath: `/oauth2/start?rd=${encodeURIComponent('/oauth2/auth')}`,
     path: API_PATH,
     maxProcesses: 2,
-    redis: 'always',
-    store: 'Redis, with a ticket in the cookie',
-    design: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22).`,
-    reasons: [
-      `After [2 s](${SOURCE}#L28), the lock ends. With a slow provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232).`,
-      `A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)). So an outage of a second signs out every user who sends a request in it, even if Redis keeps its data.`,
-      `If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token.`
-    ],
-    sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage'],
-    executableBytes: () => sizeOf(executable),
-    extras: 'one executable without a runtime; groups and roles of many providers',
     install,
     version: () => VERSION.slice(1),
-    describe: ({ port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
+    describe: ({ port }, { secret, providerUrl, apiUrl, redisUrl, lifetimeSeconds }) => ({
       command: executable,
       args: [
         `--http-address=127.0.0.1:${port}`,
@@ -47,10 +59,9 @@ export const programs = [
         '--pass-access-token',
         '--email-domain=*',
         '--cookie-secure=false',
-        `--cookie-refresh=${REFRESH_SECONDS}s`,
+        `--cookie-refresh=${lifetimeSeconds - SECONDS_BEFORE_EXPIRY}s`,
         '--code-challenge-method=S256',
-        '--session-store-type=redis',
-        `--redis-connection-url=${redisUrl}`,
+        ...store(redisUrl),
         '--skip-provider-button',
         '--request-logging=false'
       ],
@@ -60,4 +71,4 @@ export const programs = [
       }
     })
   }
-]
+}

@@ -7,18 +7,17 @@ import { fileURLToPath } from 'node:url'
 import { LOGIN_PATH } from '../../candidates/common.js'
 import { CALLBACK_URL, CLIENT_ID } from '../../settings.js'
 import { API_PATH } from '../paths.js'
-import { nodeBytes, REFRESH_SECONDS } from './common.js'
+import { REFRESH_SECONDS } from './common.js'
 
 const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import.meta.url))
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
-const reasons = [
-  'If a process is killed while it refreshes a session, the new refresh token may be lost. Another process then sends the old one. Without Redis, several processes cannot coordinate at all ([accepted losses](../SECURITY.md#logins-that-can-be-lost)).'
-]
+const about =
+  'One process at a time refreshes a session, under a lease of 65 s, and gives up a token request after 60 s. The newest tokens stay in Redis, so an outdated cookie continues with them. A request that would wait too long gets 503 with `Retry-After`, and keeps its session. A login is lost if the process that refreshes it is killed, or is stopped for longer than the lease, or if the provider responds too late: the next refresh then sends the old refresh token. Without Redis, several processes cannot coordinate at all ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). Dual mode sends two token requests for a refresh, because each session has a second access token for pages. With `session.store: redis`, the session is in Redis, its id in an encrypted cookie, and each process remembers the sessions of the last minute.'
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
-  { ...ours('platform-auth-server', 'this server, single mode', { PLATFORM_SCOPES: 'openid data:read' }), reasons },
+  { ...ours('platform-auth-server', 'this server, single mode', { PLATFORM_SCOPES: 'openid data:read' }), about },
   ours('platform-auth-server-dual', 'this server, dual mode', {
     PLATFORM_AUTH_MODE: 'dual',
     INTERNAL_TOKEN_SCOPES: 'openid data:read viewables:read',
@@ -44,13 +43,9 @@ function ours(name, title, env) {
     path: API_PATH,
     maxProcesses: 2,
     redis: 'two processes',
-    store: 'encrypted cookies; several processes coordinate through Redis',
-    design: isDual
-      ? 'As in single mode, with two token requests for a refresh, because each session has a second access token for pages.'
-      : 'One process at a time refreshes a session, under a lease that outlives the token request. The newest tokens stay in Redis, so an outdated cookie continues with them. A request that would wait too long gets 503 with Retry-After and keeps its session.',
+    store: 'encrypted cookies',
+    tokenRequests: isDual ? 2 : 1,
     sources: ['redis-and-replicas.md'],
-    executableBytes: nodeBytes,
-    extras: '–',
     version: () => JSON.parse(readFileSync(PACKAGE, 'utf8')).version,
     describe: ({ port, folder }, { secret, providerUrl, apiUrl, redisUrl }) => ({
       command: process.execPath,

@@ -1,6 +1,6 @@
 /**
  * wonderwall in standalone mode, in which it refreshes tokens for requests to the upstream, with sessions in Redis:
- * https://github.com/nais/wonderwall/blob/master/docs/sessions.md
+ * https://github.com/nais/wonderwall/blob/1e1066a/docs/sessions.md
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { caches, unmeasurable } from '../../candidates/program.js'
 import { CLIENT_ID } from '../../settings.js'
 import { API_PATH } from '../paths.js'
-import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
+import { ORIGIN, REFRESH_SECONDS } from './common.js'
 
 const COMMIT = '1e1066a'
 const REPOSITORY = `https://github.com/nais/wonderwall/blob/${COMMIT}`
@@ -27,14 +27,8 @@ export const programs = [
     maxProcesses: 2,
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
-    design: `One process at a time refreshes a session, under a lock in Redis that lasts [10 s](${SOURCE}#L25). Other requests wait for up to [15 s](${SOURCE}#L24). If the wait or the refresh fails for another reason than a refusal, the session is [kept](${SOURCE}#L137-L145).`,
-    reasons: [
-      `A refresh is given up after [10 s](${REPOSITORY}/pkg/openid/client/client.go#L65), and [cancelled](${SOURCE}#L213) if the browser cuts the connection of its request, but the provider may have used the refresh token. The next request sends it again.`,
-      `If a process is killed while the provider responds to it, the new refresh token is lost. The other process sends the old one when the lock has ended, after [10 s](${SOURCE}#L25).`,
-      'The sessions are in Redis only, so a Redis that restarts empty ends all of them.'
-    ],
+    about: `One process at a time refreshes a session, under a lock in Redis that lasts [10 s](${SOURCE}#L25). Other requests wait for up to [15 s](${SOURCE}#L24). If the wait or the refresh fails for another reason than a refusal, the session is [kept](${SOURCE}#L137-L145). A refresh is given up after [10 s](${REPOSITORY}/pkg/openid/client/client.go#L65), and [cancelled](${SOURCE}#L213) if the browser cuts the connection of its request, although the provider may have used the refresh token. The next request then sends it again. If a process is killed while the provider responds to it, the other process sends the old refresh token when the lock has ended. The sessions are in Redis only, so a Redis that restarts empty ends all of them.`,
     sources: [`${REPOSITORY}/docs/sessions.md`],
-    executableBytes: () => sizeOf(executable),
     extras: 'one executable without a runtime; single sign-on for several applications; front-channel logout',
     install: () => unmeasurable ?? (existsSync(executable) ? undefined : 'it has not been built; see bench/README.md'),
     version: () => COMMIT,
