@@ -113,9 +113,9 @@ function oneRedisTable(costs) {
       const [[limit]] = sharesOf(load)
       return [
         `sessions ${text}, ${replicas} replicas`,
-        thousands(sessions),
-        thousands(sessions / BEHAVIOUR.secondsBetweenRequests),
-        thousands(sessions / BEHAVIOUR.secondsBetweenRefreshes),
+        roughly(sessions),
+        roughly(sessions / BEHAVIOUR.secondsBetweenRequests),
+        roughly(sessions / BEHAVIOUR.secondsBetweenRefreshes),
         LIMIT_NAMES[limit],
         gibibytes(load.memory)
       ]
@@ -134,7 +134,7 @@ function sensitivityTable(costs, sparse) {
   }
   const cells = REQUEST_PERIODS.map(secondsBetweenRequests => {
     const behaviour = { ...BEHAVIOUR, secondsBetweenRequests }
-    const most = of => thousands(mostSessions({ replicas: 100, store: 'cookie', nodes: 1 }, of, behaviour))
+    const most = of => roughly(mostSessions({ replicas: 100, store: 'cookie', nodes: 1 }, of, behaviour))
     return [`${secondsBetweenRequests} s`, most(costs), ...(sparse ? [most(withRequest(sparse.redisMicros))] : [])]
   })
   const head = [
@@ -223,7 +223,7 @@ function clusterTable(costs) {
         megabytes(load.sent),
         thousands(load.connections),
         gibibytes(load.memory),
-        thousands(mostSessions({ replicas: LARGE.replicas, store, nodes }, costs)),
+        roughly(mostSessions({ replicas: LARGE.replicas, store, nodes }, costs)),
         thousands(mostReplicas(nodes, costs))
       ]
     })
@@ -340,6 +340,11 @@ function percent(share) {
 
 function thousands(value) {
   return Math.round(value).toLocaleString('en-US')
+}
+
+/** A computed number is not more exact than the measured costs. */
+function roughly(value) {
+  return value.toLocaleString('en-US', { maximumSignificantDigits: 2 })
 }
 
 function megabytes(bytes) {

@@ -5,7 +5,7 @@
 import { table } from '../report.js'
 import { cases } from './cases.js'
 import { programs } from './programs/index.js'
-import { casesOf, resultsOf } from './tables.js'
+import { casesOf, NONE, resultsOf } from './tables.js'
 
 const MANY = 10_000
 const HOUR_SECONDS = 3600
@@ -30,7 +30,10 @@ export function hourTable(runs, kills = []) {
   const names = runs[0].programs.map(({ name }) => name)
   const rows = casesOf(runs).flatMap(which => {
     if (!which.fault || which.withoutRedis) return []
-    if (!which.needsRedis) return [[which.title, ...names.map(name => shown(sharesOf(all, name, which)))]]
+    if (!which.needsRedis) {
+      const cells = names.map(name => shown(sharesOf(all, name, which)))
+      return cells.every(cell => ['0', NONE].includes(cell)) ? [] : [[which.title, ...cells]]
+    }
     if (!(which.name in WITHOUT_REFRESHES)) return []
     return ['busy', 'quiet'].map(page => [
       `${which.title}, ${page} page`,
@@ -79,7 +82,7 @@ function lostShare(runs, name, which) {
 }
 
 /** The mean time between two refreshes of a user without a fault, in seconds. */
-function refreshInterval(runs, name) {
+export function refreshInterval(runs, name) {
   const { tokenRequests = 1 } = programs.find(program => program.name === name) ?? {}
   const seconds = cases.find(({ name }) => name === UNDISTURBED).durationMs / 1000
   return mean(
@@ -96,7 +99,7 @@ function mean(values) {
 /** @param {number[]} shares */
 function shown(shares) {
   const numbers = new Set(shares.map(share => rounded(MANY * share)))
-  return [...numbers].join(' to ') || '–'
+  return [...numbers].join(' to ') || NONE
 }
 
 function rounded(value) {

@@ -3,16 +3,34 @@ import { writeFile } from 'node:fs/promises'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { table } from '../report.js'
-import { hourTable, QUIET_SECONDS } from './hour.js'
+import { hourTable, QUIET_SECONDS, refreshInterval } from './hour.js'
 import { REUSES } from './logins.js'
 import { picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import { costTable, failureTable, kindTable, lossCell, lossTable, NONE, resultsOf, waitTable } from './tables.js'
+import {
+  costTable,
+  failureTable,
+  kindTable,
+  lossCell,
+  lossless,
+  lossTable,
+  NONE,
+  resultsOf,
+  waitTable
+} from './tables.js'
 import { PAGES } from './user.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
+/** The other columns of these tables would say the same. */
+const IN_NARROW_TABLES = [
+  'platform-auth-server',
+  'oauth2-proxy',
+  'wonderwall',
+  'mod-auth-openidc-redis',
+  'mod-auth-openidc-client-cookie'
+]
 const PICTURE = new URL('../../docs/comparison.svg', import.meta.url)
 
 if (argv[1] === fileURLToPath(import.meta.url)) await writePage()
@@ -58,78 +76,79 @@ The picture shows the worst case. **Five conditions decide the result**:
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that load a
-  document first, as a framework does. Then the document refreshes the session alone in most programs. In this server, documents are public and
-  refresh nothing.
-- **Users load a page every 1 to 2 s**, so nearly everyone sends a request while Redis is down.
-- **The slow provider exceeds some time limits**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This
-  server gives up after 60 s. So 3 s and 12 s do not reach its limit, and 70 s exceeds all of them.
+  document first, as a framework does. In most programs, the document then refreshes the session alone. In this server, documents are public
+  and refresh nothing.
+- **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
+- **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall, and a token request of this
+  server after 60 s. A provider that is slow by 3 s or 12 s exceeds some of them, and one that is slow by 70 s exceeds all.
 
 ## Users who were signed out
 
-Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run, and "(1 run)" means that
-only one run has a result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis unless the row or the
-program says otherwise. A dash was not measured.
+Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run. "(1 run)" means that only one run has a
+result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis unless the row or the program says
+otherwise. A dash was not measured.
 
 ${lossTable(runs, withLock(kills))}
+- No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
 - **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
   who still got errors then.
-- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The means of ${killRuns} runs: ${killMeans([...complete, ...kills], runs[0].programs)}.
-  The ranges overlap. A refresh in progress in the killed process is lost in every program. We do not know why the last row differs.
-- **With its sessions in cookies but no Redis**, one process of this server loses logins when it is killed, and several processes lose all of
-  them.
+- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The means of ${killRuns} runs:
+  ${killMeans([...complete, ...kills], runs[0].programs)}.
+  The ranges overlap. In every program, the refreshes in progress in the killed process are lost. We do not know why the last row differs.
 
-The programs and configurations without a reliable lock, and those with one process only. They lose logins without a fault:
+These configurations have no lock, or no lock between processes, or only one process:
 
 ${otherTable(all)}
-"Not sticky" means that the requests of a user go to both servers. The default store of oauth2-proxy is the cookie. The database of better-auth is in
-the memory of its process.
+oauth2-proxy has the cookie store by default. "Not sticky" means that the requests of a user go to both servers.
 
 ## Other providers and pages
 
-The first number in each cell is for the provider of the picture, which ends the login. The second provider only **refuses** the second use of
-a refresh token, and the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
+The first number in each cell is for the provider of the picture. The second provider only **refuses** the second use of a refresh token, and
+the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
 can.
 
 ${kindTable(kindsOf('reuse', REUSES))}
-The kinds of page, with the provider that ends the login: six requests in parallel / **one request first**, and then five in parallel / **a
+The kinds of page, with the provider of the picture: six requests in parallel / **one request first**, and then five in parallel / **a
 document first**, and then six in parallel.
 
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
-*Computed* with \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the mean share of the
-users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault, 2.4 to 3.4 s. No run has tokens of an
-hour, so the formulas are assumptions:
+*Computed* by \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the measured share of
+the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault, ${refreshIntervals(runs)} s. No run had such
+tokens, so the formulas are assumptions:
 
-- **Slow or failing provider, connections cut**: a user refreshes \`n = max(1, length of the fault / T)\` times during the fault, with the same risk
-  each time. The result is \`10,000 × (1 − (1 − lost)^(1/n)) × length / 3,600 s\`.
-- **Killed and restarted processes**: only the refreshes in progress at that moment are lost, \`10,000 × lost × T / 3,600 s\`.
-- **Stopped processes**: from the same number, if only the refreshes in progress at the beginning are lost, to \`10,000 × lost × length / 3,600
-  s\`, if all that become due during the stop are.
-- **Redis**: the share that was signed out *without* refreshes, with tokens of 10 minutes. The other lost logins count as for a killed process.
-  A **busy** page sends requests every 1 to 2 s, and a **quiet** page one every ${QUIET_SECONDS} s. A quiet user meets an outage of 1 s with a probability of 1/${QUIET_SECONDS}.
-  If Redis has lost its data, the processes no longer remember quiet users ("idle for a minute" in the first table). For the other faults, it
-  makes no difference, because quiet users refresh once an hour, too.
+- **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times, each time
+  with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once:
+  \`10,000 × (1 − (1 − lost)^(1/n)) × L / 3,600\`.
+- **Killed processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
+- **Stopped processes**: the lower number is for the case that the same is true. The upper number, \`10,000 × lost × L / 3,600\`, is for the case
+  that every refresh that becomes due during the stop has the risk \`lost\`.
+- **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill.
+  A **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with a probability of
+  1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute" above).
+
+The interval of the page makes no difference for the other faults, because its user refreshes once an hour.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
-A lost login is not the only harm: this server keeps many logins by responding with 503, and with most faults, more of its users get an error
-than those of the other programs. Without a fault, no request failed. The table has the users who stayed signed in but got at least one response without data,
-the number of those who stayed, and the longest time until such a user got data again, from the worse run:
+This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs. Cells have
+the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
+until such a user got data again, from the worse run. Without a fault, no user waited.
 
 ${waitTable(runs)}
-The share of all requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived. Both are the
-higher values of the runs. Requests of users who were already signed out count as failed, so the share repeats the losses where they are many.
-**Two to six runs shared two cores, so differences below a second say nothing about a program.**
+The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run. Requests of
+users who were signed out count, so the share repeats large losses. **Two to six runs shared two cores, so response times show the load of the machine,
+and differences below a second say nothing about a program.**
 
-${failureTable(runs)}
+${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
 ## What each program needs
 
-With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, without
-Redis. It is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens are 1,000
-bytes long. Redis keeps about 3.4 kB ([scale](scale.md#what-one-redis-carries)) for each session of this server, also if the session is in cookies.
+With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both without
+Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens
+are 1,000 bytes long. Redis keeps about [3.4 kB](scale.md#what-one-redis-carries) for each session of this server, also if the session is in cookies.
 
 ${costTable(
   only(complete, ({ isVariant }) => !isVariant),
@@ -139,8 +158,8 @@ ${costTable(
 
 ${aboutPrograms()}
 
-The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. Settings other than these were not tried, such as
-\`OIDCSessionCacheFallbackToCookie\` of mod_auth_openidc, or sticky sessions for the other programs.
+The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We tried no other settings, such as \`OIDCSessionCacheFallbackToCookie\` of
+mod_auth_openidc, or sticky sessions for the programs whose title does not say so.
 
 ## How it was measured
 
@@ -148,17 +167,15 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. Se
   then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request goes
   to a random process, unless sessions are sticky, and to the other one if nothing listens there.
-- **The lifetime of access tokens** is ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: 4 s in oauth2-proxy, mod_auth_openidc
-  and wonderwall, 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs compute with whole seconds.
-- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take 3 s, 12 s or 70 s
-  longer, or are 503 or 429 without a use of the token. A process is killed and started again after 1 s, or stopped with \`SIGSTOP\`. Both processes
-  are restarted one after the other with \`SIGTERM\`, or for Apache with \`SIGWINCH\`. All of Apache is killed, not one of its children. Redis is killed and starts again after 1 s, empty or with an
-  append-only file that it writes before each response, or it is stopped. For 8 s, the browser cuts the connections of half of its pages after
-  0 to 400 ms.
-- **Not measured**: a Redis that fails over to a replica, a network that loses packets, other programs such as Envoy, Pomerium,
-  lua-resty-openidc or Auth.js, logging in and out, and the [speed of requests](scale.md#per-core-and-per-megabyte). The faults were chosen by the authors of this server.
-- **The machine**: each run had its own network. A play in which a timer of the users was more than 200 ms late was repeated. The cases with
-  two processes and no fault ran one after the other.
+- **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy, mod_auth_openidc
+  and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs compute with whole seconds.
+- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are 503 or
+  429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with \`SIGSTOP\`, or both processes are
+  restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is killed and starts again after 1 s, empty or with an append-only file that it
+  writes before each response, or is stopped. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
+- **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy, Pomerium,
+  lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this server chose the faults.
+- **The machine**: each run had its own network. A play in which a timer of the users was more than 200 ms late was repeated.
 
 ${machines(all)}
 `
@@ -175,6 +192,13 @@ function losesWithoutFault(runs, name) {
   return resultsOf(runs, name).some(({ outcomes, users }) =>
     ['one-process', 'two-processes'].some(which => (outcomes[which]?.signedOut ?? 0) > users / 2)
   )
+}
+
+/** The shortest and the longest time between two refreshes, in seconds. */
+function refreshIntervals(runs) {
+  const intervals = runs[0].programs.map(({ name }) => refreshInterval(runs, name))
+  const known = intervals.filter(interval => interval !== undefined)
+  return [Math.min(...known), Math.max(...known)].map(interval => interval.toFixed(1)).join(' to ')
 }
 
 /** A row for each configuration that the other tables do not have. */

@@ -35,8 +35,8 @@ let slowMs = 0
 let failure
 /** @type {import('./logins.js').Reuse} */
 let reuse = 'ends-login'
-/** The refreshes that the provider has not responded to yet. */
-let inProgress = 0
+/** The refreshes of this case that the provider has not responded to yet. Very slow ones of an earlier case may still end. */
+let pending = new Set()
 let random = createRandom(1)
 let logins = newLogins()
 /** The logins between `/authorize` and the code exchange, by their codes. */
@@ -117,21 +117,18 @@ async function token(request, response) {
   const form = new URLSearchParams(Buffer.concat(await request.toArray()).toString())
   const isRefresh = form.get('grant_type') === 'refresh_token'
   const delayMs = between(random, SHORTEST_MS, LONGEST_MS) + (isRefresh ? slowMs : 0)
-  if (isRefresh) inProgress++
+  const refreshes = pending
+  if (isRefresh) refreshes.add(response)
   await pause(delayMs / 2)
   if (isRefresh && failure) {
-    inProgress--
-    json(
-      response,
-      failure,
-      { error: 'temporarily_unavailable' },
-      failure === 429 ? { 'Retry-After': RETRY_SECONDS } : {}
-    )
+    refreshes.delete(response)
+    const headers = failure === 429 ? { 'Retry-After': RETRY_SECONDS } : {}
+    json(response, failure, { error: 'temporarily_unavailable' }, headers)
     return
   }
   const answer = isRefresh ? refreshed(form, delayMs / 2) : exchanged(form, delayMs / 2)
   await pause(delayMs / 2)
-  if (isRefresh) inProgress--
+  refreshes.delete(response)
   if (answer === undefined) json(response, 400, { error: 'invalid_grant' })
   else json(response, 200, answer)
 }
@@ -213,6 +210,7 @@ answerParent({
     slowMs = 0
     failure = undefined
     logins = newLogins()
+    pending = new Set()
     codes.clear()
     Object.assign(api, { accepted: 0, refused: 0 })
   },
@@ -224,5 +222,5 @@ answerParent({
   fail(status) {
     failure = status
   },
-  report: () => ({ ...logins.counts, inProgress, api: { ...api }, revokedUsers: logins.revokedUsers() })
+  report: () => ({ ...logins.counts, inProgress: pending.size, api: { ...api }, revokedUsers: logins.revokedUsers() })
 })

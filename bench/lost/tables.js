@@ -29,12 +29,27 @@ export function lossTable(runs, kills = []) {
     (name === KILL ? rowOfKills : row)(title, ({ outcomes }) => measured(outcomes[name], lostUsers))
   )
   return programTable(runs, [
-    ...rows,
+    ...rows.filter(cells => !isZero(cells)),
     rowOfKills('refreshes in progress at the kill', ({ outcomes }) =>
       measured(outcomes[KILL], ({ inProgress }) => inProgress)
     ),
     ['lost logins for each of them', ...runs[0].programs.map(({ name }) => lostAtKill(all, name))]
   ])
+}
+
+/**
+ * The cases in which no program signed out a user. The table of the losses has no row for them.
+ * @param {LostRun[]} runs
+ */
+export function lossless(runs) {
+  return casesOf(runs)
+    .filter(({ name }) => isZero(['', ...runs[0].programs.map(program => lossCell(runs, program.name, name))]))
+    .map(({ title }) => title)
+}
+
+/** @param {(string | number)[]} cells of a row, after its title */
+function isZero([, ...cells]) {
+  return cells.every(cell => ['0', NONE, 'no Redis'].includes(cell)) && cells.includes('0')
 }
 
 /** The runs differ in the number of refreshes in progress, so the sums of all runs are compared. */
@@ -127,7 +142,7 @@ export function waitTable(runs) {
     )
     const [{ stayed, waited, longestWaitMs }] = [...worst.filter(one => one.stayed > 0), ...worst]
     if (stayed === 0) return 'all lost'
-    return waited === 0 ? '0' : `${waited} of ${stayed}, ${seconds(longestWaitMs)}`
+    return waited === 0 ? '0' : `${waited}/${stayed}, ${seconds(longestWaitMs)}`
   })
 }
 
@@ -147,7 +162,7 @@ function tableOfFaults(runs, write) {
       )
       return known.length > 0 ? write(known) : joined(results.map(({ outcomes }) => absentText(outcomes[which])))
     })
-    return [[title, ...cells]]
+    return isZero([title, ...cells]) ? [] : [[title, ...cells]]
   })
   return programTable(runs, rows)
 }

@@ -1,6 +1,7 @@
 // The judge of `npm run bench -- --only lost` must see a loss. These tests run its provider and its users with a program that
 // loses logins, and with a program that does not.
 import http from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { createDeferred } from '../helpers/deferred.js'
 import { listen } from '../helpers/ports.js'
@@ -145,13 +146,47 @@ test('a program that refreshes once keeps the login', async t => {
   t.like(report, { sentTwice: 0, revoked: 0, revokedUsers: [] })
 })
 
-/** Signs one user in, sends the requests of a page at the same time, and asks the judge. */
-async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
+test('a slow refresh of an earlier case does not count as one in progress', async t => {
+  const { provider, tokenRequest } = await startProvider(t)
+  await provider.ask('slow', 1000)
+  const refresh = tokenRequest({ grant_type: 'refresh_token', refresh_token: 'unknown' })
+  const inProgress = async () => ((await provider.ask('report')) as { inProgress: number }).inProgress
+  while ((await inProgress()) === 0) await setImmediate()
+  await provider.ask('begin', { seed: 2, lifetimeSeconds: 60 })
+  t.is(await inProgress(), 0)
+  t.is((await refresh).status, 400)
+  t.is(await inProgress(), 0)
+})
+
+test('a provider that fails uses no refresh token', async t => {
+  const { provider, providerUrl, tokenRequest } = await startProvider(t)
+  const authorize = `${providerUrl}/authorize?redirect_uri=${ORIGIN}/callback&scope=openid`
+  const { headers } = await fetch(authorize, { redirect: 'manual', headers: { 'x-user': 'Ada' } })
+  const code = new URL(headers.get('location') ?? '').searchParams.get('code') ?? ''
+  const { refresh_token } = (await (await tokenRequest({ grant_type: 'authorization_code', code })).json()) as Tokens
+  const refresh = () => tokenRequest({ grant_type: 'refresh_token', refresh_token })
+  await provider.ask('fail', 429)
+  const failed = await refresh()
+  t.is(failed.status, 429)
+  t.truthy(failed.headers.get('retry-after'))
+  await provider.ask('fail', undefined)
+  t.is((await refresh()).status, 200)
+})
+
+async function startProvider(t: ExecutionContext) {
   const provider = startProcess('lost/provider.js', undefined)
   t.teardown(() => provider.stop())
   const providerUrl = (await provider.ask('listen')) as string
   // The programs refresh for every request, so no access token becomes old, however slow the machine is.
   await provider.ask('begin', { seed: 1, lifetimeSeconds: 60 })
+  const tokenRequest = (form: Record<string, string>) =>
+    fetch(`${providerUrl}/token`, { method: 'POST', body: new URLSearchParams(form) })
+  return { provider, providerUrl, tokenRequest }
+}
+
+/** Signs one user in, sends the requests of a page at the same time, and asks the judge. */
+async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
+  const { provider, providerUrl } = await startProvider(t)
   const port = await startProgram(t, manner, providerUrl)
   const surroundings = { origin: ORIGIN, loginPath: '/login', path: '/data', ports: () => [port], tally: createTally() }
   const user = createUser('Ada', () => 0, oneCookie(), surroundings)

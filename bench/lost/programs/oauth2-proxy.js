@@ -10,6 +10,7 @@ import { API_PATH } from '../paths.js'
 import { ORIGIN, REFRESH_SECONDS } from './common.js'
 
 const SECONDS_BEFORE_EXPIRY = 2
+const REDIS = 'https://github.com/redis/go-redis/blob/v9.18.0'
 const SOURCE = `https://github.com/oauth2-proxy/oauth2-proxy/blob/${VERSION}/pkg/middleware/stored_session.go`
 
 /** @type {import('./common.js').Compared[]} */
@@ -20,7 +21,7 @@ export const programs = [
     redis: 'always',
     store: 'Redis, with a ticket in the cookie',
     extras: 'one executable without a runtime; groups and roles of many providers',
-    about: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22). With a slower provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232). After another failure, the session is kept until its access token has [expired](${SOURCE}#L289), which in this test is 2 s after the refresh is due. A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)). So an outage of a second signs out every user who sends a request in it, even if Redis keeps its data. If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token. The [cookie store](https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage) is the default, and has no lock.`,
+    about: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22). With a slower provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232). After another failure, the session is kept until its access token has [expired](${SOURCE}#L289), which in this test is 2 s after the refresh is due. A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)), even if Redis keeps its data. The Redis client repeats a failed connection for [about half a second](${REDIS}/options.go#L332-L337) and a command up to [three times](${REDIS}/options.go#L384-L388), but neither after as many failed connections as its [pool](${REDIS}/internal/pool/pool.go#L559) has, 10 for each core. So an outage of a second signs out many users on a busy site, and nobody in a run with 8 users. If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token. The [cookie store](https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage) is the default, and has no lock.`,
     sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage']
   },
   {
