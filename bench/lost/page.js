@@ -76,11 +76,11 @@ The picture shows the worst case. **Five conditions decide the result**:
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that load a
-  document first, as a framework does. In most programs, the document then refreshes the session alone. In this server, documents are public
-  and refresh nothing.
+  document first, as a framework does. In the three proxies, the document then refreshes the session alone. In this server, documents are
+  public and refresh nothing.
 - **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
-- **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall, and a token request of this
-  server after 60 s. A provider that is slow by 3 s or 12 s exceeds some of them, and one that is slow by 70 s exceeds all.
+- **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
+  token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
 
 ## Users who were signed out
 
@@ -95,7 +95,8 @@ ${lossTable(runs, withLock(kills))}
   who still got errors then.
 - **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The means of ${killRuns} runs:
   ${killMeans([...complete, ...kills], runs[0].programs)}.
-  The ranges overlap. In every program, the refreshes in progress in the killed process are lost. We do not know why the last row differs.
+  The ranges overlap. About half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last row.
+  We do not know why this server loses more.
 
 These configurations have no lock, or no lock between processes, or only one process:
 

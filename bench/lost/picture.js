@@ -4,18 +4,19 @@
  */
 import { absentText, casesOf, joined, lostUsers, resultsOf } from './tables.js'
 
-const LABEL_WIDTH = 290
-const COLUMN_WIDTH = 118
+const LABEL_WIDTH = 350
+const COLUMN_WIDTH = 126
 const BAR_WIDTH = 92
 const BAR_HEIGHT = 8
 const LINE_HEIGHT = 26
 const ROW_HEIGHT = 2 * LINE_HEIGHT + 8
 const HEAD_HEIGHT = 62
-const FOOT_HEIGHT = 84
+const FOOT_HEIGHT = 102
 /** Without these conditions the picture is not true, so they are a part of it. */
 const CONDITIONS = [
   'Worst case: the provider ends the login at a second use of a refresh token, tokens are refreshed every 2 to 3 s, and a user loads a page every 1 to 2 s.',
-  'Upper number: a page sends 6 requests in parallel. Lower number (“doc”): it loads a document first, as a framework does.'
+  'Upper number: a page sends 6 requests in parallel. Lower number (“doc”): it loads a document first, as a framework does.',
+  '“Errors”: the users who got errors for some time, but stayed signed in. They are shown where no user was signed out.'
 ]
 
 /** The page has the other cases: those without Redis, and those of which a program takes part in few. */
@@ -69,12 +70,14 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .track { fill: #d1d9e0 }
 .bar { fill: #cf222e }
 .none { fill: #1a7f37; font-weight: 600 }
+.errors { fill: #9a6700 }
 @media (prefers-color-scheme: dark) {
 text { fill: #f0f6fc }
 .quiet { fill: #9198a1 }
 .track { fill: #3d444d }
 .bar { fill: #ff7b72 }
 .none { fill: #56d364 }
+.errors { fill: #d29922 }
 }
 </style>
 <text x="0" y="18">Signed out, of ${users} users</text>
@@ -118,12 +121,15 @@ function bar(outcomes, users, x, y, prefix = '') {
   if (!isKnown(outcomes)) return `<text class="quiet" x="${x}" y="${y + 15}">${escaped(label)}</text>`
   const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
   const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
+  const withErrors = Math.max(...known.map(({ waited = 0 }) => waited))
+  const colour = withErrors > 0 ? 'errors' : 'none'
+  const text = mean === 0 && withErrors > 0 ? `${label}, errors: ${withErrors}` : label
   // A few users must still be visible.
   const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / users))
   return [
     `<rect class="track" x="${x}" y="${y + 18}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
     length > 0 ? `<rect class="bar" x="${x}" y="${y + 18}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
-    `<text${mean === 0 ? ' class="none"' : ''} x="${x}" y="${y + 15}">${prefix}${escaped(label)}</text>`
+    `<text${mean === 0 ? ` class="${colour}"` : ''} x="${x}" y="${y + 15}">${prefix}${escaped(text)}</text>`
   ].join('')
 }
 

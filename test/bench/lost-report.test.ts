@@ -198,3 +198,11 @@ test('the picture has a second bar for pages that load a document first, where t
   )
   t.true(svg.includes('>doc 15</text>'))
 })
+
+test('the picture shows errors where no user was signed out', t => {
+  const svg = picture([
+    runOf({ killed: { signedOut: 0, waiting: 0, waited: 60 }, cut: { signedOut: 0, waiting: 0, waited: 0 } })
+  ])
+  t.true(svg.includes('class="errors" x="350" y="77">0, errors: 60</text>'))
+  t.true(svg.includes('class="none" x="476" y="77">0</text>'))
+})

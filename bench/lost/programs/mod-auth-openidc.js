@@ -54,7 +54,7 @@ export const programs = [
   },
   {
     ...apache(
-      'mod_auth_openidc, client-cookie without Redis, sticky',
+      'mod_auth_openidc, client-cookie, no Redis, sticky',
       () => 'OIDCSessionType client-cookie\nOIDCCacheType shm'
     ),
     name: 'mod-auth-openidc-client-cookie-shm',

@@ -61,7 +61,7 @@ export const programs = [
     lifetimeSeconds: REFRESH_SECONDS,
     store: 'a signed cookie that can be read',
     about:
-      'It has two token requests for a refresh, and no lock. Its response to a failed refresh is 500. The tests use `fetch` instead of the SDK.',
+      'It has two token requests for a refresh, and no lock. Its response to a failed refresh is 500. Here, `fetch` replaces its SDK.',
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     tokenRequests: 2,
     extras: 'short enough to read in some minutes',
