@@ -125,17 +125,25 @@ export function openConnection(options: ConnectionOptions) {
     listener.connected()
   }
 
-  function handleRejection(error: unknown): void {
+  async function handleRejection(error: unknown): Promise<void> {
     if (state === 'closed') return
-    // The client reconnects each time a read-only Redis rejects a write, so every command would wait for a connection. Treat such
-    // a Redis as unavailable instead.
     if (isNodeUnusable(error)) {
       goDown(reasonOf(error))
       return
     }
-    // A full Redis still serves reads and accepts some writes, so commands are still sent.
+    // Redis still serves reads, so commands are still sent.
     rejection = reasonOf(error)
     reportUnavailable(rejection)
+    // After a failover, the old master is read-only, and a new connection leads to the new master. If the new connection leads to
+    // a read-only Redis again, use it for reads until the next probe.
+    if (rejection === 'READONLY' && state === 'up' && !isCluster) {
+      startConnecting(commandMs)
+      isProbing = true
+      await client?.reconnect()
+      isProbing = false
+      return
+    }
+    stopConnectTimer()
     if (state !== 'up') changeState('up')
     scheduleProbe()
   }
@@ -159,7 +167,7 @@ export function openConnection(options: ConnectionOptions) {
       await within(commandMs, probe(client.commands), clock)
       goUp()
     } catch (error) {
-      if (isReply(error)) handleRejection(error)
+      if (isReply(error)) await handleRejection(error)
       else if (error instanceof TimeLimitError) goDown('timeout')
       else handleLostConnection()
     } finally {
@@ -175,8 +183,9 @@ export function openConnection(options: ConnectionOptions) {
     // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable. A probe shows whether
     // Redis is unavailable.
     if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
-    else if (isReply(error)) handleRejection(error)
-    else handleLostConnection()
+    else if (!isReply(error)) handleLostConnection()
+    // If Redis rejects writes, probes are already scheduled. Each rejected write would otherwise delay the next probe.
+    else if (rejection === undefined) void handleRejection(error)
   }
 
   async function untilConnected(): Promise<void> {

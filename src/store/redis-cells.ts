@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
-import type { Cells, Message, Snapshot } from './cells.js'
+import { type Cells, type Message, type Snapshot, StoreUnavailableError } from './cells.js'
 import type { RedisCommands } from './redis-client.js'
 import type { Cell, Entry } from './rules.js'
 
@@ -52,6 +52,7 @@ if ARGV[8] ~= '' then redis.call('PUBLISH', ARGV[7], ARGV[8]) end
 return {1, now}`
 const SWAP_DIGEST = createHash('sha1').update(SWAP).digest('hex')
 const PROBE_LIFETIME_MS = 1000
+const PROBE_ATTEMPTS = 3
 
 type SwapReply = readonly [isDone: number, now: number, entry?: string | null]
 type SwapArguments = readonly [
@@ -112,12 +113,16 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
     now: time.now,
     /** Checks whether Redis accepts writes, and learns the time of Redis. */
     async probe(commands: RedisCommands, name: string): Promise<void> {
-      const write = (expected: string) =>
-        run(commands, name, [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1])
-      // The first attempt is refused if the clocks differ, or if the value of the last probe has not expired yet. In this case,
-      // try again with the time and the value from the reply.
-      const [isDone, , found] = await write('')
-      if (isDone === 0) await write(found ?? '')
+      // An attempt is refused if the clocks differ, or if the value of the last probe has not expired yet, or has expired since the
+      // last attempt. In this case, try again with the time and the value from the reply.
+      let expected = ''
+      for (let attempt = 0; attempt < PROBE_ATTEMPTS; attempt++) {
+        const args = [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1] as const
+        const [isDone, , found] = await run(commands, name, args)
+        if (isDone === 1) return
+        expected = found ?? ''
+      }
+      throw new StoreUnavailableError('conflict')
     }
   }
 }

@@ -16,6 +16,8 @@ export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'hget' | '
 
 export interface RedisClient {
   readonly commands: RedisCommands
+  /** Closes the connection when all replies have arrived, and opens a new one. Never rejects. */
+  reconnect(): Promise<void>
   close(): Promise<void>
 }
 
@@ -70,6 +72,11 @@ export async function openRedisClient(
   const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
   return {
     commands,
+    async reconnect() {
+      // Redis replies in the order of the commands, so this reply is the last one.
+      await commands.ping().catch(ignore)
+      commands.disconnect(true)
+    },
     async close() {
       stopWatching()
       unsubscribe()
@@ -166,9 +173,7 @@ function commonOptions({ username, password, database, tls }: Target) {
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     // The ready check needs INFO, which is often forbidden. `connection.ts` probes with the compare-and-swap script instead.
-    enableReadyCheck: false,
-    // After a failover the old master is read-only. A reconnection through the sentinel or the host name leads to the new master.
-    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY')
+    enableReadyCheck: false
   } satisfies RedisOptions
 }
 
@@ -270,7 +275,7 @@ export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisT
 
 /** Returns true if the reply shows that this node is unusable for a while, for example during a failover. */
 export function isNodeUnusable(error: unknown): boolean {
-  return isReply(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
+  return isReply(error) && /^(LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
 }
 
 /** Returns true if Redis refused to select the database of `redisUrl`. */

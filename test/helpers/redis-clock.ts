@@ -31,6 +31,7 @@ export function openRedisAt(now: () => number): typeof openRedisClient {
       }) as Script
     return {
       close: client.close,
+      reconnect: client.reconnect,
       commands: {
         hget: commands.hget.bind(commands),
         hmget: commands.hmget.bind(commands),

@@ -182,7 +182,7 @@ function createRedis(world: World, audience: Audience) {
     connect(events: RedisEvents): RedisClient {
       clients.add(events)
       world.after(LATENCY_MS, events.onReady)
-      return { commands, close: async () => void clients.delete(events) }
+      return { commands, reconnect: async () => {}, close: async () => void clients.delete(events) }
     },
     get isUp() {
       return isUp

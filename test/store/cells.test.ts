@@ -216,3 +216,16 @@ test('in memory, at the limit of cells, no session is added, and the oldest reco
   t.like((await cells.read({ id: 'b' }, true)).content, { entry: { rev: 1, hasRecord: false } })
   t.like((await cells.read({ id: 'c' }, true)).content, { entry: { rev: 1, hasRecord: true }, record: { id: 'c' } })
 })
+
+test('if the value of the last probe expires between two attempts, a read-only Redis does not count as available', async t => {
+  const error = new Error('READONLY')
+  const replies = [[0, Date.now(), 'probe'], [0, Date.now(), null], error]
+  const commands = {
+    async evalsha() {
+      const reply = replies.shift()
+      if (reply === error) throw error
+      return reply
+    }
+  } as unknown as RedisCommands
+  await t.throwsAsync(redisCells(commands).probe(), { is: error })
+})

@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
 import { startRedisWithTls } from '../helpers/redis-topologies.js'
+import { startTcpProxy } from '../real/chaos/tcp-proxy.js'
 import {
   commit,
   connected,
@@ -54,7 +55,8 @@ const troubles: Readonly<Record<string, Trouble>> = {
   'becomes a replica and is read-only': {
     begin: redis => redis.admin.replicaof('127.0.0.1', 1),
     end: redis => redis.admin.replicaof('NO', 'ONE'),
-    reason: /^READONLY$/
+    reason: /^READONLY$/,
+    reads: true
   },
   'has too few replicas': {
     begin: redis => redis.admin.config('SET', 'min-replicas-to-write', '1'),
@@ -120,6 +122,43 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
     t.notRegex(one.logs.lines.join(''), /pw/)
   })
 }
+
+testWithRedis('with a read-only Redis, reads continue, until a new master has its address', async t => {
+  const [old, next] = [await startRedis(t, ['--repl-diskless-sync-delay', '0']), await startRedis(t)]
+  const address = await startTcpProxy(t, old.port)
+  const replica = await startReplica(t, `redis://127.0.0.1:${address.port}`, impatient)
+  const session = await logIn(replica, 'id')
+  await next.admin.replicaof('127.0.0.1', old.port)
+  await eventually(async () => (await next.admin.exists(`${SESSION_PREFIX}id`)) === 1)
+  await old.admin.replicaof('127.0.0.1', 1)
+  // Requests try to get the lease all the time, also while the connection is probed.
+  let isOver = false
+  t.teardown(() => {
+    isOver = true
+  })
+  const writing = (async () => {
+    for (let n = 0; !isOver; n++) {
+      await acquired(replica, `id-${n}`)
+      await pause(10)
+    }
+  })()
+  await eventually(() => isUnavailable(replica))
+  for (let n = 0; n < 150; n++) {
+    t.is((await find(replica, session)).kind, 'current')
+    await pause(10)
+  }
+  t.deepEqual(events(replica), ['redis_unavailable'])
+
+  await next.admin.replicaof('NO', 'ONE')
+  address.connectTo(next.port)
+  await eventually(() => isBack(replica))
+  isOver = true
+  await writing
+  const refreshed = await refresh(replica, session)
+  t.is(refreshed.rev, 2)
+  t.deepEqual(events(replica), ['redis_unavailable', 'redis_back'])
+  t.is(await old.admin.exists(`${SESSION_PREFIX}id-0`), 0)
+})
 
 testWithRedis('a full Redis refuses leases, but stores results and logouts', async t => {
   const redis = await startRedis(t)

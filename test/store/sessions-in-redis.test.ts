@@ -139,6 +139,40 @@ testWithRedis(
   }
 )
 
+testWithRedis('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
+  const { servers, start, redis, clock, idp } = await setUp(t, { redis: { timing: IMPATIENT } })
+  const [one] = servers
+  const { browser } = one
+  await signIn(browser)
+  const leaving = one.newBrowser()
+  await signIn(leaving)
+  const copy = leaving.clone()
+  t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
+  // A process remembers the sessions of the last minute.
+  clock.advanceSeconds(61)
+  await redis.admin.replicaof('127.0.0.1', 1)
+  const started = await start()
+  for (const server of [...servers, started]) {
+    server.connect(browser)
+    t.is((await browser.fetch(PROFILE)).statusCode, 200)
+    server.connect(copy)
+    t.is((await copy.fetch(PROFILE)).statusCode, 401)
+  }
+
+  clock.advanceSeconds(3600)
+  for (const server of servers) {
+    server.connect(browser)
+    const response = await browser.fetch(PROFILE)
+    t.is(response.statusCode, 503)
+    t.truthy(response.headers['retry-after'])
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, 2)
+  await redis.admin.replicaof('NO', 'ONE')
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.is(idp.tokenRequests.length, 3)
+})
+
 testWithRedis('if Redis loses its data, people are signed out and can sign in again', async t => {
   const { servers, redis, clock } = await setUp(t)
   const [{ browser }] = servers
