@@ -15,7 +15,7 @@ export async function compareLost(options) {
 ${lossTable([run])}
 ## lost: what the programs need
 
-${costTable([run], () => '')}
+${costTable([run])}
 ## lost: requests that failed, and the time of 99 % of the responses
 
 ${failureTable([run])}

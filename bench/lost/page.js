@@ -9,17 +9,7 @@ import { picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import {
-  costTable,
-  failureTable,
-  kindTable,
-  lossCell,
-  lossless,
-  lossTable,
-  NONE,
-  resultsOf,
-  waitTable
-} from './tables.js'
+import { costTable, failureTable, kindTable, lossCell, lossless, lossTable, resultsOf, waitTable } from './tables.js'
 import { PAGES } from './user.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
@@ -151,13 +141,10 @@ With two processes and no fault. The memory is the proportional set size of both
 Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens
 are 1,000 bytes long. Redis keeps about [3.4 kB](scale.md#what-one-redis-carries) for each session of this server, also if the session is in cookies.
 
-${costTable(
-  only(complete, ({ isVariant }) => !isVariant),
-  extrasOf
-)}
+${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does
 
-${aboutPrograms()}
+${aboutPrograms(complete)}
 
 The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We tried no other settings, such as \`OIDCSessionCacheFallbackToCookie\` of
 mod_auth_openidc, or sticky sessions for the programs whose title does not say so.
@@ -225,25 +212,16 @@ function otherTable(all) {
   return table(['', ...columns.map(([title]) => title)], rows)
 }
 
-function extrasOf(name) {
-  return programs.find(program => program.name === name)?.extras ?? NONE
-}
-
-/** A paragraph for each program, with its configurations. */
-function aboutPrograms() {
-  const families = []
-  for (const program of programs) {
-    if (program.about !== undefined || families.length === 0) families.push([])
-    families.at(-1).push(program)
-  }
-  return families
-    .map(family => {
-      const [{ about, sources = [] }] = family
-      const [name] = family[0].title.split(',')
-      const stores = family.map(({ title, store }) => [title.slice(name.length + 2), store].filter(Boolean).join(': '))
-      return `- **${name}** (${sources.map(link).join(', ')}). ${about} *Sessions*: ${stores.join('. ')}.`
-    })
-    .join('\n')
+/** A paragraph for each program. Its configurations share it. */
+function aboutPrograms([run]) {
+  const paragraphs = programs.flatMap(({ name, title, about, extras, sources = [] }) => {
+    if (about === undefined) return []
+    const { version, missing } = run.programs.find(one => one.name === name) ?? { missing: 'it was not played' }
+    const heading = `**${title.split(',')[0]}** ${version ?? `(not measured: ${missing})`}`
+    const features = extras ? ` It has what this server has not: ${extras}.` : ''
+    return `- ${heading} (${sources.map(link).join(', ')}). ${about}${features}`
+  })
+  return paragraphs.join('\n')
 }
 
 function link(source, index, { length }) {

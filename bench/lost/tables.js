@@ -86,26 +86,22 @@ export function lossCell(runs, name, which) {
 /**
  * What each program needs with two processes, or with one if it has no more. Each program has a row.
  * @param {LostRun[]} runs
- * @param {(name: string) => string[]} about returns the first and the last cells of a program
  */
-export function costTable(runs, about) {
-  const rows = runs[0].programs.map(({ name, title, version = NONE }) => {
+export function costTable(runs) {
+  const rows = runs[0].programs.map(({ name, title }) => {
     const cell = read =>
       joined(
         resultsOf(runs, name).map(({ outcomes, users }) => measured(outcomes['two-processes'], one => read(one, users)))
       )
     return [
       title,
-      version,
       cell(({ mebibytes }) => mebibytes),
       cell(cpuTime),
       cell(({ refreshes }, users) => (refreshes / users).toFixed(1)),
-      cell(({ cookieBytes }) => cookieBytes),
-      ...[about(name)].flat()
+      cell(({ cookieBytes }) => cookieBytes)
     ]
   })
-  const head = ['program', 'version', 'memory, MiB', 'CPU us', 'token requests', '`Cookie`, bytes']
-  return table([...head, 'does what this server does not'], rows)
+  return table(['', 'memory, MiB', 'CPU us', 'token requests', '`Cookie` header, bytes'], rows)
 }
 
 function programTable([{ programs }], rows) {

@@ -26,7 +26,6 @@ import { CALLBACK_URL } from '../../settings.js'
  * @property {number} [tokenRequests] the token requests of a refresh, if it is not one
  * @property {NodeJS.Signals} [stopSignal] the signal with which a supervisor ends the program, if it is not SIGTERM
  * @property {'always' | 'two processes' | 'never'} redis when the program has a Redis
- * @property {string} store where the session is
  * @property {string} [about] what the program does by design, and why logins were lost, each with its evidence. Configurations
  *   of the same program share the text of the first one
  * @property {string[]} [sources] the pages of its documentation that its configuration follows

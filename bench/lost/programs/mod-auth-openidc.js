@@ -19,7 +19,7 @@ const sources = [
 ]
 
 const REFRESH = 'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c'
-const about = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). The lock then [ends](${REFRESH}#L62), and with a slower provider, a waiting request sends the [same refresh token](${REFRESH}#L220-L225). If its refresh fails, it looks for a result [once more](${REFRESH}#L291-L307), which does not help if the provider has ended the login. After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312). The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252), so all requests of a user go to the same server as long as it is running. If a server is killed while the provider responds to it, the other server sends the old refresh token after at most 5 s. While Redis is down, there is no lock, so parallel requests send the same refresh token. Sessions that are in Redis only are lost if it restarts empty, and those in shared memory with their server.`
+const about = `One thread of a server at a time refreshes a session, and its result is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). The lock then [ends](${REFRESH}#L62), and with a slower provider, a waiting request sends the [same refresh token](${REFRESH}#L220-L225). If its refresh fails, it looks for a result [once more](${REFRESH}#L291-L307), which does not help if the provider has ended the login. After a failed refresh, none is sent for [30 s](${REFRESH}#L308-L312). The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252), so all requests of a user go to the same server as long as it is running. If a server is killed while the provider responds to it, the other server sends the old refresh token after at most 5 s. While Redis is down, there is no lock, so parallel requests send the same refresh token. Sessions in Redis are lost if it restarts empty, and sessions in shared memory with their server. With client-cookie, sessions are in encrypted cookies, and only the locks and the results of refreshes are in Redis or in the memory of each server.`
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -30,7 +30,6 @@ export const programs = [
     whyNotTwo: 'two servers do not share memory',
     redis: 'never',
     isVariant: true,
-    store: 'memory that the processes of one Apache share',
     about
   },
   {
@@ -38,8 +37,7 @@ export const programs = [
     name: 'mod-auth-openidc-redis',
     isSticky: true,
     maxProcesses: 2,
-    redis: 'always',
-    store: 'Redis, with an id in the cookie'
+    redis: 'always'
   },
   {
     ...apache(
@@ -49,8 +47,7 @@ export const programs = [
     name: 'mod-auth-openidc-client-cookie',
     isSticky: true,
     maxProcesses: 2,
-    redis: 'always',
-    store: 'encrypted cookies; the locks and the results of refreshes are in Redis'
+    redis: 'always'
   },
   {
     ...apache(
@@ -60,16 +57,14 @@ export const programs = [
     name: 'mod-auth-openidc-client-cookie-shm',
     isSticky: true,
     maxProcesses: 2,
-    redis: 'never',
-    store: 'encrypted cookies; the locks and the results of refreshes are in the memory of each server'
+    redis: 'never'
   },
   {
     ...apache('mod_auth_openidc, Redis, not sticky', redisCache),
     name: 'mod-auth-openidc-not-sticky',
     maxProcesses: 2,
     isVariant: true,
-    redis: 'always',
-    store: 'Redis, with an id in the cookie'
+    redis: 'always'
   }
 ]
 
@@ -81,7 +76,7 @@ function redisCache({ hostname, port }) {
 /**
  * @param {string} title
  * @param {(redis: URL) => string} cache returns the directives of the cache
- * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'redis' | 'store'>}
+ * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'redis'>}
  */
 function apache(title, cache) {
   return {
@@ -92,7 +87,7 @@ function apache(title, cache) {
     stopSignal: 'SIGWINCH',
     path: API_PATH,
     sources,
-    extras: 'all of Apache, such as its rules of authorization; OAuth 2.0 resource server; several providers',
+    extras: 'all of Apache, such as its authorization rules, an OAuth 2.0 resource server, and several providers',
     install,
     version,
     describe: ({ folder, port }, { secret, providerUrl, apiUrl, redisUrl }) => ({

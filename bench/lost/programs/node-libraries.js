@@ -14,14 +14,13 @@ export const programs = [
     name: 'express-openid-connect',
     title: 'express-openid-connect',
     lifetimeSeconds: REFRESH_SECONDS,
-    store: 'an encrypted cookie',
     about:
-      'Every request that finds an expired access token refreshes it, without a lock, as in the documentation. All six requests of a page then send the same refresh token. This happens at the first expiry, without a fault. It can keep sessions [in Redis](https://github.com/auth0/express-openid-connect/blob/v3.4.0/EXAMPLES.md#10-use-a-custom-session-store), which adds no lock to this code.',
+      'Every request that finds an expired access token refreshes it, without a lock, as in the documentation. All six requests of a page then send the same refresh token. This happens at the first expiry, without a fault. The session is an encrypted cookie. It can also be [in Redis](https://github.com/auth0/express-openid-connect/blob/v3.4.0/EXAMPLES.md#10-use-a-custom-session-store), which adds no lock to this code.',
     sources: [
       'https://github.com/auth0/express-openid-connect/blob/v3.4.0/EXAMPLES.md#5-obtaining-and-using-refresh-tokens',
       'https://github.com/auth0/express-openid-connect/blob/v3.4.0/lib/context.js#L240'
     ],
-    extras: 'part of an existing Express server; back-channel logout and token exchange in code',
+    extras: 'a place in an existing Express server, back-channel logout, and token exchange in code',
     version: () => packageVersion('express-openid-connect'),
     describe: (place, setting) => nodeProgram('express-openid-connect', place, setting)
   },
@@ -30,15 +29,14 @@ export const programs = [
     name: 'better-auth',
     title: 'better-auth',
     lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
-    store: 'encrypted cookies, because no database is configured',
     about:
-      'Its `getAccessToken` refreshes an access token that has expired or will expire within [5 s](https://github.com/better-auth/better-auth/blob/v1.7.25/packages/better-auth/src/api/routes/account.ts), without a lock, and then fails with `Failed to get a valid access token`. Without a database, the tokens are in cookies. With one, parallel requests still read the same refresh token.',
+      'Its `getAccessToken` refreshes an access token that has expired or will expire within [5 s](https://github.com/better-auth/better-auth/blob/v1.7.25/packages/better-auth/src/api/routes/account.ts), without a lock, and then fails with `Failed to get a valid access token`. Without a database, the session is in encrypted cookies. With one, which is in the memory of the process here, parallel requests still read the same refresh token.',
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
       'https://better-auth.com/docs/plugins/generic-oauth'
     ],
-    extras: 'built-in accounts, with passwords, passkeys, second factors, organisations and a database',
+    extras: 'built-in accounts with passwords, passkeys, second factors and organisations, and a database',
     version: () => packageVersion('better-auth'),
     describe: (place, setting) => nodeProgram('better-auth', place, setting)
   },
@@ -50,7 +48,6 @@ export const programs = [
     isVariant: true,
     maxProcesses: 1,
     whyNotTwo: 'the database of this test is in the memory of the process',
-    store: 'a database in the memory of the process, with a token in the cookie',
     version: () => packageVersion('better-auth'),
     describe: (place, setting) => nodeProgram('better-auth', place, { ...setting, hasDatabase: true })
   },
@@ -59,12 +56,11 @@ export const programs = [
     name: 'express-tutorial',
     title: "code like the tutorial's",
     lifetimeSeconds: REFRESH_SECONDS,
-    store: 'a signed cookie that can be read',
     about:
-      'It has two token requests for a refresh, and no lock. Its response to a failed refresh is 500. Here, `fetch` replaces its SDK.',
+      'Its session is a signed cookie that can be read. It has two token requests for a refresh, and no lock. Its response to a failed refresh is 500. Here, `fetch` replaces its SDK.',
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     tokenRequests: 2,
-    extras: 'short enough to read in some minutes',
+    extras: 'so little code that it can be read in some minutes',
     version: () => `with Express ${packageVersion('express')} and cookie-session ${packageVersion('cookie-session')}`,
     describe: (place, setting) => nodeProgram('express-tutorial', place, setting)
   }

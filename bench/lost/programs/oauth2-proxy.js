@@ -19,24 +19,22 @@ export const programs = [
     ...oauth2Proxy('oauth2-proxy', redisUrl => ['--session-store-type=redis', `--redis-connection-url=${redisUrl}`]),
     name: 'oauth2-proxy',
     redis: 'always',
-    store: 'Redis, with a ticket in the cookie',
-    extras: 'one executable without a runtime; groups and roles of many providers',
-    about: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22). With a slower provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232). After another failure, the session is kept until its access token has [expired](${SOURCE}#L289), which in this test is 2 s after the refresh is due. An earlier \`--cookie-refresh\` gives it more time. A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)), even if Redis keeps its data. The Redis client repeats a failed connection for [about half a second](${REDIS}/options.go#L332-L337) and a command up to [three times](${REDIS}/options.go#L384-L388), but neither after as many failed connections as its [pool](${REDIS}/internal/pool/pool.go#L559) has, 10 for each core. So an outage of a second signs out many users on a busy site, and nobody in a run with 8 users. If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token. The [cookie store](https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage) is the default, and has no lock.`,
+    extras: 'one executable without a runtime, and the groups and roles of many providers',
+    about: `One process at a time refreshes a session, under a lock in Redis that lasts [2 s](${SOURCE}#L28). Other requests wait for up to [5 s](${SOURCE}#L22). With a slower provider, or a process that was killed or stopped while it refreshed, the next request then sends the same refresh token. An \`invalid_grant\` [clears the session](${SOURCE}#L219-L232). After another failure, the session is kept until its access token has [expired](${SOURCE}#L289), which in this test is 2 s after the refresh is due. An earlier \`--cookie-refresh\` gives it more time. A request that gets no lock within 5 s removes the session ([\`timeout obtaining session lock\`](${SOURCE}#L168)), and so does any error of Redis ([\`removing session\`](${SOURCE}#L122)), even if Redis keeps its data. The Redis client repeats a failed connection for [about half a second](${REDIS}/options.go#L332-L337) and a command up to [three times](${REDIS}/options.go#L384-L388), but neither after as many failed connections as its [pool](${REDIS}/internal/pool/pool.go#L559) has, 10 for each core. So an outage of a second signs out many users on a busy site, and nobody in a run with 8 users. If the browser cuts the connection of the request that refreshes, the refresh is [cancelled](${SOURCE}#L251), but the provider may have used the refresh token. The [cookie store](https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage), its default, has no lock.`,
     sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage']
   },
   {
     ...oauth2Proxy('oauth2-proxy, cookie store', () => []),
     name: 'oauth2-proxy-cookie',
     isVariant: true,
-    redis: 'never',
-    store: 'an encrypted cookie'
+    redis: 'never'
   }
 ]
 
 /**
  * @param {string} title
  * @param {(redisUrl: string | undefined) => string[]} store returns the flags of the session store
- * @returns {Omit<import('./common.js').Compared, 'name' | 'redis' | 'store'>}
+ * @returns {Omit<import('./common.js').Compared, 'name' | 'redis'>}
  */
 function oauth2Proxy(title, store) {
   return {

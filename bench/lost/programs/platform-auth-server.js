@@ -13,7 +13,7 @@ const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
 const about =
-  'One process at a time refreshes a session, under a lease of 65 s, and gives up a token request after 60 s. The newest tokens stay in Redis, so an outdated cookie continues with them. A request that would wait too long gets 503 with `Retry-After`, and keeps its session. A login is lost if the process that refreshes it is killed, or is stopped for longer than the lease, or if the provider responds too late: the next refresh then sends the old refresh token. Without Redis, several processes cannot coordinate at all ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). Dual mode sends two token requests for a refresh, because each session has a second access token for pages. With `session.store: redis`, the session is in Redis, its id in an encrypted cookie, and each process remembers the sessions of the last minute.'
+  'One process at a time refreshes a session, under a lease of 65 s, and gives up a token request after 60 s. The newest tokens stay in Redis, so an outdated cookie continues with them. A request that would wait too long gets 503 with `Retry-After`, and keeps its session. A login is lost if the process that refreshes it is killed, or is stopped for longer than the lease, or if the provider responds too late: the next refresh then sends the old refresh token. Without Redis, several processes cannot coordinate at all ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). Dual mode sends two token requests for a refresh, because each session has a second access token for pages. Sessions are in encrypted cookies. With `session.store: redis`, they are in Redis, and each process remembers those of the last minute.'
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
@@ -28,8 +28,7 @@ export const programs = [
       PLATFORM_SCOPES: 'openid data:read',
       PLATFORM_AUTH_SESSION_STORE: 'redis'
     }),
-    redis: 'always',
-    store: 'Redis, with an encrypted id in the cookie'
+    redis: 'always'
   }
 ]
 
@@ -43,7 +42,6 @@ function ours(name, title, env) {
     path: API_PATH,
     maxProcesses: 2,
     redis: 'two processes',
-    store: 'encrypted cookies',
     tokenRequests: isDual ? 2 : 1,
     sources: ['redis-and-replicas.md'],
     version: () => JSON.parse(readFileSync(PACKAGE, 'utf8')).version,

@@ -26,10 +26,9 @@ export const programs = [
     path: API_PATH,
     maxProcesses: 2,
     redis: 'always',
-    store: 'Redis, with a ticket in the cookie',
     about: `One process at a time refreshes a session, under a lock in Redis that lasts [10 s](${SOURCE}#L25). Other requests wait for up to [15 s](${SOURCE}#L24). If the wait or the refresh fails for another reason than a refusal, the session is [kept](${SOURCE}#L137-L145). A refresh is given up after [10 s](${REPOSITORY}/pkg/openid/client/client.go#L65), and [cancelled](${SOURCE}#L213) if the browser cuts the connection of its request, although the provider may have used the refresh token. The next request then sends it again. If a process is killed while the provider responds to it, the other process sends the old refresh token when the lock has ended. The sessions are in Redis only, so a Redis that restarts empty ends all of them.`,
     sources: [`${REPOSITORY}/docs/sessions.md`],
-    extras: 'one executable without a runtime; single sign-on for several applications; front-channel logout',
+    extras: 'one executable without a runtime, single sign-on for several applications, and front-channel logout',
     install: () => unmeasurable ?? (existsSync(executable) ? undefined : 'it has not been built; see bench/README.md'),
     version: () => COMMIT,
     describe: ({ port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
