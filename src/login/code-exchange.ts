@@ -5,8 +5,9 @@
  */
 import type { Config } from '../config/settings.js'
 import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
+import type { TokenState } from '../modes/grants.js'
 import { revokeInBackground } from '../modes/grants.js'
-import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
+import type { ExchangedCode, Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/failure.js'
@@ -55,12 +56,11 @@ export type CodeExchanges = ReturnType<typeof createCodeExchanges>
  * user must start a new login.
  */
 export class LoginInterruptedError extends Error {
-  override readonly cause: ProviderError
+  override readonly name = 'LoginInterruptedError'
+  declare readonly cause: ProviderError
 
   constructor(cause: ProviderError) {
-    super(`the code was exchanged, but the login could not be completed: ${cause.message}`)
-    this.name = 'LoginInterruptedError'
-    this.cause = cause
+    super(`the code was exchanged, but the login could not be completed: ${cause.message}`, { cause })
   }
 }
 
@@ -77,10 +77,6 @@ const FAILED = 'failed'
 export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = dependencies
   const running = new Map<string, Promise<CodeExchange>>()
-
-  function keyOf({ sessionKey }: LoginTransaction): Pick<SessionKey, 'key'> {
-    return sessionStore === 'redis' ? { key: sessionKey } : {}
-  }
 
   /**
    * Waits for the lease of the login (the right of one process to exchange its code) and then exchanges the code, unless the
@@ -130,7 +126,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     let { state } = exchanged
     let record: SessionRecord
     try {
-      if (state.kind === 'half-refreshed') state = await requestPublicToken(lease, state)
+      if (state.kind === 'half-refreshed') state = await sendSecondRequest(lease, state)
       const { access_token } = mode.tokens(state.fields, store.now()).internal
       const denial = await access?.decide(exchanged.claims, access_token)
       if (denial) {
@@ -167,7 +163,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
    * Sends the second token request of a login in dual mode. If the provider is busy and asks for a wait of at most 10 seconds
    * (`Retry-After`, RFC 9110 section 10.2.3), waits and sends the request once more.
    */
-  async function requestPublicToken(lease: GrantedLease, state: TokenState): Promise<TokenState> {
+  async function sendSecondRequest(lease: GrantedLease, state: TokenState): Promise<TokenState> {
     try {
       return await send()
     } catch (error) {
@@ -200,7 +196,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
      */
     async exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange> {
       const id = transaction.id.slice(0, ID_LENGTH)
-      const session = { id, ...keyOf(transaction) }
+      const session = { id, ...(sessionStore === 'redis' && { key: transaction.sessionKey }) }
       const run = running.get(id) ?? exchangeOnce(session, transaction, code).finally(() => running.delete(id))
       running.set(id, run)
       return (await withinOrUndefined(timeoutSeconds * 1000, run, clock)) ?? { kind: 'pending' }

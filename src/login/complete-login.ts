@@ -12,6 +12,7 @@ import type { SessionCookie } from '../session/session-cookie.js'
 import { ignoreUnavailable } from '../store/cells.js'
 import type { SessionStore } from '../store/store.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
+import { liveSession } from './log-out.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
 interface CompleteLoginDependencies {
@@ -100,16 +101,14 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return issuer === undefined || iss === issuer
   }
 
-  /** Returns the newest known record of the browser's session, unless the session is over. */
-  async function liveSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
+  /** Returns the newest known record of the browser's session. Returns undefined if there is no session, or if it is over. */
+  async function currentSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
     if (!session) return undefined
-    store.note(session)
     // A session that cannot be read must not prevent a new login.
-    const found = await store.find(session).catch(ignoreUnavailable)
-    return found?.kind === 'over' ? undefined : store.newest(session.id)
+    return liveSession(store, session).catch(error => ignoreUnavailable(error) ?? store.newest(session.id))
   }
 
-  async function exchangeCode(
+  async function completeWithCode(
     transaction: LoginTransaction,
     code: string,
     session: CookieSession | undefined
@@ -123,18 +122,18 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
       case 'denied':
         return exchange
     }
-    const live = await liveSession(session)
+    const live = await currentSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
     // If the callback is repeated, `exchange` returns the session that an earlier callback created. The browser then keeps its
     // current session, unless the current session is older than the returned one. If the current session is not older, it is the
     // same session, perhaps refreshed since, or the session of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
-    return replaceSession(session, exchange)
+    return startSession(exchange, session)
   }
 
-  async function replaceSession(
-    replaced: CookieSession | undefined,
-    { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>
+  async function startSession(
+    { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>,
+    replaced: CookieSession | undefined
   ): Promise<CallbackResult> {
     let sealed: readonly string[]
     try {
@@ -162,7 +161,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   async function complete(transaction: LoginTransaction, { response, session }: CallbackRequest) {
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
     if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
-    return exchangeCode(transaction, response.code, session).catch((error: unknown) =>
+    return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
       resultOfError(error, transaction)
     )
   }
@@ -171,11 +170,10 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     const { response, browserId, session } = request
     // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
     const opened = transactions.open(response.state, browserId)
-    if (opened.kind === 'foreign') return opened
-    if (opened.kind === 'unbound') return opened
+    if (opened.kind === 'foreign' || opened.kind === 'unbound') return opened
     const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
     try {
-      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await liveSession(session)), returnTo }
+      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await currentSession(session)), returnTo }
       return { ...(await complete(opened.transaction, request)), returnTo }
     } catch (error) {
       return { kind: 'failed', error, returnTo }

@@ -54,9 +54,11 @@ interface LogOuts {
 
 // A user who logs out should not wait longer for a provider that does not respond.
 const DISCOVERY_TIMEOUT_MS = 2000
-// The number of one user's refresh tokens that are revoked in parallel. The queue of the revocation endpoint has more slots than
-// this, so other logouts do not wait.
-const REVOKED_AT_ONCE = 16
+/**
+ * The number of one user's refresh tokens that are revoked in parallel. The queue of the revocation endpoint has more slots, so
+ * other logouts do not wait.
+ */
+export const REVOKED_IN_PARALLEL = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   const { logout, idp, profiles, store, userSessions, background } = dependencies
@@ -85,12 +87,12 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     }
   }
 
-  async function revokeAll(records: readonly SessionRecord[], log: Log): Promise<void> {
+  async function revokeEach(records: readonly SessionRecord[], log: Log): Promise<void> {
     const remaining = [...records]
     const work = async () => {
       for (let record = remaining.pop(); record; record = remaining.pop()) await revoke(record, log)
     }
-    await Promise.all(Array.from({ length: REVOKED_AT_ONCE }, work))
+    await Promise.all(Array.from({ length: REVOKED_IN_PARALLEL }, work))
   }
 
   async function endSessionUrl(session: SessionRecord | undefined, log: Log): Promise<string | undefined> {
@@ -122,18 +124,8 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     if (!userSessions) throw new TypeError('the sessions of a user are listed only with platform.backChannelLogout')
     const { ids, records } = await userSessions.logOutAll(of, issuedAt)
     for (const id of ids) profiles.forget(id)
-    if (logout !== 'local') void background.add(revokeAll(records, log))
+    if (logout !== 'local') void background.add(revokeEach(records, log))
     return ids.length
-  }
-
-  /** Returns the newest known record of the browser's session, unless the session is over. */
-  async function liveSession(session: CookieSession): Promise<SessionRecord | undefined> {
-    store.note(session)
-    const found = await store.find(session)
-    const newest = found.kind === 'over' ? undefined : store.newest(session.id)
-    // Redis has lost the session, but another process may still restore it. So the same request may succeed later.
-    if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
-    return newest
   }
 
   return {
@@ -141,7 +133,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     async logOutEverywhere(session, log) {
       // If the session of this cookie is over, the cookie may have been stolen. Such a cookie must not end the other sessions of
       // the user.
-      const live = session && (await liveSession(session))
+      const live = session && (await liveSession(store, session))
       if (live?.identity) {
         const { iss, sub } = live.identity
         const sessions = await endSessions({ iss, sub }, undefined, log)
@@ -151,4 +143,21 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     },
     endSessions
   }
+}
+
+/**
+ * Returns the newest known record of the browser's session. Returns undefined if the session is over.
+ * @throws StoreUnavailableError
+ */
+export async function liveSession(
+  store: Pick<SessionStore, 'note' | 'find' | 'newest'>,
+  session: CookieSession
+): Promise<SessionRecord | undefined> {
+  store.note(session)
+  const found = await store.find(session)
+  if (found.kind === 'over') return undefined
+  const newest = store.newest(session.id)
+  // Redis has lost the session, but another process may still restore it. So the same request may succeed later.
+  if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
+  return newest
 }

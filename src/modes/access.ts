@@ -42,14 +42,15 @@ type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDeci
 export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
   const claims = entries.filter(isClaimEntry)
   const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
-  const listed = new Set(addresses.map(keyOf))
+  const listed = new Set(addresses.map(addressKey))
 
   function problemOfAddress({ email, email_verified }: UserInfo): Denial['reason'] | undefined {
     const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
     if (!address || address.localPart === '') return 'no_email'
     // OpenID Connect Core section 5.1 defines a boolean. The string "true", which some providers send, is not accepted.
     if (email_verified !== true) return 'not_verified'
-    const isListed = listed.has(keyOf(address)) || listed.has(keyOf({ localPart: '', domain: address.domain }))
+    const isListed =
+      listed.has(addressKey(address)) || listed.has(addressKey({ localPart: '', domain: address.domain }))
     return isListed ? undefined : 'not_listed'
   }
 
@@ -90,7 +91,7 @@ function valueAt(source: unknown, path: string): unknown {
   return undefined
 }
 
-function keyOf({ localPart, domain }: EmailAddress): string {
+function addressKey({ localPart, domain }: EmailAddress): string {
   return `${localPart}@${domain}`
 }
 

@@ -2,9 +2,8 @@
 import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
-import type { Identity } from '../session/record.js'
+import type { CompleteSession, HalfRefreshedSession, Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
-import type { AuthorizationCode, TokenObject, TokenState } from './mode.js'
 
 export interface ModeDependencies {
   readonly idp: IdentityProvider
@@ -17,6 +16,30 @@ export interface ModeDependencies {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
+
+/** An access token for handlers and pages. */
+export interface TokenObject {
+  readonly access_token: string
+  /** The remaining lifetime at the time of the request, in whole seconds. */
+  readonly expires_in: number
+}
+
+export interface AuthorizationCode {
+  readonly code: string
+  readonly codeVerifier: string
+  readonly nonce: string
+  /** The time limit of the token request, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/**
+ * The tokens of a session before, during or after a login or a refresh. A half-refreshed session (dual mode) has a new internal
+ * token, and needs a second token request for the public token. Until `internalExpiresAt`, the first request need not be
+ * repeated.
+ */
+export type TokenState =
+  | Pick<CompleteSession, 'kind' | 'fields' | 'identity'>
+  | Pick<HalfRefreshedSession, 'kind' | 'fields' | 'identity' | 'internalExpiresAt'>
 
 /** Returns the display name of a user from claims, or an empty string. */
 type DisplayName = (claims: UserInfo) => string
@@ -42,7 +65,7 @@ const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone',
  * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
  * @throws OAuthError or ProviderError
  */
-export async function exchangeCode(
+export async function codeGrant(
   dependencies: ModeDependencies,
   grant: AuthorizationCode,
   request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
@@ -50,26 +73,22 @@ export async function exchangeCode(
   const { idp, pkce } = dependencies
   const { code, codeVerifier, nonce, timeoutMs } = grant
 
-  async function exchange(request: Parameters<IdentityProvider['authorizationCodeGrant']>[0]) {
-    try {
-      return await idp.authorizationCodeGrant({ ...request, timeoutMs })
-    } catch (error) {
-      const refreshToken = rescuedRefreshToken(error)
-      if (refreshToken !== undefined) revokeInBackground(idp, refreshToken)
-      throw error
-    }
-  }
-
-  const tokenSet = await exchange({ code, codeVerifier: pkce ? codeVerifier : undefined })
-  const { refreshToken } = tokenSet
-  if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
+  let refreshToken: string | undefined
   try {
+    const tokenSet = await idp.authorizationCodeGrant({
+      code,
+      codeVerifier: pkce ? codeVerifier : undefined,
+      timeoutMs
+    })
+    refreshToken = tokenSet.refreshToken
+    if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
     checkScope(tokenSet, request.scopes)
-    const claims = request.scopes.includes('openid') ? await claimsOf(dependencies, tokenSet, nonce) : undefined
+    const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
     return { ...tokenSet, refreshToken, identity, claims }
   } catch (error) {
-    revokeInBackground(idp, refreshToken)
+    const unused = refreshToken ?? rescuedRefreshToken(error)
+    if (unused !== undefined) revokeInBackground(idp, unused)
     throw error
   }
 }
@@ -132,7 +151,7 @@ function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
   throw new ProviderError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }
 
-async function claimsOf(
+async function checkedClaimsOf(
   { idp, clientId, now }: ModeDependencies,
   { idToken }: TokenSet,
   nonce: string

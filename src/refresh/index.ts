@@ -38,7 +38,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   const running = new Map<string, Promise<RefreshRun>>()
 
   /** Refreshes a session, and reports the outcome, even if no request is waiting any longer. */
-  async function run(session: CookieSession, log: Log): Promise<RefreshRun> {
+  async function runRefresh(session: CookieSession, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
     try {
       const ended = await refresh(session, log)
@@ -56,7 +56,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     const { id } = session
     const elapsedMs = startStopwatch(clock)
     const joined = running.get(id)
-    const refreshing = joined ?? run(session, log)
+    const refreshing = joined ?? runRefresh(session, log)
     running.set(id, refreshing)
     const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing, clock)
     if (!ended) {
@@ -87,7 +87,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         const record = store.newest(id)
         // A cell that cannot be decrypted may say that the session was logged out, so do not use the tokens.
         const mayUse = why !== 'unreadable' && record && !schedule.hasExpired(record.fields)
-        if (mayUse) return { kind: 'live', record: same(session, record) }
+        if (mayUse) return { kind: 'live', record: withHandlerFields(session, record) }
         report.ended(requestLog(), id, { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0 })
         return { kind: 'unavailable', why, retryAfterSeconds: error.retryAfterSeconds, record }
       }
@@ -97,7 +97,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
           const { expires_at: expiresAt } = record.fields
           report.ended(requestLog(), id, { outcome: 'kept', durationMs: elapsedMs(), calls: 0, expiresAt })
         }
-        return { kind: 'live', record: same(session, record) }
+        return { kind: 'live', record: withHandlerFields(session, record) }
       }
       const refreshed = await refreshInTime(session, requestLog())
       if (refreshed.kind === 'over') return refreshed
@@ -108,7 +108,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       store.note(record)
       await store.find(record).catch(ignoreUnavailable)
       const newest = store.newest(record.id)
-      return newest ? (same(record, newest) as SessionRecord) : record
+      return newest ? (withHandlerFields(record, newest) as SessionRecord) : record
     },
     /**
      * Stores the fields that a request handler has changed in a session that is kept in Redis. Returns the new record, or
@@ -142,7 +142,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
  * Returns the newest record. If the cookie has the same revision, returns the session of the cookie instead, because a request
  * handler may have added fields to it.
  */
-function same(session: CookieSession, newest: SessionRecord): SessionRecord {
+function withHandlerFields(session: CookieSession, newest: SessionRecord): SessionRecord {
   return hasTokens(session) && session.rev === newest.rev ? session : newest
 }
 

@@ -64,7 +64,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
   /** Returns the result of `usable` for a refresh that failed because of the problem `why`. */
-  function unavailable(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
+  function notRefreshed(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
@@ -96,10 +96,10 @@ export function createRefresh(dependencies: RefreshDependencies) {
       // outcome.
       if (error instanceof ProviderError) {
         logFailure(error, false, log)
-        return { ...unavailable(id, 'provider', retrySecondsOf(error)), ...sent }
+        return { ...notRefreshed(id, 'provider', retrySecondsOf(error)), ...sent }
       }
       if (!(error instanceof StoreUnavailableError)) throw error
-      return { ...unavailable(id, problemOf(error, log), error.retryAfterSeconds), ...sent }
+      return { ...notRefreshed(id, problemOf(error, log), error.retryAfterSeconds), ...sent }
     }
   }
 
@@ -124,16 +124,16 @@ export function createRefresh(dependencies: RefreshDependencies) {
         case 'over':
           return over(acquired.why)
         case 'busy':
-          return unavailable(id, 'pending')
+          return notRefreshed(id, 'pending')
         case 'paused':
-          return unavailable(id, acquired.isApplication ? 'paused' : 'provider', Math.ceil(acquired.ms / 1000))
+          return notRefreshed(id, acquired.isApplication ? 'paused' : 'provider', Math.ceil(acquired.ms / 1000))
       }
       sent.calls++
       const stopped = await sendRequest(acquired.record as SessionRecord, acquired.lease, log)
       if (stopped) return stopped
       mayWait = patienceFor(store.newest(id))
     }
-    return unavailable(id, 'pending')
+    return notRefreshed(id, 'pending')
   }
 
   /** An early refresh does not wait for a lease, because the tokens are still valid. */
@@ -164,7 +164,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   async function storeTokens(next: SessionRecord, lease: GrantedLease, pauseSeconds = 0): Promise<Ended | undefined> {
     const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
-    if (committed?.kind !== 'over') return unavailable(next.id, 'pending')
+    if (committed?.kind !== 'over') return notRefreshed(next.id, 'pending')
     // The session was logged out before the tokens of this response were stored, so the logout could not revoke them. Revoke the
     // new refresh token here, so that it does not outlive the session.
     if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
@@ -188,7 +188,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     const stored = next.kind === 'complete' ? withheld : next
     const stopped = await storeTokens(stored, lease)
     if (stopped) return stopped
-    const denial = await denialOf(next, claims, log)
+    const denial = await denialAtRefresh(next, claims, log)
     if (!denial && stored === next) return undefined
     const outcome: Outcome<SessionRecord> = denial
       ? { kind: 'over', why: endReasonOf(denial) }
@@ -209,7 +209,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
    * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
    * because a failure of the provider must not sign users out.
    */
-  async function denialOf(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
+  async function denialAtRefresh(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
     try {
       const { access_token } = mode.tokens(next.fields, store.now()).internal
       return await access?.decide(claims, access_token)
@@ -249,19 +249,19 @@ export function createRefresh(dependencies: RefreshDependencies) {
       if (ended?.kind === 'over') return over(ended.why)
       // If the rejection was not stored, the session is not over, because another process may have refreshed it successfully. In
       // that case, this process continues with the newer tokens.
-      return ended?.kind === 'newer' ? undefined : unavailable(id, 'pending')
+      return ended?.kind === 'newer' ? undefined : notRefreshed(id, 'pending')
     }
     const pauseSeconds = pauseSecondsAfter(error)
     // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
-      return (await storeTokens(next, lease, pauseSeconds)) ?? unavailable(id, 'provider', pauseSeconds)
+      return (await storeTokens(next, lease, pauseSeconds)) ?? notRefreshed(id, 'provider', pauseSeconds)
     }
     const isAmbiguous = rejection === 'ambiguous'
     const failed = await lease.commit({ kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
-    if (failed?.kind !== 'over') return unavailable(id, 'provider', pauseSeconds)
+    if (failed?.kind !== 'over') return notRefreshed(id, 'provider', pauseSeconds)
     // The logout may not have revoked the refresh token of the first response, so revoke it here.
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)

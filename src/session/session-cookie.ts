@@ -125,7 +125,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
 
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
-    const json = plaintext && parse(plaintext)
+    const json = plaintext && parseContent(plaintext)
     if (isReference(json)) {
       const [id, rev, loggedInAt, expire, key] = json
       return { sealed, session: { id, rev, key }, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
@@ -155,8 +155,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
     const opened = unseal(sealed)
     // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
     // evict the cookies that arrive often.
-    if (opened && seenOnce.delete(tag)) add(cached, tag, { ...opened, sealed: copyOf(sealed) })
-    else if (opened) add(seenOnce, tag, true)
+    if (opened && seenOnce.delete(tag)) addToCache(cached, tag, { ...opened, sealed: copyOf(sealed) })
+    else if (opened) addToCache(seenOnce, tag, true)
     return opened
   }
 
@@ -226,7 +226,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
   }
 }
 
-function add<T>(map: Map<string, T>, key: string, value: T): void {
+function addToCache<T>(map: Map<string, T>, key: string, value: T): void {
   if (map.size >= MAX_CACHED) map.delete(map.keys().next().value as string)
   map.set(key, value)
 }
@@ -236,7 +236,7 @@ function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
-function parse(plaintext: Buffer): SealedJson | ReferenceJson | undefined {
+function parseContent(plaintext: Buffer): SealedJson | ReferenceJson | undefined {
   try {
     const json =
       plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: MAX_CONTENT_BYTES }) : plaintext

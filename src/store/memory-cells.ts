@@ -20,21 +20,21 @@ export function createMemoryCells<Content, Key extends string | { readonly id: s
   const contents = createExpiringMap<{ readonly content: Content }>(Number.POSITIVE_INFINITY, now)
   const idOf = (key: Key) => (typeof key === 'string' ? key : key.id)
 
-  function snapshotOf(id: string): Snapshot<Content> {
+  function snapshotOfId(id: string): Snapshot<Content> {
     const version = contents.get(id)
     return { version, content: version?.content }
   }
 
   return {
     now,
-    read: async key => snapshotOf(idOf(key)),
+    read: async key => snapshotOfId(idOf(key)),
     async swap(key, expected, next, { mayFail }) {
       const id = idOf(key)
-      const current = snapshotOf(id)
+      const current = snapshotOfId(id)
       if (current.version !== expected.version) return { isDone: false, snapshot: current }
       if (mayFail && !current.content && contents.size >= limit) throw new StoreUnavailableError('full')
       contents.set(id, { content: next }, lifetimeMs(next))
-      return { isDone: true, snapshot: snapshotOf(id) }
+      return { isDone: true, snapshot: snapshotOfId(id) }
     }
   }
 }

@@ -278,7 +278,7 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
     open(text: string): Message | undefined {
       const plaintext = text.length > MAX_LENGTH ? undefined : sealer.open(text, channel)
       if (!plaintext) return undefined
-      const { at, ...message } = parse(plaintext)
+      const { at, ...message } = parseMessage(plaintext)
       const ageMs = now() - at
       // A process of another version may send messages of a kind that this process does not know.
       if (!KINDS.includes(message.kind) || !(Math.abs(ageMs) <= MAX_AGE_MS)) return undefined
@@ -294,7 +294,7 @@ export function createMessageSeal(sealer: Sealer, channel: string, now: () => nu
  * Returns an empty object for a string that is not JSON. Only a process that runs another version of this server can have
  * encrypted such a string.
  */
-function parse(plaintext: Buffer): Message & { readonly at: number } {
+function parseMessage(plaintext: Buffer): Message & { readonly at: number } {
   try {
     return JSON.parse(plaintext.toString())
   } catch {

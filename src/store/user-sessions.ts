@@ -73,7 +73,7 @@ export type UserSessions = ReturnType<typeof createUserSessions>
 
 const MAX_MEMBERS = 1000
 const MAX_USERS_OF_NAME = 100
-const LOGGED_OUT_AT_ONCE = 100
+const LOGGED_OUT_IN_PARALLEL = 100
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
 const CONFLICTS = 10
@@ -140,10 +140,10 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!content || content.members.length < MAX_MEMBERS) return
     const cells = await Promise.all(content.members.map(({ id }) => store.read(id)))
     const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
-    await remove(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
+    await removeFromList(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
   }
 
-  async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {
+  async function removeFromList(list: string, ids: ReadonlySet<string>): Promise<void> {
     await change(list, content => {
       if (!content?.members.some(({ id }) => ids.has(id))) return { result: undefined }
       return { result: undefined, cell: { ...content, members: content.members.filter(({ id }) => !ids.has(id)) } }
@@ -191,7 +191,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     return snapshots.flatMap(({ content }) => content ?? [])
   }
 
-  async function liveSession({ id, signedIn, joinedAt }: ListEntry): Promise<ListedSession | undefined> {
+  async function listedSession({ id, signedIn, joinedAt }: ListEntry): Promise<ListedSession | undefined> {
     const cell = await store.read(id)
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
@@ -230,7 +230,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     /** Removes a logged-out session from its lists, in the background. */
     leave({ id, identity }: SessionRecord): void {
       const names = identity ? ownNames(identity).flatMap(hasher.all) : []
-      for (const list of names) remove(list, new Set([id])).catch(() => {})
+      for (const list of names) removeFromList(list, new Set([id])).catch(() => {})
     },
     /**
      * Stores the names in these claims in the background, so that `listed` finds the user by them. A name that cannot be stored
@@ -244,7 +244,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
           const cell = [...subs.filter(other => other !== sub), sub].slice(-MAX_USERS_OF_NAME)
           return { result: undefined, cell }
         }
-        apply(names, hasher.newest(nameOf('name', iss, normalized(name))), add).catch(() => {})
+        apply(names, hasher.newest(cellName('name', iss, normalized(name))), add).catch(() => {})
       }
     },
     /**
@@ -253,12 +253,12 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
      * @throws StoreUnavailableError
      */
     async listed(iss: string, subOrName: string): Promise<readonly UserWithSessions[]> {
-      const named = (await readAll(names, nameOf('name', iss, normalized(subOrName)))).flat()
+      const named = (await readAll(names, cellName('name', iss, normalized(subOrName)))).flat()
       const users = await Promise.all(
         [...new Set([subOrName, ...named])].map(async sub => {
-          const members = (await readAll(lists, nameOf('sub', iss, sub))).flatMap(({ members }) => members)
+          const members = (await readAll(lists, cellName('sub', iss, sub))).flatMap(({ members }) => members)
           const unique = [...new Map(members.map(member => [member.id, member])).values()]
-          const sessions = (await Promise.all(unique.map(liveSession))).filter(session => session !== undefined)
+          const sessions = (await Promise.all(unique.map(listedSession))).filter(session => session !== undefined)
           return { sub, sessions: sessions.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
         })
       )
@@ -285,8 +285,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       const ids = [...new Set(found.flat().map(({ id }) => id))]
       const records: SessionRecord[] = []
       let isStored = true
-      for (let from = 0; from < ids.length; from += LOGGED_OUT_AT_ONCE) {
-        const some = ids.slice(from, from + LOGGED_OUT_AT_ONCE)
+      for (let from = 0; from < ids.length; from += LOGGED_OUT_IN_PARALLEL) {
+        const some = ids.slice(from, from + LOGGED_OUT_IN_PARALLEL)
         for (const ended of await Promise.all(some.map(id => store.logOut({ id })))) {
           if (ended.record) records.push(ended.record)
           isStored &&= ended.isStored
@@ -294,8 +294,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       }
       if (!isStored) throw new StoreUnavailableError('redis')
       const ended = new Set(ids)
-      const ofUser = of.sub === undefined ? [] : hasher.all(nameOf('sub', of.iss, of.sub))
-      for (const list of new Set([...names, ...ofUser])) remove(list, ended).catch(() => {})
+      const ofUser = of.sub === undefined ? [] : hasher.all(cellName('sub', of.iss, of.sub))
+      for (const list of new Set([...names, ...ofUser])) removeFromList(list, ended).catch(() => {})
       return { ids, records }
     },
     /**
@@ -334,17 +334,20 @@ function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
 
 /** Returns the names of the lists of a session. */
 function ownNames({ iss, sub, sid }: Identity): readonly string[] {
-  return [nameOf('sub', iss, sub), sid === undefined ? nameOf('sub without sid', iss, sub) : nameOf('sid', iss, sid)]
+  return [
+    cellName('sub', iss, sub),
+    sid === undefined ? cellName('sub without sid', iss, sub) : cellName('sid', iss, sid)
+  ]
 }
 
 /** Returns the names of the lists that together contain the described sessions. */
 function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
-  if (sid === undefined) return sub === undefined ? [] : [nameOf('sub', iss, sub)]
+  if (sid === undefined) return sub === undefined ? [] : [cellName('sub', iss, sub)]
   // A session whose ID token had no `sid` may belong to this login session, so it must be ended, too.
-  return [nameOf('sid', iss, sid), ...(sub === undefined ? [] : [nameOf('sub without sid', iss, sub)])]
+  return [cellName('sid', iss, sid), ...(sub === undefined ? [] : [cellName('sub without sid', iss, sub)])]
 }
 
-function nameOf(kind: 'sub' | 'sid' | 'sub without sid' | 'name', iss: string, value: string): string {
+function cellName(kind: 'sub' | 'sid' | 'sub without sid' | 'name', iss: string, value: string): string {
   return JSON.stringify([kind, iss, value])
 }
 

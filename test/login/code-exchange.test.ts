@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { createDualMode, createSingleMode } from '#src/modes/modes.js'
+import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { createClock } from '../helpers/clock.js'

@@ -1,8 +1,8 @@
 // The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
-import type { ModeDependencies } from '#src/modes/grants.js'
-import type { AuthorizationCode, Mode, TokenState, TokenStep } from '#src/modes/mode.js'
+import type { AuthorizationCode, ModeDependencies, TokenState } from '#src/modes/grants.js'
+import type { Mode, TokenStep } from '#src/modes/mode.js'
 import type { UserInfo } from '#src/provider/client.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'

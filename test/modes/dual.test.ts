@@ -2,7 +2,7 @@
 // on the server (the internal token) and a refresh token. The second one uses that refresh token to get a token with fewer scopes
 // for browsers (the public token).
 import test from 'ava'
-import { createDualMode } from '#src/modes/modes.js'
+import { createDualMode } from '#src/modes/mode.js'
 import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
 import { busyError, oauthError, upstreamError } from './fake-idp.js'

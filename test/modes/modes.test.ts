@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createMode } from '#src/modes/modes.js'
+import { createMode } from '#src/modes/mode.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { modes } from '../helpers/modes.js'
 import { createFakeIdp } from './fake-idp.js'

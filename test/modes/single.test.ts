@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createSingleMode } from '#src/modes/modes.js'
+import { createSingleMode } from '#src/modes/mode.js'
 import { completeLogin, modeContract, setUpMode } from './contract.js'
 
 const scopes = ['data:read', 'account:read', 'account:write']

@@ -3,7 +3,7 @@
 
 import type { ModeDependencies } from '#src/modes/grants.js'
 import type { Mode } from '#src/modes/mode.js'
-import { createDualMode, createSingleMode } from '#src/modes/modes.js'
+import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { SessionRecord } from '#src/session/record.js'

@@ -1,5 +1,5 @@
 // A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
-import { createDualMode, createSingleMode } from '#src/modes/modes.js'
+import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import type { IdentityProvider } from '#src/provider/client.js'
 import { createRefreshes } from '#src/refresh/index.js'
 import type { Lease, Owner } from '#src/store/rules.js'

@@ -5,6 +5,7 @@
 import { pino } from 'pino'
 import { loadConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
+import { REVOKED_IN_PARALLEL } from '../../login/log-out.js'
 import { createIdentityProvider } from '../../provider/client.js'
 import { createTransport } from '../../provider/transport.js'
 import { createKeyring } from '../../session/keyring.js'
@@ -82,9 +83,6 @@ async function withIndex<Result>(
     await stores.close()
   }
 }
-
-// The queue for calls to an endpoint of the provider is limited, so only this many tokens are revoked in parallel.
-const REVOKED_IN_PARALLEL = 16
 
 interface Revocations {
   readonly revoked: number
