@@ -7,16 +7,18 @@ interface History {
   readonly settledAt: number
   readonly killedAt?: number
   readonly isStored?: boolean
+  readonly isCutOff?: boolean
 }
 
 /** The verdict on a login whose refresh token was spent at 0 ms and used again at 5000 ms. */
-function judge({ fate, settledAt, killedAt, isStored }: History): string {
+function judge({ fate, settledAt, killedAt, isStored, isCutOff = false }: History): string {
   const book = createBook()
   const rotation = book.rotated(1, { spent: 'old', issued: 'new', caller: '0.1', askedAt: 0 })
   Object.assign(rotation, { fate, settledAt })
   book.reused({ token: 'old', caller: '1.1', at: 5000 })
   return judgeLoss(book.grants.get(1), {
     killedAt: () => killedAt,
+    wasCutOff: (caller, at) => isCutOff && caller === '0.1' && at === settledAt,
     ...(isStored !== undefined && { wasStored: (token: string) => token === 'new' && isStored })
   }).kind
 }
@@ -26,6 +28,11 @@ const histories: readonly [title: string, history: History, kind: string][] = [
     "a login is lost if its token was used again after the provider's answer",
     { fate: 'answered', settledAt: 10 },
     'lost'
+  ],
+  [
+    'a login counts as in flight if the process could store the answer only in an old master',
+    { fate: 'answered', settledAt: 10, isCutOff: true },
+    'in flight'
   ],
   ['a login is lost if the caller disconnected before a late answer', { fate: 'hung up', settledAt: 10_000 }, 'lost'],
   [

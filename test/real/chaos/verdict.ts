@@ -3,8 +3,8 @@ import type { Grant, Reuse, Rotation } from './provider.js'
 
 /**
  * - `lost`: the servers should have kept the login
- * - `in flight`: the refresh token was in use in a process that was killed before it received the provider's answer.
- *   This is the only accepted loss.
+ * - `in flight`: the refresh token was in use in a process that was killed before it received the provider's answer, or
+ *   the process could store the answer only in an old master of Redis. These are the only accepted losses.
  * - `ended`: the provider spent the refresh token and never sent the new one, so no client could have kept the login
  */
 export interface Verdict {
@@ -21,6 +21,8 @@ export interface Circumstances {
   killedAt(caller: string): number | undefined
   /** Returns true if a session with this refresh token was stored in Redis. */
   wasStored?(refreshToken: string): boolean
+  /** Returns true if this process could reach only an old master at that time, whose last writes are lost. */
+  wasCutOff?(caller: string, at: number): boolean
 }
 
 // A process that is killed within this time after the provider's answer may not have read the answer yet, if the
@@ -48,6 +50,9 @@ export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstan
   if (killed !== undefined && killed < reuse.at && circumstances.wasStored?.(rotation.issued) === false) {
     const heldMs = Math.max(0, killed - rotation.settledAt)
     return { ...inFlight('the process was killed before it had stored the answer in Redis'), heldMs }
+  }
+  if (rotation.fate === 'answered' && circumstances.wasCutOff?.(rotation.caller, rotation.settledAt)) {
+    return inFlight('the process stored the answer in an old master')
   }
   const why = rotation.fate === 'answered' ? 'used again after the answer' : `used twice (${rotation.fate})`
   return lost(why, tell(rotation, reuse, killed))

@@ -98,7 +98,8 @@ export function twoMasters(variant: SentinelVariant, seconds: number): Play {
     ...variant,
     failure: `Sentinel: two masters for ${seconds} s${named(variant)}`,
     isRequired: variant.needsReplica,
-    environment: slot => environmentAt(host(slot))
+    environment: slot => environmentAt(host(slot)),
+    cutOffSlot: 0
   }
   return underLoad(
     options,

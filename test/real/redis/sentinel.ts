@@ -36,7 +36,8 @@ const SENTINELS = 3
 const SERVERS = 3
 /** The time after which sentinels regard a master as down. */
 const DOWN_AFTER_MS = 1500
-const MAX_LAG_SECONDS = 2
+/** The setting `min-replicas-max-lag`. */
+export const MAX_LAG_SECONDS = 2
 
 export async function startSentinelRedis(scope: Teardown, options: SentinelOptions): Promise<SentinelRedis> {
   const { needsReplica, network } = options

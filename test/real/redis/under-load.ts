@@ -9,6 +9,7 @@ import type { Play, Report } from '../chaos/runner.js'
 import { type Mode, type Stage, setStage } from '../chaos/stage.js'
 import type { Tally } from '../chaos/tally.js'
 import type { Circumstances } from '../chaos/verdict.js'
+import { MAX_LAG_SECONDS } from './sentinel.js'
 
 export type SessionStore = 'cookie' | 'redis'
 
@@ -27,6 +28,8 @@ export interface LoadOptions extends Variant {
   readonly isRequired?: boolean
   /** Further settings of the process in that slot. */
   readonly environment?: (slot: number) => Readonly<Record<string, string>>
+  /** The process in this slot can reach only the old master during the outage. */
+  readonly cutOffSlot?: number
 }
 
 export interface Load {
@@ -51,6 +54,11 @@ const MARGIN_SECONDS = 2
 const LEAVING_LIFETIMES = Array.from({ length: 12 }, (_, index) => 8 + index * MARGIN_SECONDS)
 const CALM_MS = 3000
 const COPIES_EVERY_MS = 300
+/**
+ * An old master without replicas still accepts writes for `min-replicas-max-lag`, which it checks once a second. If a tab was closed
+ * during a refresh in this time, its outdated cookie comes to another process, and the login is lost.
+ */
+const OLD_MASTER_ACCEPTS_MS = (MAX_LAG_SECONDS + 1) * 1000
 /** The time for which processes may store late results after an outage. */
 const AFTER_OUTAGE_MS = 2000
 
@@ -89,7 +97,10 @@ export function underLoad<T extends { readonly url: string }>(
         const killed = rotation && fleet.killedAt(rotation.caller)
         if (!rotation || killed === undefined) return true
         return !outages.some(({ from, until }) => rotation.settledAt >= from && killed <= until)
-      }
+      },
+      wasCutOff: (caller, at) =>
+        Number(caller.split('.')[0]) === options.cutOffSlot &&
+        outages.some(({ from }) => at >= from && at <= from + OLD_MASTER_ACCEPTS_MS)
     }
     const crowd = await signInCrowd(stage, {
       seed,
