@@ -101,8 +101,8 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
   }
 }
 
-// Derives the id and the secrets of a login from the login cookie and from the seed in the `state`, which only this server can
-// decrypt. So the server need not store these values.
+// Derives the id and the secrets of a login from the login cookie and the seed, so the server need not store them. The seed is in
+// the `state`, which only this server can decrypt.
 function derive(seed: string, browserId: string): Omit<LoginTransaction, 'returnTo' | 'expiresAt'> {
   const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
   return {

@@ -6,7 +6,7 @@
  * session at its newest revision. The *lease* is the right of one process to send the refresh token.
  */
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import { type CookieSession, hasTokens, type SessionRecord, withOwnFields } from '../session/record.js'
+import { type CookieSession, hasTokens, type SessionRecord, withCustomFields } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
 import { LOGGED_OUT } from '../store/rules.js'
@@ -117,13 +117,13 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
      * @throws StoreUnavailableError if the change cannot be stored now; SessionTooLargeError
      */
     async change(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
-      requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
+      requireStorable({ ...record, fields: withCustomFields(record.fields, stored) })
       for (const mayWait = patience(clock); mayWait(); ) {
         const acquired = await acquireLease(dependencies, { session: record, isChange: true, mayWait })
         if (acquired.kind === 'over') return undefined
         if (acquired.kind !== 'granted') continue
         const session = acquired.record as SessionRecord
-        const next = { ...session, rev: session.rev + 1, fields: withOwnFields(session.fields, stored) }
+        const next = { ...session, rev: session.rev + 1, fields: withCustomFields(session.fields, stored) }
         const committed = await acquired.lease.commit({ kind: 'change', record: next })
         if (!committed) throw new StoreUnavailableError('redis')
         if (committed.kind === 'stored') return next

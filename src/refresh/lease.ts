@@ -14,8 +14,8 @@ import { type Clock, startStopwatch, wait } from '../support/clock.js'
 const PATIENCE_MS = 5000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
-/** The shortest time between two checks of whether the owner of a lease has died, in milliseconds. */
-const ASK_FOR_DEATH_MS = 1000
+/** While a lease is busy, its owner is checked at this interval, in milliseconds, because it may have died. */
+const OWNER_CHECK_MS = 1000
 
 export interface LeaseDependencies {
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue'>
@@ -68,7 +68,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
   const { id } = session
   const requester = { session: id, user: request.user ?? id }
   const sinceStartMs = startStopwatch(clock)
-  let askAgainAt = 0
+  let nextCheckAt = 0
   let dead: string | undefined
 
   for (let delayMs = MIN_DELAY_MS; ; ) {
@@ -96,8 +96,8 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
           return { kind: 'busy' }
         }
         case 'busy':
-          if (sinceStartMs() < askAgainAt) break
-          askAgainAt = sinceStartMs() + ASK_FOR_DEATH_MS
+          if (sinceStartMs() < nextCheckAt) break
+          nextCheckAt = sinceStartMs() + OWNER_CHECK_MS
           if (!(await places.isDead(acquired.lease).catch(ignoreUnavailable))) break
           dead = acquired.lease.owner
           continue

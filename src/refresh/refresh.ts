@@ -8,7 +8,7 @@ import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, TokenStep } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
-import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFields } from '../session/record.js'
+import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withCustomFields } from '../session/record.js'
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
 import { LOGGED_OUT, type Outcome } from '../store/rules.js'
@@ -292,7 +292,7 @@ function nextRevision(session: SessionRecord, { state }: TokenStep, now: number,
     ...(key !== undefined && { key })
   }
   if (!isKeptInRedis(next)) return next
-  const record = { ...next, fields: withOwnFields(next.fields, session.fields) }
+  const record = { ...next, fields: withCustomFields(next.fields, session.fields) }
   const bytes = sizeOf(record)
   if (bytes <= MAX_STORED_BYTES) return record
   const detail = `with the new tokens, the session would have ${bytes} bytes, but at most ${MAX_STORED_BYTES} are allowed`

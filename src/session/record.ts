@@ -123,14 +123,14 @@ const TOKEN_FIELDS: readonly string[] = [
 ] satisfies (keyof SessionFields)[]
 
 /**
- * Combines the token fields of `tokens` with the fields that a handler of the application has added to `stored`. Names
- * that begin with an underscore are ignored, because this server and koa-session use them.
+ * Returns the token fields of `tokens`, and the fields that a request handler has added to `stored`. Names that begin with an
+ * underscore are ignored, because this server and koa-session use them.
  */
-export function withOwnFields(tokens: SessionFields, stored: object): SessionFields {
-  const isOwn = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')
+export function withCustomFields(tokens: SessionFields, stored: object): SessionFields {
+  const isCustom = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')
   const { token, public_token, internal_token, refresh_token, expires_at } = tokens
   return {
-    ...Object.fromEntries(Object.entries(stored).filter(([name]) => isOwn(name))),
+    ...Object.fromEntries(Object.entries(stored).filter(([name]) => isCustom(name))),
     ...(token !== undefined && { token }),
     ...(public_token !== undefined && { public_token }),
     ...(internal_token !== undefined && { internal_token }),

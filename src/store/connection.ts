@@ -11,7 +11,8 @@ import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
 
 /**
- * - `connecting`: the state at the start, and for a short time after a connection was lost. Commands wait for a connection.
+ * - `connecting`: the state at the start, while the client reconnects, and for a short time after a connection was lost. Commands
+ *   wait for a connection.
  * - `up`: commands are sent
  * - `down`: commands fail immediately, and the connection is probed in the background
  * - `closed`: this process is stopping
@@ -61,7 +62,7 @@ export function openConnection(options: ConnectionOptions) {
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
-  // The reason why Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reads still work.
+  // The reason why Redis rejects writes although the connection works, for example OOM, NOREPLICAS or READONLY. Reads still work.
   let rejection: string | undefined
   let unavailableSince: number | undefined
   let connectedAt: number | undefined
@@ -81,13 +82,6 @@ export function openConnection(options: ConnectionOptions) {
     unavailableSince = clock.monotonic()
     const message = 'Redis is unavailable. This server keeps retrying.'
     log.warn({ event: 'redis_unavailable', reason }, message)
-  }
-
-  function reportBack(): void {
-    if (unavailableSince === undefined) return
-    const unavailable_ms = Math.round(clock.monotonic() - unavailableSince)
-    log.info({ event: 'redis_back', unavailable_ms }, 'Redis is back')
-    unavailableSince = undefined
   }
 
   function startConnecting(ms: number): void {
@@ -115,7 +109,11 @@ export function openConnection(options: ConnectionOptions) {
     stopConnectTimer()
     lastError = undefined
     rejection = undefined
-    reportBack()
+    if (unavailableSince !== undefined) {
+      const unavailable_ms = Math.round(clock.monotonic() - unavailableSince)
+      log.info({ event: 'redis_back', unavailable_ms }, 'Redis is back')
+      unavailableSince = undefined
+    }
     if (state !== 'up') changeState('up')
     if (isNew) startRecovery()
   }

@@ -64,8 +64,8 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
   return {
     /** Returns the `Owner` that this process writes into its leases. Without the socket, the owner has no place. */
     me(): Owner {
-      const own = current()
-      return own ? { owner, place: own.name, since: own.since } : { owner }
+      const bound = current()
+      return bound ? { owner, place: bound.name, since: bound.since } : { owner }
     },
     /**
      * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens

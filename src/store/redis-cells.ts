@@ -69,9 +69,9 @@ type SwapArguments = readonly [
 
 /**
  * Follows the clock of the store, which all processes share. Each reply contains the time of the store, which the store read
- * after the command was sent and before the reply arrived. The true difference of the clocks is therefore between two limits. The
- * remembered difference is changed only if it is outside of these limits. So if a suspended process reads a reply late, the
- * remembered difference stays right.
+ * after the command was sent and before the reply arrived. The true difference between the clocks therefore lies between two
+ * limits. The remembered difference changes only if it lies outside these limits, so it stays correct even if a suspended process
+ * reads a reply late.
  */
 export function createStoreClock(clock: Pick<Clock, 'now'>) {
   let offsetMs = 0

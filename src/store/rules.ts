@@ -19,9 +19,8 @@ export const TIMES = {
    */
   lostRecordMs: 30_000,
   /**
-   * Clocks differ, so a stored time may exceed its maximum by up to this many milliseconds. A time that exceeds its maximum by
-   * more than that was written with a wrong clock. A pause that ends at such a time is ignored, and a lease that ends at such a
-   * time is shortened.
+   * A stored lease or pause may seem longer than its maximum by up to this many milliseconds, because clocks differ. If it seems
+   * even longer, it was written with a wrong clock. Such a pause is ignored, and such a lease is shortened.
    */
   leewayMs: 5000
 }
@@ -246,10 +245,9 @@ export function restore<Record>(
   const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
   let next = repaired
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
-    // If the lease in the cell has another owner, it was either granted before Redis lost data, or its owner has not sent the
-    // refresh token yet. So the lease may be replaced. If the cell names this process, and the lease ends before `until`, the
-    // lease belongs to an older request. Such a lease comes back if Redis continues with an outdated replica. So the lease is
-    // extended to `until`.
+    // If the lease in the cell has a different owner, either it was granted before Redis lost data, or its owner has not sent the
+    // refresh token yet. In both cases, the lease may be replaced. If this process is the owner, but the lease ends before
+    // `until`, an outdated replica has brought back the lease of an older request. In this case, extend the lease.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {
@@ -280,14 +278,14 @@ function repair<Record>(
   { rev, record, recordRev }: Known<Record>,
   recoveryMs: number
 ): Cell<Record> | undefined {
-  const brought = recordRev === rev ? record : undefined
+  const newest = recordRev === rev ? record : undefined
   const entry = cell?.entry
   if (rev === 0 || entry?.over === LOGGED_OUT || (entry && entry.rev > rev)) return cell
-  const isComplete = entry && (entry.over !== undefined || entry.hasRecord || brought === undefined)
+  const isComplete = entry && (entry.over !== undefined || entry.hasRecord || newest === undefined)
   if (entry?.rev === rev && isComplete) return cell
-  const until = now + (brought === undefined ? TIMES.lostRecordMs : recoveryMs)
-  const repaired = { rev, hasRecord: brought !== undefined, notBefore: { until, why: 'loss' as const } }
-  return { entry: { ...repaired, ...(entry?.lease && { lease: entry.lease }) }, record: brought }
+  const until = now + (newest === undefined ? TIMES.lostRecordMs : recoveryMs)
+  const repaired = { rev, hasRecord: newest !== undefined, notBefore: { until, why: 'loss' as const } }
+  return { entry: { ...repaired, ...(entry?.lease && { lease: entry.lease }) }, record: newest }
 }
 
 function pauseFor(pauseMs: number, now: number): Pick<Entry, 'notBefore'> {

@@ -154,7 +154,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     const { identity } = session
     if (!identity) return true
     const joined = await Promise.all(
-      ownNames(identity).map(async name => {
+      listNames(identity).map(async name => {
         const list = hasher.newest(name)
         await makeRoom(list)
         return joinList(list, session)
@@ -196,10 +196,9 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
-    // A request after the expiry of the tokens refreshes the session, and so writes a new record. This record is the newest, so
-    // no such request has come, and the last cookie was written before the tokens of the record expired. The record may be
-    // unreadable here. Then the limit is `joinedAt` plus a quarter of the lifetime, because after a later refresh, the session
-    // would have joined the list again.
+    // The first request after the expiry of these tokens would have refreshed the session and written a newer record. So no
+    // cookie was written after their expiry. If the record cannot be decrypted here, use `joinedAt` plus a quarter of the lifetime,
+    // because a later refresh would have added the session to the list again.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
@@ -229,7 +228,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
     /** Removes a logged-out session from its lists, in the background. */
     leave({ id, identity }: SessionRecord): void {
-      const names = identity ? ownNames(identity).flatMap(hasher.all) : []
+      const names = identity ? listNames(identity).flatMap(hasher.all) : []
       for (const list of names) removeFromList(list, new Set([id])).catch(() => {})
     },
     /**
@@ -333,7 +332,7 @@ function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
 }
 
 /** Returns the names of the lists of a session. */
-function ownNames({ iss, sub, sid }: Identity): readonly string[] {
+function listNames({ iss, sub, sid }: Identity): readonly string[] {
   return [
     cellName('sub', iss, sub),
     sid === undefined ? cellName('sub without sid', iss, sub) : cellName('sid', iss, sid)

@@ -7,7 +7,7 @@ import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
 import type { Services } from '../../services.js'
-import { isKeptInRedis, type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
+import { isKeptInRedis, type SessionFields, type SessionRecord, withCustomFields } from '../../session/record.js'
 import { requestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 
@@ -29,7 +29,7 @@ export function programSession(app: Koa, services: Services): Middleware {
   async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
     if (isKeptInRedis(record)) return refreshes.change(record, stored)
     const newest = await refreshes.newest(record)
-    return { ...newest, fields: withOwnFields(newest.fields, stored) }
+    return { ...newest, fields: withCustomFields(newest.fields, stored) }
   }
 
   class BrowserStore {

@@ -7,7 +7,7 @@ import {
   hasTokens,
   isKeptInRedis,
   type SessionRecord,
-  withOwnFields
+  withCustomFields
 } from '../../session/record.js'
 import { LOGGED_OUT, LOST } from '../../store/rules.js'
 import { requestLog } from '../edge/request.js'
@@ -75,7 +75,7 @@ export function requireTokens(services: Services): Middleware {
       useSession(ctx, record)
       return false
     }
-    const fields = hasTokens(session) ? withOwnFields(record.fields, session.fields) : record.fields
+    const fields = hasTokens(session) ? withCustomFields(record.fields, session.fields) : record.fields
     writeSession(ctx, { ...record, fields })
     return true
   }
