@@ -2,8 +2,7 @@ import type { Help } from 'commander'
 import { defaultText, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 import type { CommandEntry } from './command.js'
 
-// The texts of `--help` that commander does not write. `--help` shows the most used settings, and `--help all` shows
-// all settings.
+// The texts of `--help` that commander does not generate. `--help` shows only the most used settings.
 
 const name = 'platform-auth-server'
 
@@ -55,29 +54,29 @@ const sourcesAndExitCodes = [
 
 type HelpRow = readonly [term: string, text: string]
 
-/** Returns the text that follows commander's help. `short` and `all` are the two helps of the program. */
+/** Returns the text after commander's help: `short` for `--help`, and `all` for `--help all`. */
 export function textAfterHelp(helper: Help, topic: 'short' | 'all'): string {
   if (topic === 'short') {
-    const sections = [section('Examples:', examples, helper), wrapped(entrypoint, helper)]
-    return [...sections, section('More:', furtherHelp, helper)].join('\n\n')
+    const sections = [helpSection('Examples:', examples, helper), wrapped(entrypoint, helper)]
+    return [...sections, helpSection('More:', furtherHelp, helper)].join('\n\n')
   }
   const variables = settingKeys
     .filter(key => settingOf(key).flag === undefined)
     .map((key): HelpRow => [settingOf(key).env, `${settingOf(key).summary} (default: ${defaultText(key)})`])
   return [
-    section('Examples:', examples, helper),
-    section('Settings without a flag, by their variables:', variables, helper),
+    helpSection('Examples:', examples, helper),
+    helpSection('Settings without a flag, by their variables:', variables, helper),
     ...[...sourcesAndExitCodes, entrypoint].map(text => wrapped(text, helper))
   ].join('\n\n')
 }
 
-/** Returns the text after the help of a command, or an empty string. */
+/** Returns the text after commander's help for one command. The text may be empty. */
 export function textAfterCommandHelp({ name, ignoresSettings }: CommandEntry, helper: Help): string {
   const texts = [...(ignoresSettings ? [] : [settingFlags]), ...(name === 'start' ? [entrypoint] : [])]
   return texts.map(text => `\n${wrapped(text, helper)}`).join('\n')
 }
 
-function section(title: string, rows: readonly HelpRow[], helper: Help): string {
+function helpSection(title: string, rows: readonly HelpRow[], helper: Help): string {
   const width = Math.max(...rows.map(([term]) => term.length))
   return [title, ...rows.map(([term, text]) => helper.formatItem(term, width, text, helper))].join('\n')
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../config/load.js'
-import { type Config, type SettingKey, settingKeys } from '../config/settings.js'
+import { type Config, type SettingKey, settingIn, settingKeys } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
 import { exitCodes, messageOf } from './errors.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
@@ -71,7 +71,8 @@ export function reloadSecretsOnHangup(
       const { config } = await load()
       server.replaceSecrets(config)
       log.info({ event: 'secrets_reloaded', previous: config.session.previousSecrets.length }, 'secrets read again')
-      const settings = settingKeys.filter(key => !reloaded.includes(key) && hasChanged(key, started, config))
+      const hasChanged = (key: SettingKey) => !isDeepStrictEqual(settingIn(started, key), settingIn(config, key))
+      const settings = settingKeys.filter(key => !reloaded.includes(key) && hasChanged(key))
       if (settings.length > 0) {
         const message =
           'Other settings have changed, too. They take effect only after a restart, because SIGHUP replaces only secrets.'
@@ -81,14 +82,6 @@ export function reloadSecretsOnHangup(
       log.error({ event: 'reload_failed' }, `The secrets were not changed: ${messageOf(error)}`)
     }
   })
-}
-
-function hasChanged(key: SettingKey, before: Config, after: Config): boolean {
-  return !isDeepStrictEqual(settingIn(before, key), settingIn(after, key))
-}
-
-function settingIn(config: Config, key: SettingKey): unknown {
-  return key.split('.').reduce<unknown>((group, name) => (group as Readonly<Record<string, unknown>>)[name], config)
 }
 
 /**

@@ -17,10 +17,15 @@ export function checkValue(key: SettingKey, value: unknown, file?: string): Chec
   const setting = settingOf(key)
   const parsed = setting.type.parse(value)
   if ('value' in parsed) return parsed
-  return { rejected: parsed.problems ?? [rejectionOf(setting, value, parsed.reason, file)] }
+  return { rejected: parsed.problems ?? [rejectionMessage(setting, value, parsed.reason, file)] }
 }
 
-function rejectionOf({ secret, type }: Setting, value: unknown, reason: string | undefined, file?: string): string {
+function rejectionMessage(
+  { secret, type }: Setting,
+  value: unknown,
+  reason: string | undefined,
+  file?: string
+): string {
   const because = reason ? `, because ${reason}` : ''
   if (file !== undefined && type.isFileContent) {
     return `cannot be read from the file ${file}${because}. The file must contain ${type.allowed}.`

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { oneOf, REJECTED, type ValueType } from './types.js'
 
-// The private key with which the server authenticates at the provider (private_key_jwt, OpenID Connect Core section 9).
+// The private key with which the server authenticates to the provider (private_key_jwt, OpenID Connect Core section 9).
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type KeyAlgorithm = (typeof ALGORITHMS)[number]

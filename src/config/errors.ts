@@ -25,13 +25,17 @@ export class ConfigError extends Error {
   readonly warnings: readonly Problem[]
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
-    super([...section('The settings cannot be used:', problems), ...section('Also noticed:', warnings)].join('\n'))
+    super(
+      [...problemSection('The settings cannot be used:', problems), ...problemSection('Also noticed:', warnings)].join(
+        '\n'
+      )
+    )
     this.problems = problems
     this.warnings = warnings
   }
 }
 
-function section(title: string, problems: readonly Problem[]): string[] {
+function problemSection(title: string, problems: readonly Problem[]): string[] {
   return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 

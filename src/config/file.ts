@@ -1,8 +1,8 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join, parse, relative, resolve } from 'node:path'
 import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
-import { whyUnreadable } from './files.js'
+import { statIfPossible, whyUnreadable } from './files.js'
 import { createLoaders, isMissingModule, isPackage, unsupportedFormat, whyUnusable } from './loaders.js'
 import { emptyLayer, type Layer, layerOfObject } from './sources.js'
 
@@ -105,10 +105,7 @@ export async function findFiles(cwd: string): Promise<string[]> {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    found => !found.isDirectory(),
-    () => false
-  )
+  return (await statIfPossible(path))?.isDirectory() === false
 }
 
 async function isOurPackage(path: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
 import { errorCode } from '../support/error-code.js'
@@ -15,6 +16,11 @@ export async function readTextFile(path: string): Promise<string> {
   const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
   if (text.includes('\0')) throw Object.assign(new Error('not UTF-8'), { code: notUtf8 })
   return text
+}
+
+/** Returns information about a file or folder, or undefined if this user cannot examine it. */
+export function statIfPossible(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(() => undefined)
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -1,5 +1,4 @@
 import { relative } from 'node:path'
-import { isJsonObject } from '../support/json.js'
 import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
 import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
 import { ConfigError, notGiven, type Problem } from './errors.js'
@@ -14,6 +13,7 @@ import {
   required,
   type SettingKey,
   STARTER_PAGE,
+  settingIn,
   settingKeys,
   settingOf,
   type Values
@@ -79,9 +79,7 @@ export function configOf(values: Values): Config {
  * @throws {ConfigError} listing the missing groups and settings
  */
 export function requireComplete(config: Config): void {
-  const isMissing = (path: string) =>
-    path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config) ===
-    undefined
+  const isMissing = (path: string) => settingIn(config, path) === undefined
   const withValue = settingKeys.filter(key => settingOf(key).default !== undefined)
   const missing = groups.filter(isMissing)
   missing.push(...withValue.filter(key => isMissing(key) && !missing.some(group => key.startsWith(`${group}.`))))

@@ -6,29 +6,29 @@ import { string, type ValueType } from './types.js'
 
 // The types of settings whose values are paths of files or folders.
 
-function pathOf(allowed: string, whyUnusable: (path: string) => Promise<string | undefined>): ValueType<string> {
+function pathType(allowed: string, whyUnusable: (path: string) => Promise<string | undefined>): ValueType<string> {
   return { ...string(allowed, /\S/), whyUnusable }
 }
 
-export const folder = pathOf('a folder', whyNoFolder)
-export const scriptModule = pathOf('a JavaScript module', whyNoModule)
+export const folder = pathType('a folder', whyNoFolder)
+export const scriptModule = pathType('a JavaScript module', whyNoModule)
 
 // The readers of these files are imported when a setting is checked, so other commands do not load them.
-export const pagesFolder = pathOf('a folder', async path => {
+export const pagesFolder = pathType('a folder', async path => {
   const { readPagesFolder } = await import('../pages/index.js')
   readPagesFolder(path)
   return undefined
 })
-export const logo = pathOf('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', async path => {
+export const logo = pathType('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', async path => {
   const { readLogo } = await import('../pages/index.js')
   readLogo(path)
   return undefined
 })
 
 // The Redis client reads the PEM files again for each connection, so a damaged file should be found at the start.
-export const certificates = pathOf('a PEM file with one or more certificates', whyNoCertificates)
-export const certificate = pathOf('a PEM file with a certificate', whyNoCertificates)
-export const keyFile = pathOf('a PEM file with a private key without a passphrase', whyNoKey)
+export const certificates = pathType('a PEM file with one or more certificates', whyNoCertificates)
+export const certificate = pathType('a PEM file with a certificate', whyNoCertificates)
+export const keyFile = pathType('a PEM file with a private key without a passphrase', whyNoKey)
 
 export const noSuchFolder = 'there is no such folder'
 

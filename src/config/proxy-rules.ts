@@ -69,7 +69,7 @@ export function parseRules(texts: readonly string[]) {
     }
     const rule = parseRule(text, index + 1, reject)
     if (!rule || problems.length > before) continue
-    if (isHidden(rule, rules))
+    if (isHiddenByEarlier(rule, rules))
       reject(
         'earlier rules already match every request that this rule would match',
         'Remove the rule, or write it before these rules.'
@@ -188,6 +188,6 @@ function countWildcards({ segments }: PathPattern): number {
   return segments.filter(segment => segment === '*').length
 }
 
-function isHidden({ methods, path }: ProxyRule, earlier: readonly ProxyRule[]): boolean {
+function isHiddenByEarlier({ methods, path }: ProxyRule, earlier: readonly ProxyRule[]): boolean {
   return methods.every(method => earlier.some(rule => rule.methods.includes(method) && coversPattern(rule.path, path)))
 }

@@ -1,9 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isClaimEntry } from './access-entry.js'
 import { quote } from './errors.js'
-import { readTextFile } from './files.js'
+import { readTextFile, statIfPossible } from './files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
 
@@ -106,7 +105,7 @@ const rules: readonly SettingsRule[] = [
       return { key, message: `${found}. Add openid and email to ${scopesKey}, or set platform.userinfoEndpoint.` }
     }
     if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
-    const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, nobody can sign in.`
+    const message = `reads the e-mail address from the ID token, but ${scopesKey} does not contain email. If the ID token contains no e-mail address, no user can sign in.`
     return { key, isWarning: true, message }
   },
 
@@ -233,12 +232,12 @@ const rules: readonly SettingsRule[] = [
     if (!('wwwroot' in values)) return undefined
     const { wwwroot = STARTER_PAGE, fallback, hashedAssets = [] } = values
     const found: SettingsFinding[] = []
-    if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
+    if (fallback !== undefined && !(await statIfPossible(join(wwwroot, fallback)))?.isFile()) {
       const message = `cannot be the string ${quote(fallback)}, because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.`
       found.push({ key: 'fallback', message })
     }
     for (const folder of hashedAssets) {
-      if (await exists(join(wwwroot, folder), 'isDirectory')) continue
+      if ((await statIfPossible(join(wwwroot, folder)))?.isDirectory()) continue
       const message = `lists ${quote(folder)}, but wwwroot has no such folder.`
       found.push({ key: 'hashedAssets', isWarning: true, message })
     }
@@ -250,11 +249,6 @@ const rules: readonly SettingsRule[] = [
 function loginScopesOf({ mode, ...values }: Values) {
   const key = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const
-}
-
-async function exists(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
-  const stats = await stat(path).catch(() => undefined)
-  return stats?.[kind]() === true
 }
 
 // Returns true if browsers send Fetch Metadata to this URL, which they do only for trustworthy URLs (W3C Secure

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { isJsonObject } from '../support/json.js'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
@@ -108,7 +109,7 @@ export const settings = {
   fallback: {
     flag: '--fallback <file>',
     type: string('a file of wwwroot, such as index.html', pathInside),
-    summary: 'Serve this file if a browser opens a URL without a file, as single-page applications need.'
+    summary: 'Serve this file when a browser opens a URL that has no file. Single-page applications need this.'
   },
   hashedAssets: {
     flag: '--hashed-assets <folders>',
@@ -200,7 +201,7 @@ export const settings = {
     type: callbackUrl,
     default: required,
     summary:
-      'Let the provider send the browser to this public URL after a login. Register exactly this URL at the provider.'
+      'Let the provider send the browser to this public URL after a login. Register exactly this URL with the provider.'
   },
   'platform.scopes': {
     flag: '--scopes <scopes>',
@@ -312,7 +313,7 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. idp ends the session and signs out at the provider.'
+      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. idp ends the session and signs the user out at the provider.'
   },
   'proxy.routes': {
     flag: '--proxy <rule>',
@@ -528,6 +529,11 @@ export function flagName(flag: string): string {
  */
 export function namesFile(flag: string | undefined): boolean {
   return flag?.endsWith('-file <file>') ?? false
+}
+
+/** Returns the value of a setting or of a group. An incomplete configuration may lack it. */
+export function settingIn(config: Config, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config)
 }
 
 export function isSettingKey(key: string): key is SettingKey {

@@ -1,11 +1,10 @@
-import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../support/error-code.js'
 import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
-import { exposedFile, readTextFile, type SecretFile, whyUnreadable } from './files.js'
+import { exposedFile, readTextFile, type SecretFile, statIfPossible, whyUnreadable } from './files.js'
 import {
   flagName,
   groups,
@@ -51,7 +50,7 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
   const reject = (key: string, message: string) => void problems.push({ key, source, message })
 
   function add(key: string, value: unknown) {
-    if (!isSettingKey(key)) reject(key, unknownKey(key))
+    if (!isSettingKey(key)) reject(key, unknownSetting(key))
     else if (value !== null || (settingOf(key).rejectsEmpty && !nullIsDefault))
       given.set(key, { source, value: typeof value === 'string' ? readString(settingOf(key).type, value) : value })
     else if (nullIsDefault) given.set(key, { source, useDefault: true })
@@ -74,7 +73,7 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
   return { given, problems, warnings: [] }
 }
 
-function unknownKey(key: string): string {
+function unknownSetting(key: string): string {
   const lastPart = (name: string) => name.slice(name.indexOf('.') + 1)
   const guess = nearest(key, [...settingKeys, ...groups], name => [name, lastPart(name)])
   return `is not a setting.${guess ? ` Did you mean ${guess}?` : ''}`
@@ -269,8 +268,5 @@ async function looksLikePath(path: string, cwd: string): Promise<boolean> {
   if (path.length < 500 && /^\S+\.(txt|secret|key|pem)$/.test(path)) return true
   const [folder] = /^(?:\/|(?:\.\.?\/)*)[^/]+(?=\/)/.exec(path) ?? []
   if (folder === undefined) return false
-  return stat(resolve(cwd, folder)).then(
-    found => found.isDirectory(),
-    () => false
-  )
+  return (await statIfPossible(resolve(cwd, folder)))?.isDirectory() === true
 }

@@ -42,10 +42,10 @@ export const callbackUrl: ValueType<string> = {
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
   parse: stringWith(
     ...webRules,
-    { accepts: url => pathOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
+    { accepts: url => pathnameOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
     // The server redirects to the path that precedes the callback path. If this path contained `//host`, the redirect
     // would lead to another site.
-    { accepts: url => !pathOf(url).includes('//'), reason: 'its path has an empty segment' }
+    { accepts: url => !pathnameOf(url).includes('//'), reason: 'its path has an empty segment' }
   )
 }
 
@@ -86,7 +86,7 @@ export const issuerUrl: ValueType<string> = {
  * A reverse proxy removes it from the path of each request.
  */
 export function basePathOf(callbackUrl: string): string {
-  return pathOf(callbackUrl).slice(0, -callbackPath.length)
+  return pathnameOf(callbackUrl).slice(0, -callbackPath.length)
 }
 
 /** Returns the public URL of the start page. */
@@ -158,7 +158,7 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
 }
 
 // The URL parser removes white space and replaces backslashes. A URL that needs such a correction is rejected, because
-// the author may have meant another URL.
+// the operator may have meant a different URL.
 function isWebUrl(url: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(url) && URL.canParse(url)
 }
@@ -168,6 +168,6 @@ function hasUser(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-function pathOf(url: string): string {
+function pathnameOf(url: string): string {
   return new URL(url).pathname
 }

@@ -181,7 +181,7 @@ test('without a terminal init asks nothing and prints the remaining steps', asyn
     'Before you put this folder under version control, add .env to .gitignore.',
     `1. Put the client id into ${settingsFile}.`,
     '2. Put the client secret into .env.',
-    '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
+    '3. Register http://localhost:8080/api/auth/callback as a callback URL with the provider.',
     '4. Test the settings: npx platform-auth-server check',
     '5. Start: npx platform-auth-server'
   ])

@@ -80,11 +80,11 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { ...noUserInfo, PLATFORM_SCOPES: 'openid' },
-    'access.allow reads the e-mail address from the ID token, but platform.scopes does not contain email. If the ID token contains no e-mail address, nobody can sign in.'
+    'access.allow reads the e-mail address from the ID token, but platform.scopes does not contain email. If the ID token contains no e-mail address, no user can sign in.'
   ],
   [
     { ...noUserInfo, ...dual, INTERNAL_TOKEN_SCOPES: 'openid a', PUBLIC_TOKEN_SCOPES: 'a' },
-    'access.allow reads the e-mail address from the ID token, but platform.internalScopes does not contain email. If the ID token contains no e-mail address, nobody can sign in.'
+    'access.allow reads the e-mail address from the ID token, but platform.internalScopes does not contain email. If the ID token contains no e-mail address, no user can sign in.'
   ],
   [
     { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },

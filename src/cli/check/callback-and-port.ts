@@ -15,7 +15,7 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   const isLocal = isLoopback(callbackUrl)
   const isOwnPort = port === listeningPort
   const homeUrl = homeUrlOf(callbackUrl)
-  const findings = [ok(`Register exactly ${callbackUrl} at the provider. Users open ${homeUrl}.`)]
+  const findings = [ok(`Register exactly ${callbackUrl} with the provider. Users open ${homeUrl}.`)]
 
   if (url.href !== callbackUrl) {
     const message = `Browsers write the callback URL as ${url.href}, and the provider compares callback URLs character by character.`
@@ -41,7 +41,7 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   if (!isHttps && isLocal && url.hostname !== printedHost) {
     const message = `The callback URL says ${url.hostname}, but the server prints the name ${printedHost}. A login that begins at ${printedHost} fails, because cookies belong to one host name.`
     findings.push(
-      warning(message, `Open only ${homeUrl}, or use the same name in the setting host and in the callback URL.`)
+      warning(message, `Open only ${homeUrl}, or use the same name in the setting "host" and in the callback URL.`)
     )
   }
   const basePath = basePathOf(callbackUrl)

@@ -24,14 +24,8 @@ export async function checkClient({ config, idp }: Provider): Promise<Finding> {
   return failed('The token endpoint gave tokens for a made-up code.', next)
 }
 
-/** The credentials of the client, as messages name them, and what to do if the provider rejects them. */
-interface CredentialTexts {
-  readonly kind: 'secret' | 'key'
-  readonly compare: string
-  readonly otherwise: string
-}
-
-function credentialsOf({ platform }: Config): CredentialTexts {
+/** Returns the words for the credentials of the client, and advice for the case that the provider rejects them. */
+function credentialsOf({ platform }: Config) {
   const key = platform.clientAuthentication === 'private_key_jwt' ? signingKeyOf(platform) : undefined
   if (!key) {
     return {
@@ -48,7 +42,7 @@ function credentialsOf({ platform }: Config): CredentialTexts {
   }
 }
 
-function findingOfClientError(cause: unknown, { kind, compare, otherwise }: CredentialTexts): Finding {
+function findingOfClientError(cause: unknown, { kind, compare, otherwise }: ReturnType<typeof credentialsOf>): Finding {
   const { status } = cause as Partial<OAuthError | ProviderError>
   if (cause instanceof ProviderError && (status === 401 || status === 403)) {
     const message = `The token endpoint rejects this client (${status}) and gives no reason.`

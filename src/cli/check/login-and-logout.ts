@@ -108,7 +108,7 @@ async function checkIdpLogout({ config, idp, transport }: Provider, metadata: Pr
     const message = 'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.'
     return failed(message, 'Set platform.endSessionEndpoint, or set logout to revoke.')
   }
-  const register = `Register ${homeUrl} at the provider as a URL to return to after logout.`
+  const register = `Register ${homeUrl} with the provider as a URL to return to after logout.`
   const { status, error } = await followRedirects(transport, 'end_session', logoutUrl)
   if (error !== undefined) {
     const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`

@@ -23,7 +23,7 @@ export const config: Command = async function config(invocation) {
   if (options.json) stdout.write(`${JSON.stringify(jsonOf(resolution), undefined, 2)}\n`)
   else {
     stdout.write(`Settings file: ${file ?? 'none found'}\n\n`)
-    stdout.write(textOf(resolution, columnsOf(stdout), coloursFor(terminal)))
+    stdout.write(formatSettings(resolution, columnsOf(stdout), coloursFor(terminal)))
     if (problems.length + warnings.length > 0) {
       stderr.write(`${wrapLines(new ConfigError(problems, warnings).message, columnsOf(stderr))}\n`)
     }
@@ -31,30 +31,34 @@ export const config: Command = async function config(invocation) {
   return problems.length > 0 ? exitCodes.misused : exitCodes.fine
 }
 
-type SettingRow = Readonly<Record<'key' | 'text' | 'source', string>>
+type ShownSetting = Readonly<Record<'key' | 'text' | 'source', string>>
 
 /**
  * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting, and
  * its source on the next line, unless the value is the default.
  */
-function textOf({ values, sources, problems }: Resolution, columns: number | undefined, colours: Colours): string {
+function formatSettings(
+  { values, sources, problems }: Resolution,
+  columns: number | undefined,
+  colours: Colours
+): string {
   const rejected = new Set(problems.map(problem => problem.key))
-  const rows = settingKeys.map((key): SettingRow => {
+  const rows = settingKeys.map((key): ShownSetting => {
     const isRejected = values[key] === undefined && rejected.has(key)
     return { key, text: isRejected ? '(invalid)' : shownText(key, values), source: sources[key] }
   })
   // A value can have several lines. For example, it has one line for each proxy rule.
-  const width = (column: keyof SettingRow) =>
+  const width = (column: keyof ShownSetting) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
   const isTable = columns === undefined || keyWidth + textWidth + width('source') + 4 <= columns
   const { bold, dim } = colours
-  const asTableRow = ({ key, text, source }: SettingRow) => {
+  const asTableRow = ({ key, text, source }: ShownSetting) => {
     const [line = '', ...more] = text.split('\n')
     const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
     return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(source)}\n${rest}`
   }
-  const asLines = ({ key, text, source }: SettingRow) => {
+  const asLines = ({ key, text, source }: ShownSetting) => {
     const lines = `${key} = ${text.replaceAll('\n', '\n    ')}`.split('\n').map(line => wrap(line, columns, 4))
     const assignment = lines.join('\n').replace(key, bold(key))
     return source === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(source, columns, 4))}\n`

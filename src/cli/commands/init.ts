@@ -63,7 +63,7 @@ function nextSteps(written: { readonly settings: boolean; readonly secrets: bool
   const steps = [
     written.settings && !hasClientId && `Put the client id into ${yamlFile}.`,
     written.secrets && !hasClientSecret && `Put the client secret into ${secretsFile}.`,
-    written.settings && `Register ${values['platform.callbackUrl']} as a callback URL at the provider.`,
+    written.settings && `Register ${values['platform.callbackUrl']} as a callback URL with the provider.`,
     'Test the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]

@@ -29,7 +29,7 @@ export const sessions: Command = async function sessions(invocation) {
   const { config } = await loadConfig(sourcesOf(invocation))
   const result = await withIndex(config, async (userSessions, iss) => {
     const users = await userSessions.listed(iss, user)
-    if (!ends) return listOf(user, users, config)
+    if (!ends) return sessionListOf(user, users, config)
     const [found] = users
     if (!found) return { text: noneFound(user), value: { ended: 0, revoked: 0, notRevoked: 0 } }
     if (users.length > 1) {
@@ -123,7 +123,7 @@ function revocationText({ revoked, notRevoked, reason }: Revocations): string {
   return notRevoked === 0 ? done : `${done} ${notRevoked} could not be revoked: ${reason}.`
 }
 
-function listOf(user: string, found: readonly UserWithSessions[], config: Config) {
+function sessionListOf(user: string, found: readonly UserWithSessions[], config: Config) {
   const users = found.map(({ sub, sessions }) => ({ sub, sessions: sessions.map(session => timesOf(session, config)) }))
   const lines = users.flatMap(({ sub, sessions }) => [
     `${sub} has ${counted(sessions.length, 'session')}:`,
@@ -136,7 +136,7 @@ function noneFound(user: string): string {
   return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the same settings as the server, including its session.secret.`
 }
 
-/** The times at which the session began and at which it ends at the latest if its browser does not come back. */
+/** Returns when the session began, and when it ends if its browser sends no further request. */
 function timesOf({ loggedInAt, writtenBy }: ListedSession, { session }: Config) {
   const { maxAgeSeconds, absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = session
   const end = Math.min(writtenBy + maxAgeSeconds * 1000, loggedInAt + absoluteMaxAgeSeconds * 1000)

@@ -90,12 +90,12 @@ async function runServer(invocation: Invocation, onSignal: Terminal['onSignal'])
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, config, () => loadConfig(sources), log)
     const { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed } = terminal
-    const parts = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
+    const stopTerminal = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
     const close = async (reason: string) => {
       await server.close(reason)
       await tracing?.close()
     }
-    return await untilStopped(parts, close).finally(stopReloading)
+    return await untilStopped(stopTerminal, close).finally(stopReloading)
   } finally {
     stopWatching()
   }

@@ -1,8 +1,8 @@
-import { appendFile, stat, writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
-import { readTextFile } from '../../config/files.js'
+import { readTextFile, statIfPossible } from '../../config/files.js'
 import { newSecret } from '../../config/secrets.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { shortFile } from '../../config/settings-file.js'
@@ -29,7 +29,7 @@ export function secretsText(values: Values): string {
     '# Encrypts the sessions. A new secret logs everyone out, unless SERVER_SESSION_PREVIOUS_SECRETS contains the old secret.',
     variable('SERVER_SESSION_SECRET', values['session.secret'] ?? newSecret()),
     '',
-    "# The client secret is on the application's page at the provider.",
+    '# The provider shows the client secret on the page of the application.',
     variable('PLATFORM_CLIENT_SECRET', values['platform.clientSecret'] ?? ''),
     // The URL goes into this file, because it may contain a password.
     ...(redisUrl === undefined
@@ -82,10 +82,7 @@ export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored'
     // A .gitignore that cannot be read counts as empty.
     texts.push(await readIfExists(join(folder, ignoreFile)).catch(() => ''))
     // In a worktree or submodule, .git is a file.
-    isRepository = await stat(join(folder, '.git')).then(
-      () => true,
-      () => false
-    )
+    isRepository = (await statIfPossible(join(folder, '.git'))) !== undefined
     if (isRepository || folder === dirname(folder)) break
   }
   const [text, ...textsAbove] = isRepository ? texts : texts.slice(0, 1)

@@ -50,14 +50,11 @@ interface Needs {
   readonly ignoring: boolean
 }
 
-interface Answers {
-  readonly values: Values
-  /** True if `.env` should be added to `.gitignore`. */
-  readonly ignores: boolean
-}
-
-/** Asks for what is needed and was not given as a flag. An empty answer selects the default, or leaves the setting out. */
-export async function askFor(needs: Needs, given: Values, terminal: Terminal): Promise<Answers> {
+/**
+ * Asks for what is needed and was not given as a flag. An empty answer selects the default, or leaves the setting out.
+ * Returns the settings, and `ignores: true` if `.env` should be added to `.gitignore`.
+ */
+export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
   const questions = createQuestions(terminal)
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
 

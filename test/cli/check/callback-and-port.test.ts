@@ -13,7 +13,7 @@ function callbackLines(callbackUrl: string, listening: Partial<Pick<Config, 'por
   return checkCallback(config).map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 
-const register = (url: string, home: string) => `ok Register exactly ${url} at the provider. Users open ${home}.`
+const register = (url: string, home: string) => `ok Register exactly ${url} with the provider. Users open ${home}.`
 
 const rightCallbacks: readonly (readonly [
   url: string,
@@ -61,12 +61,12 @@ const wrongCallbacks: readonly (readonly [
   [
     'http://127.0.0.1:8080/api/auth/callback',
     {},
-    'warning The callback URL says 127.0.0.1, but the server prints the name localhost. A login that begins at localhost fails, because cookies belong to one host name. Next: Open only http://127.0.0.1:8080/, or use the same name in the setting host and in the callback URL.'
+    'warning The callback URL says 127.0.0.1, but the server prints the name localhost. A login that begins at localhost fails, because cookies belong to one host name. Next: Open only http://127.0.0.1:8080/, or use the same name in the setting "host" and in the callback URL.'
   ],
   [
     'http://localhost:8080/api/auth/callback',
     { host: '192.168.1.5' },
-    'warning The callback URL says localhost, but the server prints the name 192.168.1.5. A login that begins at 192.168.1.5 fails, because cookies belong to one host name. Next: Open only http://localhost:8080/, or use the same name in the setting host and in the callback URL.'
+    'warning The callback URL says localhost, but the server prints the name 192.168.1.5. A login that begins at 192.168.1.5 fails, because cookies belong to one host name. Next: Open only http://localhost:8080/, or use the same name in the setting "host" and in the callback URL.'
   ],
   [
     'https://localhost:8080/api/auth/callback',

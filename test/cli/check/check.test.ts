@@ -26,7 +26,7 @@ for (const mode of modes) {
     )
     t.deepEqual(said, [
       'ok settings The settings are valid (without a settings file).',
-      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider. Users open http://localhost:PORT/.',
+      'ok callback Register exactly http://localhost:PORT/api/auth/callback with the provider. Users open http://localhost:PORT/.',
       mode === 'dual'
         ? 'ok scopes Pages get viewables:read, which is less than the server has (data:read viewables:read).'
         : 'ok scopes The token (data:read account:read account:write) stays on the server.',

@@ -151,7 +151,7 @@ const logoutTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'an end-session endpoint that rejects the URL to return to',
     { args: ['--logout', 'idp'], prepare: idp => idp.fail('endSession', faults.html(400)) },
-    'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ at the provider as a URL to return to after logout.'
+    'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ with the provider as a URL to return to after logout.'
   ],
   [
     'an end-session endpoint that does not exist',
@@ -196,7 +196,7 @@ test('check warns about an end-session endpoint that redirects to an error page,
   const { line, code } = await checkAt(t, { args: ['--logout', 'idp'], discovery: () => ({}), provider })
   t.is(
     line('logout'),
-    'warning logout The end-session endpoint rejects a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ at the provider as a URL to return to after logout. If it is registered, sign in and out once, because some providers require the ID token.'
+    'warning logout The end-session endpoint rejects a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ with the provider as a URL to return to after logout. If it is registered, sign in and out once, because some providers require the ID token.'
   )
   t.is(code, 0)
 })
