@@ -31,7 +31,7 @@ export async function start({ secret, providerUrl, apiUrl, port: wanted }) {
     const { access_token, expires_in } = req.oidc.accessToken
     res.json({ access_token, expires_in })
   })
-  // https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens
+  // https://github.com/auth0/express-openid-connect/blob/v3.4.0/EXAMPLES.md#5-obtaining-and-using-refresh-tokens
   app.get(HUBS_PATH, async (req, res) => {
     if (!req.oidc.accessToken) {
       res.status(401).end()

@@ -1,4 +1,5 @@
 /** Runs the processes of a program and its Redis, and harms them. */
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,8 @@ import { launch } from '../candidates/program.js'
 
 /** Kubernetes kills a process that has not ended by then. */
 const LONGEST_STOP_MS = 30_000
+const MEMORY_OF_KEYS =
+  "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*')) do sum = sum + redis.call('MEMORY', 'USAGE', key) end return sum"
 
 /**
  * @typedef {object} Fleet
@@ -17,6 +20,7 @@ const LONGEST_STOP_MS = 30_000
  * @property {() => Promise<void>} startRedis
  * @property {() => Promise<void>} killRedis
  * @property {(name: NodeJS.Signals) => void} signalRedis
+ * @property {() => number | undefined} redisBytes the memory of all keys in Redis
  * @property {() => { cpuMicros: number, residentBytes: number }} usage of all processes of the program, without Redis
  * @property {() => string[]} printed
  * @property {() => Promise<void>} end
@@ -64,6 +68,7 @@ export async function startFleet(program, { processes: size, withoutRedis, keeps
       const sum = key => each.reduce((total, usage) => total + usage[key], 0)
       return { cpuMicros: sum('cpuMicros'), residentBytes: sum('residentBytes') }
     },
+    redisBytes: () => redis && Number(execFileSync('redis-cli', ['-p', redis.place.port, 'EVAL', MEMORY_OF_KEYS, '0'])),
     printed: () => members.map(member => member.printed()),
     async end() {
       await Promise.all([...members, redis].map(member => member?.end()))

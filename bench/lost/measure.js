@@ -55,6 +55,7 @@ const LONGEST_COMPLAINT = 1000
  * @property {number} [cpuMicros] CPU time of the program for one request
  * @property {number} [mebibytes] memory of the program at the end
  * @property {number} [cookieBytes]
+ * @property {number} [redisBytes] the memory of all keys in Redis for one user, if no fault has harmed Redis
  * @property {number} [delayMs] the longest delay of a timer of the benchmark, which shows whether the machine was overloaded
  *
  * @typedef {object} LostRun
@@ -212,6 +213,8 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
     const { cpuMicros, residentBytes } = fleet.usage()
     const cookieBytes = users.cookieBytes()
     const settled = await users.settleAll()
+    const sessionBytes = which.needsRedis ? undefined : fleet.redisBytes()
+    const redisBytes = sessionBytes && Math.round(sessionBytes / count)
     const { sentTwice, revoked, refreshes } = await provider.ask('report')
     const durations = tally.durations.sort((a, b) => a - b)
     const at = share => Math.round(durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0)
@@ -233,6 +236,7 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
       ...(!fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
       mebibytes: Math.round(residentBytes / MEBIBYTE),
       cookieBytes,
+      redisBytes,
       delayMs: Math.round(delay.max / NANOSECONDS_PER_MS)
     }
   } finally {

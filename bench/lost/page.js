@@ -61,13 +61,13 @@ The picture shows the worst case. **Five conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen
   ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. With the latter, nearly no program loses a login. The behaviour of APS is not documented: we have no evidence
+  use, or allow it for some time. If the provider allows it, nearly no program loses a login. The behaviour of APS is not documented: we have no evidence
   that it ends a login, and two refreshes within 50 ms may both succeed.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that load a
-  document first, as a framework does. In the three proxies, the document then refreshes the session alone. In this server, documents are
-  public and refresh nothing.
+  document first, as a framework does. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then refreshes the session alone. In this
+  server, documents are public and refresh nothing.
 - **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
 - **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
   token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
@@ -113,11 +113,11 @@ tokens, so the formulas are assumptions:
 - **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times, each time
   with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once:
   \`10,000 × (1 − (1 − lost)^(1/n)) × L / 3,600\`.
-- **Killed processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
+- **Killed or restarted processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
 - **Stopped processes**: the lower number is for the case that the same is true. The upper number, \`10,000 × lost × L / 3,600\`, is for the case
   that every refresh that becomes due during the stop has the risk \`lost\`.
 - **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill.
-  A **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with a probability of
+  A **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with a probability of at most
   1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute" above).
 
 The interval of the page makes no difference for the other faults, because its user refreshes once an hour.
@@ -139,7 +139,8 @@ ${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
 
 With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both without
 Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens
-are 1,000 bytes long. Redis keeps about [3.4 kB](scale.md#what-one-redis-carries) for each session of this server, also if the session is in cookies.
+are 1,000 bytes long. The last column is the memory of all keys in Redis for each user. This server keeps tokens there even if the session is in
+cookies.
 
 ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does

@@ -98,10 +98,12 @@ export function costTable(runs) {
       cell(({ mebibytes }) => mebibytes),
       cell(cpuTime),
       cell(({ refreshes }, users) => (refreshes / users).toFixed(1)),
-      cell(({ cookieBytes }) => cookieBytes)
+      cell(({ cookieBytes }) => cookieBytes),
+      // This case harms no session, and every program with a Redis plays it.
+      joined(resultsOf(runs, name).map(({ outcomes }) => outcomes.restarted?.redisBytes))
     ]
   })
-  return table(['', 'memory, MiB', 'CPU us', 'token requests', '`Cookie` header, bytes'], rows)
+  return table(['', 'memory, MiB', 'CPU us', 'token requests', '`Cookie` header, bytes', 'Redis, bytes'], rows)
 }
 
 function programTable([{ programs }], rows) {
