@@ -4,8 +4,8 @@
  */
 import { absentText, casesOf, joined, lostUsers, resultsOf } from './tables.js'
 
-const LABEL_WIDTH = 350
-const COLUMN_WIDTH = 126
+const LABEL_WIDTH = 215
+const COLUMN_WIDTH = 124
 const BAR_WIDTH = 92
 const BAR_HEIGHT = 8
 const LINE_HEIGHT = 26
@@ -19,19 +19,17 @@ const CONDITIONS = [
   '“Errors”: the users who got errors for some time, but stayed signed in. They are shown where no user was signed out.'
 ]
 
-/** The page has the other cases: those without Redis, and those of which a program takes part in few. */
+/** The page has the other cases. More columns would be too small to read in the README. */
 const SHOWN = [
   'two-processes',
   'provider-3s',
   'provider-12s',
   'provider-70s',
-  'restarted',
   'killed',
   'stopped',
   'stopped-90s',
   'redis-empty',
   'redis-file',
-  'redis-stopped',
   'cut'
 ]
 
@@ -56,7 +54,11 @@ export function picture(runs, kills = [], documents = []) {
         isKnown(byDocument) ? bar(byDocument, users, x, y + LINE_HEIGHT, 'doc ') : ''
       ].join('')
     })
-    return `<text x="0" y="${y + 15}">${escaped(title.replaceAll('`', ''))}</text>${cells.join('')}`
+    const [first, ...rest] = title.replaceAll('`', '').split(', ')
+    const labels = [rest.length > 0 ? `${first},` : first, rest.join(', ')].map(
+      (line, index) => `<text x="0" y="${y + 15 + index * 17}">${escaped(line)}</text>`
+    )
+    return [...labels, ...cells].join('')
   })
   const feet = [...CONDITIONS, foot(runs, kills)].map(
     (line, index) => `<text class="quiet" x="0" y="${height - FOOT_HEIGHT + 36 + index * 18}">${escaped(line)}</text>`

@@ -203,6 +203,6 @@ test('the picture shows errors where no user was signed out', t => {
   const svg = picture([
     runOf({ killed: { signedOut: 0, waiting: 0, waited: 60 }, cut: { signedOut: 0, waiting: 0, waited: 0 } })
   ])
-  t.true(svg.includes('class="errors" x="350" y="77">0, errors: 60</text>'))
-  t.true(svg.includes('class="none" x="476" y="77">0</text>'))
+  t.true(svg.includes('class="errors" x="215" y="77">0, errors: 60</text>'))
+  t.true(svg.includes('class="none" x="339" y="77">0</text>'))
 })
