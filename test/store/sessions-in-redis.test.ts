@@ -140,7 +140,7 @@ testWithRedis(
 )
 
 testWithRedis('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
-  const { servers, start, redis, clock, idp } = await setUp(t, { redis: { timing: IMPATIENT } })
+  const { servers, start, redis, clock, idp } = await setUp(t)
   const [one] = servers
   const { browser } = one
   await signIn(browser)
