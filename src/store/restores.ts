@@ -24,57 +24,20 @@ const SHORT_RESTORE_MS = 100
 const LONG_RESTORE_MS = 400
 
 export function createRestores({ clock, restore, possiblyLost }: RestoresDependencies) {
-  const running = new Map<string, Promise<void>>()
+  const retries = createRetries(clock)
   /** The sessions that `all` has not restored yet, the most urgent ones first. */
   const left = new Set<string>()
   /** Counts the calls of `all`. */
   let calls = 0
-  const waits = new Set<() => void>()
-  let isClosed = false
-
-  /** Waits `ms` milliseconds, or until `close` is called. */
-  function waitUntilClosed(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const end = () => {
-        cancel()
-        waits.delete(end)
-        resolve()
-      }
-      const cancel = clock.after(ms, end)
-      waits.add(end)
-    })
-  }
-
-  async function untilRestored(id: string, delayMs: number): Promise<void> {
-    for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
-      if (waitMs > 0) await waitUntilClosed(waitMs)
-      if (isClosed) return
-      // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
-      // failed attempt.
-      const isRestored = await restore(id).then(
-        () => true,
-        () => false
-      )
-      if (isRestored) return
-    }
-  }
-
-  function start(id: string, delayMs: number): void {
-    if (running.has(id)) return
-    running.set(
-      id,
-      untilRestored(id, delayMs).finally(() => running.delete(id))
-    )
-  }
 
   return {
     /** Restores a session in the background, and tries again until the session is restored. */
-    now: (id: string) => start(id, 0),
+    now: (id: string) => retries.start(id, () => restore(id)),
     /**
      * Like `now`, but begins after 200 ms. Call this function when the reply to a command was lost, because it is then unknown
      * whether the cell has changed. The restore stores the result, or releases the lease.
      */
-    soon: (id: string) => start(id, MIN_REPEAT_MS),
+    soon: (id: string) => retries.start(id, () => restore(id), MIN_REPEAT_MS),
     /**
      * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
      * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
@@ -86,7 +49,7 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
       let inParallel = FIRST_RESTORED
       let fastestMs = LONG_RESTORE_MS
       let waitMs = MIN_REPEAT_MS
-      while (left.size > 0 && call === calls && !isClosed) {
+      while (left.size > 0 && call === calls && !retries.isClosed()) {
         const elapsedMs = startStopwatch(clock)
         const ids = takeFirst(left, inParallel)
         const results = await Promise.allSettled(ids.map(restore))
@@ -104,19 +67,14 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
         }
         // Every restore of this step failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next
         // attempt.
-        await waitUntilClosed(waitMs)
+        await retries.wait(waitMs)
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
     /** Resolves when no restore that `now` or `soon` has started is in progress. */
-    async ended(): Promise<void> {
-      while (running.size > 0) await Promise.all(running.values())
-    },
+    ended: retries.ended,
     /** Stops all attempts to restore sessions. */
-    close(): void {
-      isClosed = true
-      for (const end of waits) end()
-    }
+    close: retries.close
   }
 }
 
@@ -129,4 +87,60 @@ function takeFirst<T>(set: Set<T>, count: number): T[] {
     taken.push(value)
   }
   return taken
+}
+
+/** Repeats work in the background until it succeeds. The intervals grow from 200 ms to 5 s. */
+export function createRetries(clock: Clock) {
+  const running = new Map<string, Promise<void>>()
+  const waits = new Set<() => void>()
+  let isClosed = false
+
+  /** Waits `ms` milliseconds, or until `close` is called. */
+  function wait(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        cancel()
+        waits.delete(end)
+        resolve()
+      }
+      const cancel = clock.after(ms, end)
+      waits.add(end)
+    })
+  }
+
+  async function untilDone(work: () => Promise<unknown>, delayMs: number): Promise<void> {
+    for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
+      if (waitMs > 0) await wait(waitMs)
+      if (isClosed) return
+      // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
+      // failed attempt.
+      const isDone = await work().then(
+        () => true,
+        () => false
+      )
+      if (isDone) return
+    }
+  }
+
+  return {
+    /**
+     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. Does nothing if work for the same session
+     * is in progress.
+     */
+    start(id: string, work: () => Promise<unknown>, delayMs = 0): void {
+      if (running.has(id)) return
+      const done = untilDone(work, delayMs).finally(() => running.delete(id))
+      running.set(id, done)
+    },
+    wait,
+    isClosed: () => isClosed,
+    /** Resolves when no work is in progress. */
+    async ended(): Promise<void> {
+      while (running.size > 0) await Promise.all(running.values())
+    },
+    close(): void {
+      isClosed = true
+      for (const end of waits) end()
+    }
+  }
 }

@@ -11,6 +11,7 @@ import type { Hasher } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
 import { type Clock, wait } from '../support/clock.js'
 import { apply, type Cells, ignoreUnavailable, type Rule, StoreUnavailableError } from './cells.js'
+import { createRetries } from './restores.js'
 import type { SessionStore } from './store.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
@@ -74,8 +75,6 @@ export type UserSessions = ReturnType<typeof createUserSessions>
 const MAX_MEMBERS = 1000
 const MAX_USERS_OF_NAME = 100
 const LOGGED_OUT_IN_PARALLEL = 100
-const MIN_REPEAT_MS = 200
-const MAX_REPEAT_MS = 5000
 const CONFLICTS = 10
 const MAX_CONFLICT_MS = 50
 
@@ -83,10 +82,9 @@ function nothing(): void {}
 
 export function createUserSessions(dependencies: UserSessionsDependencies) {
   const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = dependencies
-  const joining = new Set<string>()
+  const retries = createRetries(clock)
   /** For each list, a promise that resolves when the last change by this process has ended. It never rejects. */
   const turns = new Map<string, Promise<void>>()
-  let isClosed = false
 
   /**
    * Changes a list. Many sessions of one user may join at the same time, so this process makes its changes one after the other,
@@ -163,25 +161,18 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     return joined.every(hasJoined => hasJoined)
   }
 
-  /** Adds a session to its lists, and tries again until the lists are stored. Never rejects. */
-  async function joinUntilStored(session: SessionRecord): Promise<void> {
-    if (joining.has(session.id)) return
-    joining.add(session.id)
-    try {
-      for (let delayMs = MIN_REPEAT_MS; !isClosed; delayMs = Math.min(2 * delayMs, MAX_REPEAT_MS)) {
-        try {
-          if (!(await join(session))) await store.logOut(session)
-          return
-        } catch (error) {
-          // No code awaits this promise, so a rejection would end the process. If the list cannot be decrypted, only the operator
-          // can fix the problem, so give up. The session then joins at a later refresh.
-          if (!(error instanceof StoreUnavailableError) || error.problem === 'unreadable') return
-        }
-        await wait(clock, delayMs)
+  /** Adds a session to its lists in the background, and tries again until the lists are stored. */
+  function joinUntilStored(session: SessionRecord): void {
+    const work = async () => {
+      try {
+        if (!(await join(session))) await store.logOut(session)
+      } catch (error) {
+        // If a list cannot be decrypted, only the operator can fix the problem, so give up. The session then joins at a later
+        // refresh.
+        if (error instanceof StoreUnavailableError && error.problem !== 'unreadable') throw error
       }
-    } finally {
-      joining.delete(session.id)
     }
+    retries.start(session.id, work)
   }
 
   /** Returns the contents of the cells with this name. Names are hashed with the session secret, so look under every secret. */
@@ -214,14 +205,14 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
         return await join(session)
       } catch (error) {
         ignoreUnavailable(error)
-        void joinUntilStored(session)
+        joinUntilStored(session)
         return true
       }
     },
     /** Adds a session to its lists again, in the background. */
     joinAgain(id: string): void {
       const session = store.newest(id)
-      if (session?.identity) void joinUntilStored(session)
+      if (session?.identity) joinUntilStored(session)
     },
     /** True if a session should join its lists again, because it last joined more than a quarter of its lifetime ago. */
     shouldJoin: ({ identity, listedAt }: SessionRecord, now: number): boolean =>
@@ -312,9 +303,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
       await used.catch(ignoreUnavailable)
     },
-    close(): void {
-      isClosed = true
-    }
+    close: retries.close
   }
 }
 
