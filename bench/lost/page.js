@@ -60,33 +60,32 @@ npm run build && npm run bench -- --only lost --users ${users} --seed ${complete
 The picture shows the worst case. **Five conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen
-  ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. If the provider allows it, nearly no program loses a login. The behaviour of APS is not documented: we have no evidence
-  that it ends a login, and two refreshes within 50 ms may both succeed.
+  ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the
+  second use, or allow it for some time. If the provider allows it, nearly no program loses a login. The behaviour of APS is not documented:
+  we have no evidence that it ends a login, and two refreshes within 50 ms may both succeed.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
-- **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that load a
-  document first, as a framework does. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then refreshes the session alone. In this
-  server, documents are public and refresh nothing.
+- **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that
+  load a document first, as a framework does. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then refreshes the session
+  alone. In this server, documents are public and refresh nothing.
 - **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
 - **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
   token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
 
 ## Users who were signed out
 
-Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run. "(1 run)" means that only one run has a
-result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis unless the row or the program says
-otherwise. A dash was not measured.
+Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run. "(1 run)" means
+that only one run has a result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis
+unless the row or the program says otherwise. A dash was not measured.
 
 ${lossTable(runs, withLock(kills))}
 - No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
 - **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
   who still got errors then.
-- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The means of ${killRuns} runs:
-  ${killMeans([...complete, ...kills], runs[0].programs)}.
-  The ranges overlap. About half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last row.
-  We do not know why this server loses more.
+- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The ranges overlap. About half of the
+  refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last row. We do not know why this server
+  loses more.
 
 These configurations have no lock, or no lock between processes, or only one process:
 
@@ -95,9 +94,9 @@ oauth2-proxy has the cookie store by default. "Not sticky" means that the reques
 
 ## Other providers and pages
 
-The first number in each cell is for the provider of the picture. The second provider only **refuses** the second use of a refresh token, and
-the third one **allows** it for 30 s, as [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html)
-can.
+The first number in each cell is for the provider of the picture. The second provider only **refuses** the second use of a refresh token,
+and the third one **allows** it for 30 s, as
+[Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html) can.
 
 ${kindTable(kindsOf('reuse', REUSES))}
 The kinds of page, with the provider of the picture: six requests in parallel / **one request first**, and then five in parallel / **a
@@ -106,64 +105,68 @@ document first**, and then six in parallel.
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
-*Computed* by \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the measured share of
-the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault, ${refreshIntervals(runs)} s. No run had such
-tokens, so the formulas are assumptions:
+*Computed* by \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the measured
+share of the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault,
+${refreshIntervals(runs)} s. No run had such tokens, so the formulas are assumptions:
 
-- **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times, each time
-  with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once:
-  \`10,000 × (1 − (1 − lost)^(1/n)) × L / 3,600\`.
+- **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times,
+  each time with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once: \`10,000 × (1 − (1 − lost)^(1/n)) × L /
+  3,600\`.
 - **Killed or restarted processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
-- **Stopped processes**: the lower number is for the case that the same is true. The upper number, \`10,000 × lost × L / 3,600\`, is for the case
-  that every refresh that becomes due during the stop has the risk \`lost\`.
-- **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill.
-  A **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with a probability of at most
-  1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute" above).
+- **Stopped processes**: the lower number is for the case that the same is true. The upper number, \`10,000 × lost × L / 3,600\`, is for the
+  case that every refresh that becomes due during the stop has the risk \`lost\`.
+- **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill. A
+  **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with
+  a probability of at most 1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute"
+  above).
 
 The interval of the page makes no difference for the other faults, because its user refreshes once an hour.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
-This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs. Cells have
-the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
+This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs.
+Cells have the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
 until such a user got data again, from the worse run. Without a fault, no user waited.
 
 ${waitTable(runs)}
-The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run. Requests of
-users who were signed out count, so the share repeats large losses. **Two to six runs shared two cores, so response times show the load of the machine,
-and differences below a second say nothing about a program.**
+The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run.
+Requests of users who were signed out count, so the share repeats large losses. **Two to six runs shared two cores, so response times show
+the load of the machine, and differences below a second say nothing about a program.**
 
 ${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
 ## What each program needs
 
-With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both without
-Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s. Access tokens
-are 1,000 bytes long. The last column is the memory of all keys in Redis for each user. This server keeps tokens there even if the session is in
-cookies.
+With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both
+without Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s.
+Access tokens are 1,000 bytes long. The last column is the memory of all keys in Redis for each user. This server keeps tokens there even if
+the session is in cookies.
 
 ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does
 
 ${aboutPrograms(complete)}
 
-The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We tried no other settings, such as \`OIDCSessionCacheFallbackToCookie\` of
-mod_auth_openidc, or sticky sessions for the programs whose title does not say so.
+The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We tried no other settings, such as
+\`OIDCSessionCacheFallbackToCookie\` of mod_auth_openidc, or sticky sessions for the programs whose title does not say so.
 
 ## How it was measured
 
-- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token becomes used. If the response is
-  then lost, the old token is no longer valid.
-- **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request goes
-  to a random process, unless sessions are sticky, and to the other one if nothing listens there.
-- **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy, mod_auth_openidc
-  and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs compute with whole seconds.
-- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are 503 or
-  429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with \`SIGSTOP\`, or both processes are
-  restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is killed and starts again after 1 s, empty or with an append-only file that it
-  writes before each response, or is stopped. For 8 s, the browser cuts the connections of half of its pages after 0 to 400 ms.
-- **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy, Pomerium,
-  lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this server chose the faults.
+- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token becomes used. If the response
+  is then lost, the old token is no longer valid.
+- **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request
+  goes to a random process, unless sessions are sticky, and to the other one if nothing listens there.
+- **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy,
+  mod_auth_openidc and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs
+  compute with whole seconds.
+- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are
+  503 or 429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with
+  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is killed and starts again
+  after 1 s, empty or with an append-only file that it writes before each response, or is stopped. For 8 s, the browser cuts the connections
+  of half of its pages after 0 to 400 ms.
+- **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
+  Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this
+  server chose the faults.
 - **The machine**: each run had its own network. A play in which a timer of the users was more than 200 ms late was repeated.
 
 ${machines(all)}
@@ -239,17 +242,6 @@ function usualRuns(all) {
 /** The picture and the tables show one kind of provider and of page. */
 function isUsual({ reuse = REUSES[0], pages = PAGES[0] }) {
   return reuse === REUSES[0] && pages === PAGES[0]
-}
-
-/** The mean number of lost logins at a kill, of each program that has played it in every run. */
-function killMeans(runs, compared) {
-  return compared
-    .flatMap(({ name, title }) => {
-      const lost = resultsOf(runs, name).flatMap(({ outcomes }) => outcomes.killed?.signedOut ?? [])
-      const mean = lost.reduce((sum, signedOut) => sum + signedOut, 0) / lost.length
-      return lost.length === runs.length ? [`${title} ${mean.toFixed(1)}`] : []
-    })
-    .join('; ')
 }
 
 /** The machines of the runs, with the seeds of each kind. */

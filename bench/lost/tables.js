@@ -33,7 +33,8 @@ export function lossTable(runs, kills = []) {
     rowOfKills('refreshes in progress at the kill', ({ outcomes }) =>
       measured(outcomes[KILL], ({ inProgress }) => inProgress)
     ),
-    ['lost logins for each of them', ...runs[0].programs.map(({ name }) => lostAtKill(all, name))]
+    ['mean of the lost logins at the kill', ...runs[0].programs.map(({ name }) => atKill(all, name).mean)],
+    ['lost logins for each refresh in progress', ...runs[0].programs.map(({ name }) => atKill(all, name).share)]
   ])
 }
 
@@ -52,12 +53,17 @@ function isZero([, ...cells]) {
   return cells.every(cell => ['0', NONE, 'no Redis'].includes(cell)) && cells.includes('0')
 }
 
-/** The runs differ in the number of refreshes in progress, so the sums of all runs are compared. */
-function lostAtKill(runs, name) {
-  const kills = resultsOf(runs, name).flatMap(({ outcomes }) => (outcomes[KILL]?.inProgress ? [outcomes[KILL]] : []))
-  if (kills.length === 0) return NONE
-  const sum = key => kills.reduce((total, outcome) => total + outcome[key], 0)
-  return (sum('signedOut') / sum('inProgress')).toFixed(2)
+/** The mean number of lost logins at a kill, and the lost logins for each refresh in progress, from the sums of all runs. */
+function atKill(runs, name) {
+  const kills = resultsOf(runs, name).flatMap(({ outcomes: { [KILL]: kill } }) =>
+    kill?.signedOut === undefined ? [] : [kill]
+  )
+  if (kills.length === 0) return { mean: NONE, share: NONE }
+  const sum = key => kills.reduce((total, outcome) => total + (outcome[key] ?? 0), 0)
+  return {
+    mean: (sum('signedOut') / kills.length).toFixed(1),
+    share: sum('inProgress') === 0 ? NONE : (sum('signedOut') / sum('inProgress')).toFixed(2)
+  }
 }
 
 /**

@@ -95,7 +95,8 @@ test('the kill has the median and the range of all runs, and its runs change no 
   const text = lossTable([first as Run], others)
   t.deepEqual(cellsOf(text, 'process killed')[0], '6.5 (0 to 28)')
   t.deepEqual(cellsOf(text, 'refreshes in progress at the kill')[0], '5')
-  t.deepEqual(cellsOf(text, 'lost logins for each of them')[0], '2.05', '41 lost logins for 20 refreshes')
+  t.deepEqual(cellsOf(text, 'mean of the lost logins at the kill')[0], '10.3')
+  t.deepEqual(cellsOf(text, 'lost logins for each refresh in progress')[0], '2.05', '41 lost logins for 20 refreshes')
   t.deepEqual(cellsOf(text, 'two processes')[0], '12')
 })
 
