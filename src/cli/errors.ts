@@ -46,12 +46,12 @@ export function listenError(error: unknown): RunError {
 export function explainListenError(error: unknown, listener: Listener): readonly [problem: string, advice?: string] {
   const { address, port } = error as { readonly address?: string; readonly port?: number }
   const { portOption, hostOption } = listeners[listener]
-  const otherHost = `Choose another host with ${hostOption}, or remove ${hostOption}.`
+  const otherHost = `Choose a different host with ${hostOption}, or remove ${hostOption}.`
   switch (errorCode(error)) {
     case 'EADDRINUSE':
       return [
         `Port ${port} is in use by another program.`,
-        `Stop that program, or choose another port with ${portOption}.`
+        `Stop that program, or choose a different port with ${portOption}.`
       ]
     case 'EACCES':
       return [`This user is not allowed to listen on port ${port}.`, `Choose a port above 1023 with ${portOption}.`]

@@ -108,7 +108,7 @@ function workingDirectory(): string {
   try {
     return process.cwd()
   } catch (cause) {
-    throw new RunError('The working directory no longer exists. Change to another one.', { cause })
+    throw new RunError('The working directory no longer exists. Change to a different folder.', { cause })
   }
 }
 
@@ -153,11 +153,11 @@ const SHELL = /^-?(sh|ash|dash|bash|zsh|ksh|busybox)$/
  * shell. If npm is killed, this shell survives, so the parent of the shell is watched, too. This works only on Linux,
  * where a process can read the parent of another process.
  */
-export function watchParents(): () => boolean {
+function watchParents(): () => boolean {
   const { ppid } = process
   const parent = lookUp(ppid)
   const watched = parent && SHELL.test(parent.name) ? parent.ppid : undefined
-  // When its parent exits, a process gets another parent, so the id of its parent changes.
+  // When its parent exits, a process gets a different parent, so the id of its parent changes.
   return () => process.ppid !== ppid || (watched !== undefined && lookUp(ppid)?.ppid !== watched)
 }
 

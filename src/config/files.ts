@@ -90,7 +90,7 @@ export async function publishedFiles(files: readonly SecretFile[], wwwroot: stri
   const problems = await Promise.all(
     files.map(async ({ key, source, path }) => {
       if (!(await isFileInside(root, path))) return []
-      const message = `must not be public, but the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to another folder.`
+      const message = `must not be public, but the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to a different folder.`
       return [{ key, source, message }]
     })
   )

@@ -6,7 +6,7 @@ import { readTextFile, statIfPossible } from './files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
 
-// The rules that involve several settings. Each value has already passed its own check. If a value that a rule needs is
+// The rules that involve several settings. Each value has already been checked alone. If a value that a rule needs is
 // missing, the rule finds nothing.
 
 interface SettingsFinding {
@@ -61,18 +61,12 @@ const rules: readonly SettingsRule[] = [
 
   function logoutNeedsItsEndpoint(values, isGiven) {
     const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
+    const key = 'logout'
     if (logout === 'idp' && endSession === 'none') {
-      return {
-        key: 'logout',
-        message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.'
-      }
+      return { key, message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.' }
     }
-    if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
-      return {
-        key: 'logout',
-        isWarning: true,
-        message: 'revokes nothing, because platform.revocationEndpoint is none.'
-      }
+    if (logout === 'revoke' && isGiven(key) && revocation === 'none') {
+      return { key, isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none.' }
     }
     return undefined
   },
@@ -127,7 +121,7 @@ const rules: readonly SettingsRule[] = [
     return { key: 'platform.clientKeyAlgorithm', message }
   },
 
-  function listenersHaveTheirOwnPorts(values) {
+  function listenersHaveSeparatePorts(values) {
     const listeners = [
       { key: 'port', host: values.host, name: 'the server itself' },
       { key: 'forwardAuth.port', host: values['forwardAuth.host'], name: 'forward-auth' },
@@ -144,7 +138,7 @@ const rules: readonly SettingsRule[] = [
         .filter(isTaken)
         .map(({ name }) => ({
           key,
-          message: `cannot be ${port}, because ${name} already uses this port. Set it to another port.`
+          message: `cannot be ${port}, because ${name} already uses this port. Set it to a different port.`
         }))
     })
   },

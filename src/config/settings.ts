@@ -278,7 +278,7 @@ export const settings = {
     flag: '--prompt <prompt>',
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     summary:
-      'Send this prompt parameter with a login. With login, users sign in each time, and can choose another account.'
+      'Send this prompt parameter with a login. With login, users sign in each time, and can choose a different account.'
   },
   'platform.timeoutSeconds': {
     type: seconds(1, 300),
@@ -435,7 +435,7 @@ export const settings = {
   },
   'metrics.host': {
     type: hostName,
-    // As with forward-auth, only this machine can reach the port unless the operator sets another host.
+    // As with forward-auth, only this machine can reach the port unless the operator sets a different host.
     default: '127.0.0.1',
     summary: 'Offer the metrics on this host name or IP address.'
   },

@@ -6,7 +6,7 @@ import { run } from './shell.js'
 const faults: readonly (readonly [object, string])[] = [
   [
     { code: 'EADDRINUSE', port: 80 },
-    'Port 80 is in use by another program. Stop that program, or choose another port with --port.'
+    'Port 80 is in use by another program. Stop that program, or choose a different port with --port.'
   ],
   [
     { code: 'EACCES', port: 80 },
@@ -14,19 +14,19 @@ const faults: readonly (readonly [object, string])[] = [
   ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
-    '192.0.2.1 is not an address of this machine. Choose another host with --host, or remove --host.'
+    '192.0.2.1 is not an address of this machine. Choose a different host with --host, or remove --host.'
   ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
-    '192.0.2.1 is not an address of this machine. Choose another host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
+    '192.0.2.1 is not an address of this machine. Choose a different host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
   ],
   [
     { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
-    'Port 4181 is in use by another program. Stop that program, or choose another port with --forward-auth-port.'
+    'Port 4181 is in use by another program. Stop that program, or choose a different port with --forward-auth-port.'
   ],
   [
     { code: 'ENOTFOUND' },
-    'The host to listen on cannot be resolved. Choose another host with --host, or remove --host.'
+    'The host to listen on cannot be resolved. Choose a different host with --host, or remove --host.'
   ],
   [{ code: 'ENOMEM' }, 'The server could not start: out of luck']
 ]

@@ -194,6 +194,6 @@ test('if the working directory was deleted, commands that need it print one sent
   t.deepEqual([secret.status, secret.stderr], [0, ''])
   for (const args of [['config'], []]) {
     const { status, stderr } = await inGoneFolder(...args)
-    t.deepEqual([status, stderr], [1, 'The working directory no longer exists. Change to another one.\n'])
+    t.deepEqual([status, stderr], [1, 'The working directory no longer exists. Change to a different folder.\n'])
   }
 })

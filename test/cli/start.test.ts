@@ -133,7 +133,7 @@ test('wrong settings are listed together without a stack trace, and the exit cod
 
 test('a port in use is reported in one sentence, and the exit code is 1', async t => {
   const port = await listen(t, createServer())
-  const expected = `Port ${port} is in use by another program. Stop that program, or choose another port with --port.\n`
+  const expected = `Port ${port} is in use by another program. Stop that program, or choose a different port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
   const demo = await run(t, ['--demo', '--port', String(port)])
@@ -146,7 +146,7 @@ test('a port in use is reported in one sentence, and the exit code is 1', async 
 test('if the metrics port is in use, the error contains the flag that sets it', async t => {
   const port = await listen(t, createServer())
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
-  const next = 'Stop that program, or choose another port with --metrics-port'
+  const next = 'Stop that program, or choose a different port with --metrics-port'
   t.deepEqual([code, errors], [1, `Port ${port} is in use by another program. ${next}.\n`])
 })
 

@@ -93,7 +93,7 @@ async function problemsIn(
 }
 
 function published(key: string, source: string, file: string, wwwroot: string): string {
-  return `${key} (${source}) must not be public, but the file <cwd>/${file} is inside wwwroot (<cwd>${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to another folder.`
+  return `${key} (${source}) must not be public, but the file <cwd>/${file} is inside wwwroot (<cwd>${wwwroot}), whose files everyone can download. Move this file, or set wwwroot to a different folder.`
 }
 
 const settings = 'platform-auth-server.config.yaml'

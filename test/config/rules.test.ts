@@ -21,11 +21,11 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
   ],
   [
     { PLATFORM_AUTH_METRICS_PORT: '8080' },
-    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 8080, because the server itself already uses this port. Set it to another port.'
+    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 8080, because the server itself already uses this port. Set it to a different port.'
   ],
   [
     { PLATFORM_AUTH_METRICS_PORT: '9000', PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000', REDIS_URL: 'redis://localhost' },
-    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 9000, because forward-auth already uses this port. Set it to another port.'
+    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 9000, because forward-auth already uses this port. Set it to a different port.'
   ],
   [
     { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` },

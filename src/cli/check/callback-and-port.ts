@@ -23,7 +23,7 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   }
   if (isHttps && isOwnPort) {
     const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
-    const local = `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`
+    const local = `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on a different port.`
     const remote = 'Remove the port, unless a proxy on another machine uses the same port.'
     findings.push(isLocal ? failed(message, local) : warning(message, remote))
   } else if (isHttps && isLocal) {
@@ -87,11 +87,13 @@ async function tryToListen({ port, host }: ListeningAddress, listener: Listener)
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server is already running on port ${port}.`
-      return [warning(message, `Stop it before you start another, or choose another port with ${portOption}.`)]
+      return [warning(message, `Stop it before you start another, or choose a different port with ${portOption}.`)]
     }
     const [problem, advice] = explainListenError(error, listener)
     if (advice !== undefined) return [failed(problem, advice)]
-    return [failed(`${problem}.`, `Choose another port with ${portOption}, or another host with ${hostOption}.`)]
+    return [
+      failed(`${problem}.`, `Choose a different port with ${portOption}, or a different host with ${hostOption}.`)
+    ]
   }
 }
 

@@ -6,7 +6,7 @@ import type { Mode } from '../../modes/mode.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import type { Quirks } from '../../provider/quirks.js'
-import { type Finding, failed, ok, requestTo, urlAdvice, warning } from './findings.js'
+import { type Finding, failed, ok, requestTo, urlAdvice, warning, webApplicationAdvice } from './findings.js'
 import type { Provider } from './provider.js'
 
 /**
@@ -31,7 +31,7 @@ function credentialsOf({ platform }: Config) {
     return {
       kind: 'secret',
       compare: "Compare platform.clientId and platform.clientSecret with the application's page.",
-      otherwise: 'set platform.clientAuthentication to another value'
+      otherwise: 'set platform.clientAuthentication to a different value'
     }
   }
   const keyId = key.keyId === undefined ? 'no key id' : `the key id ${quote(key.keyId)}`
@@ -60,7 +60,7 @@ function findingOfClientError(cause: unknown, { kind, compare, otherwise }: Retu
     return ok(`The client id and ${kind} work. The token endpoint rejected only the made-up code (invalid_grant).`)
   if (error === 'unauthorized_client' || error === 'unsupported_grant_type') {
     const message = `The token endpoint does not let this client exchange codes (${status} ${error}).`
-    return failed(message, 'Register the application as a web application that may use the authorization code grant.')
+    return failed(message, webApplicationAdvice)
   }
   const message = `The token endpoint rejected a made-up code with an unusual error (${status} ${error}), so the ${kind} may be wrong.`
   return warning(message, `Sign in once. If that fails, look for ${error} in the provider's documentation.`)

@@ -29,6 +29,10 @@ export function failed(message: string, next: string): Finding {
   return { status: 'failed', message, next }
 }
 
+/** Advice for a client that may not use the authorization code grant. */
+export const webApplicationAdvice =
+  'Register the application as a web application that may use the authorization code grant.'
+
 /** The arguments of `warning` and `failed`. */
 export type Explanation = readonly [message: string, next: string]
 
@@ -110,8 +114,8 @@ export function explainConnectionError(code: string | undefined, checked: Checke
     ],
     [
       /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-      `The certificate of ${host} is for another name (${shown}).`,
-      `Check the host${inSetting}. If the host is right, another server responds instead of it.`
+      `The certificate of ${host} is for a different name (${shown}).`,
+      `Check the host${inSetting}. If the host is right, a different server responds.`
     ],
     [
       /CERT|^UNABLE_TO_/,

@@ -4,18 +4,16 @@ import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import type { Transport } from '../../provider/transport.js'
-import { type Finding, failed, findingOfStatus, ok, requestTo, warning } from './findings.js'
+import { type Finding, failed, findingOfStatus, ok, requestTo, warning, webApplicationAdvice } from './findings.js'
 import type { Provider } from './provider.js'
 
 // These errors mean that the user must sign in or consent, so the provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
-const webApplication = 'Register the application as a web application that may use the authorization code grant.'
-
 const remedies = new Map([
   ['invalid_scope', 'Request only scopes that the provider knows and the application may use.'],
-  ['unauthorized_client', webApplication],
-  ['unsupported_response_type', webApplication],
+  ['unauthorized_client', webApplicationAdvice],
+  ['unsupported_response_type', webApplicationAdvice],
   ['invalid_request', 'If the provider does not support PKCE, set platform.pkce to false.']
 ])
 
@@ -124,7 +122,7 @@ async function checkIdpLogout({ config, idp, transport }: Provider, metadata: Pr
 interface Destination {
   /** The status of the first response. */
   readonly firstStatus: number
-  /** The status of the last response. It can be a redirect, because a redirect to another origin is not followed. */
+  /** The status of the last response. It can be a redirect, because a redirect to a different origin is not followed. */
   readonly status: number
   /** The query parameter `error` of the redirect that had one. */
   readonly error: string | undefined
@@ -136,7 +134,7 @@ const MAX_REDIRECTS = 10
 
 /**
  * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin, until a
- * redirect has an error code or leads to another origin.
+ * redirect has an error code or leads to a different origin.
  * @throws ProviderError if the provider cannot be reached or redirects too often
  */
 async function followRedirects(transport: Transport, endpoint: Endpoint, startUrl: string): Promise<Destination> {

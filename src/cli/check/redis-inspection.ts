@@ -198,8 +198,8 @@ function parseInfo(text: string): ReadonlyMap<string, string> {
 }
 
 /** Parses the reply to CONFIG GET, which lists names and values alternately. */
-function parsePairs(answer: unknown): ReadonlyMap<string, string> {
-  const words = Array.isArray(answer) ? answer.map(String) : []
+function parsePairs(reply: unknown): ReadonlyMap<string, string> {
+  const words = Array.isArray(reply) ? reply.map(String) : []
   return new Map(words.flatMap((name, index) => (index % 2 === 0 ? [[name, words[index + 1] ?? '']] : [])))
 }
 
@@ -266,7 +266,7 @@ async function withRedis<T>(
   }
 }
 
-/** Returns a promise with the functions that settle it. If nobody awaits it, its rejection is ignored. */
+/** Returns a promise with the functions that settle it. A rejection that no caller awaits is ignored. */
 function deferred() {
   let settle: { resolve: () => void; reject: (error: unknown) => void } = { resolve() {}, reject() {} }
   const promise = new Promise<void>((resolve, reject) => {

@@ -71,7 +71,7 @@ const wrongCallbacks: readonly (readonly [
   [
     'https://localhost:8080/api/auth/callback',
     {},
-    'failed The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that terminates TLS on another port.'
+    'failed The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that terminates TLS on a different port.'
   ],
   [
     'https://localhost/api/auth/callback',
@@ -141,7 +141,7 @@ for (const [what, listener] of Object.entries(otherPrograms)) {
   test(`check fails for a port used by another program that ${what}`, async t => {
     const port = await listen(t, createServer(listener))
     t.deepEqual(await portLines({ port }), [
-      `failed Port ${port} is in use by another program. Next: Stop that program, or choose another port with --port.`
+      `failed Port ${port} is in use by another program. Next: Stop that program, or choose a different port with --port.`
     ])
   })
 }
@@ -150,8 +150,8 @@ test('check warns if this server itself already uses the port and the metrics po
   const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
   const metricsPort = server.metricsPort as number
   t.deepEqual(await portLines({ port: server.port, metrics: { port: metricsPort } }), [
-    `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose another port with --port.`,
-    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
+    `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose a different port with --port.`,
+    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-port.`
   ])
 })
 
@@ -162,13 +162,13 @@ test('check fails for a metrics port used by another program', async t => {
   )
   t.deepEqual(
     (await portLines({ port: 0, metrics: { port: metricsPort } }))[1],
-    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
+    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-port.`
   )
 })
 
 test('check fails for a host that is not an address of this machine', async t => {
   // RFC 5737: no machine has this address.
   t.deepEqual(await portLines({ port: 0, host: '192.0.2.1' }), [
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or remove --host.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose a different host with --host, or remove --host.'
   ])
 })

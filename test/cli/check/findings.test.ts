@@ -75,7 +75,7 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
   ],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',
-    'The certificate of id.example is for another name (ERR_TLS_CERT_ALTNAME_INVALID).',
+    'The certificate of id.example is for a different name (ERR_TLS_CERT_ALTNAME_INVALID).',
     /^Check the host in platform\.tokenEndpoint/
   ],
   [

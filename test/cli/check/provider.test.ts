@@ -141,17 +141,17 @@ const clientTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
   [
     'a wrong secret at Keycloak',
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
   [
     "the gateway's error for a wrong client",
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
   [
     'an HTML page with status 401',

@@ -221,7 +221,7 @@ testWithRedis('check accepts a working cluster, and fails for one of its nodes w
 
 for (const [what, options, says] of [
   ['has expired', { days: -1 }, /: The certificate of localhost:\d+ has expired \(CERT_HAS_EXPIRED\)/],
-  ['is for another host', { host: 'other.example' }, /: The certificate of localhost:\d+ is for another name/]
+  ['is for another host', { host: 'other.example' }, /: The certificate of localhost:\d+ is for a different name/]
 ] as const) {
   testWithRedis(`check fails for a Redis whose certificate ${what}`, async t => {
     const { url, certificate } = await startRedisWithTls(t, options)
