@@ -7,7 +7,7 @@ import type { Log } from '../refresh/report.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import type { EndSessions } from './log-out.js'
 
-export interface BackChannelLogoutDependencies extends LogoutTokenOptions {
+interface BackChannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
 }
@@ -18,7 +18,7 @@ export interface BackChannelLogoutDependencies extends LogoutTokenOptions {
  * @throws ProviderError if the keys of the provider cannot be read
  * @throws StoreUnavailableError if a logout is not stored now. The same token can then be sent again.
  */
-export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
+type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
 
 export function createBackChannelLogout(dependencies: BackChannelLogoutDependencies): BackChannelLogout {
   const { userSessions, endSessions } = dependencies

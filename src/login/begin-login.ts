@@ -49,7 +49,7 @@ export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
 type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
 
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
-export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
+type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
 // A loop repeats within seconds. A login that starts more than a minute after the last login has another cause. For example, the
 // user may have deleted the cookies.

@@ -9,7 +9,7 @@ import type { SessionStore } from '../store/store.js'
  *   temporary fault.
  * - `none`: the error says nothing about the refresh token
  */
-export type TokenRejection = 'final' | 'ambiguous' | 'none'
+type TokenRejection = 'final' | 'ambiguous' | 'none'
 
 // If the provider still responds with `invalid_request` 30 seconds after the first such response, the refresh token counts as
 // invalid.

@@ -25,7 +25,7 @@ interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
 }
 
 /** Returns the logger of a request. This is a function, because most requests log nothing and need no logger. */
-export type LazyLog = () => Log
+type LazyLog = () => Log
 
 export type Refreshes = ReturnType<typeof createRefreshes>
 

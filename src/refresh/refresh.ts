@@ -92,8 +92,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
     try {
       return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
-      // Only a full queue of token requests leads here, because `sendRequest` turns every error of a token request into an
-      // outcome.
+      // This error means that the queue for token requests is full, because `sendRequest` turns every error of a token request
+      // into an outcome.
       if (error instanceof ProviderError) {
         logFailure(error, false, log)
         return { ...notRefreshed(id, 'provider', retrySecondsOf(error)), ...sent }

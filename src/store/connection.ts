@@ -178,8 +178,7 @@ export function openConnection(options: ConnectionOptions) {
   }
 
   function handleFailure(error: unknown): void {
-    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable. A probe shows whether
-    // Redis is unavailable.
+    // One slow command, or one slot that a cluster is moving, does not mean that Redis is unavailable, so let a probe decide.
     if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
     else if (!isReply(error)) handleLostConnection()
     // If Redis rejects writes, probes are already scheduled. Each rejected write would otherwise delay the next probe.

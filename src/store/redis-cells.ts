@@ -16,7 +16,7 @@ import type { Cell, Entry } from './rules.js'
 export type SendCommand = <T>(name: string, command: (commands: RedisCommands) => Promise<T>) => Promise<T>
 
 /** Encrypts and decrypts the content of a cell. */
-export interface Format<Content, Key> {
+interface Format<Content, Key> {
   /** The name of the key in Redis, without the prefix of the deployment. */
   nameOf(key: Key): string
   lifetimeMs(content: Content): number
