@@ -55,8 +55,8 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
         [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
     })
     .allowExcessArguments()
-    // For an unknown command, the help command of commander would print the full help as an error, so it is replaced
-    // below.
+    // For an unknown command, the help command of commander would print the full help as an error, so the
+    // program declares its help command below.
     .helpCommand(false)
     .addHelpText('before', () => {
       if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)
@@ -138,8 +138,8 @@ function missingFlag(path: string): UsageError {
 }
 
 /**
- * Rejects a flag that is given twice with different values, such as one in a script of package.json and another one after
- * `npm start --`. Commander would use the last value and ignore the other one.
+ * Rejects a flag that is given twice with different values, for example once in a script of package.json and once after
+ * `npm start --`. Commander would use the last value and ignore the first.
  */
 function rejectContradictions(command: Commander): void {
   const given = new Map<string, { readonly flag: string; readonly value: unknown }>()

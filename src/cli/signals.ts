@@ -6,7 +6,7 @@ import type { RunningServer } from '../start.js'
 import { exitCodes, messageOf } from './errors.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
 
-// Handles signals. While the server starts, signals are held. After that, SIGHUP reloads the secrets, and the other
+// Handles signals. While the server starts, signals are held back. After the start, SIGHUP reloads the secrets, and the other
 // signals stop the server.
 
 type Signal = StopSignal | ReloadSignal

@@ -57,7 +57,7 @@ const PARENT_CHECK_MS = 500
 
 export function processTerminal(): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
-  // The parent may end while the server starts, so its id is read first.
+  // The parent may end while the server starts, so the id of the parent is read first.
   const hasParentEnded = watchParents()
   // With nohup, no stream is a terminal, so the process survives the end of the terminal.
   const terminals = [0, 1, 2].filter(isatty)

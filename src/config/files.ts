@@ -4,7 +4,7 @@ import { dirname, isAbsolute, relative, sep } from 'node:path'
 import { errorCode } from '../support/error-code.js'
 import type { Problem } from './errors.js'
 
-/** Reads text files, and finds files with secrets that other users or everyone can read. */
+/** Reads text files, and finds secret files that other users of this machine can read or that the server would publish. */
 
 const notUtf8 = 'NOT_UTF8'
 

@@ -84,7 +84,7 @@ export const settings = {
     type: oneOf('single', 'dual'),
     default: 'single',
     summary:
-      'Choose how many access tokens a session has. With single, its only token stays on the server. With dual, it also has a public token with fewer scopes for your pages.'
+      'Choose how many access tokens a session has. With "single", its only token stays on the server. With "dual", it also has a public token for your pages, with fewer scopes.'
   },
   port: {
     env: 'PORT',
@@ -155,7 +155,7 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'Store the encrypted sessions in cookies or in Redis. Cookies can contain 15 kB, and a session in Redis can have tokens of up to 250 kB. With redis, all users are signed out if Redis loses its data, and requests with a session get 503 while Redis is unavailable.'
+      'Store the encrypted sessions in cookies or in Redis. Cookies can contain 15 kB, and a session in Redis can have tokens of up to 250 kB. With "redis", all users are signed out if Redis loses its data, and requests with a session get 503 while Redis is unavailable.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
@@ -243,24 +243,24 @@ export const settings = {
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      'Read the display name of a user from this URL. With none, the name comes from the ID token, which needs the scope openid.'
+      'Read the display name of a user from this URL. With "none", the name comes from the ID token, which needs the scope "openid".'
   },
   'platform.revocationEndpoint': {
     type: optionalProviderUrl,
     ...endpoint,
-    summary: 'Revoke the refresh token at this URL during a logout. With none, a logout revokes nothing.'
+    summary: 'Revoke the refresh token at this URL during a logout. With "none", a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      'Send the browser to this logout page of the provider, if logout is idp. Use none if the provider has no logout page.'
+      'Send the browser to this logout page of the provider, if logout is "idp". Set it to "none" if the provider has no logout page.'
   },
   'platform.backChannelLogout': {
     type: yesOrNo,
     default: false,
     summary:
-      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope openid.'
+      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
   },
   'platform.clientAuthentication': {
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
@@ -278,7 +278,7 @@ export const settings = {
     flag: '--prompt <prompt>',
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     summary:
-      'Send this prompt parameter with a login. With login, users sign in each time, and can choose a different account.'
+      'Send this prompt parameter with a login. With "login", users sign in each time, and can choose a different account.'
   },
   'platform.timeoutSeconds': {
     type: seconds(1, 300),
@@ -313,7 +313,7 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Choose the effect of a logout. local ends only the session of this server. revoke also revokes the refresh token. idp ends the session and signs the user out at the provider.'
+      'Choose the effect of a logout. With "local", it ends only the session of this server. With "revoke", it also revokes the refresh token. With "idp", it ends the session and signs the user out at the provider.'
   },
   'proxy.routes': {
     flag: '--proxy <rule>',

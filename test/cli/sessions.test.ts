@@ -165,15 +165,15 @@ const refusals: readonly (readonly [
   code: number,
   message: RegExp
 ])[] = [
-  ['no user', [], enough, 2, /^The command sessions needs a user: --user followed by/],
-  ['an empty user', ['--user', ' '], enough, 2, /^The command sessions needs a user/],
-  ['no Redis', ['--user', 'ada'], withIndex, 2, /^The command sessions needs Redis\. .*Set redisUrl/],
+  ['no user', [], enough, 2, /^The command "sessions" needs a user. Add --user/],
+  ['an empty user', ['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
+  ['no Redis', ['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redisUrl/],
   [
     'no index',
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
     2,
-    /^The command sessions needs the session list of each user, .*platform\.backChannelLogout/
+    /^The command "sessions" needs the session list of each user, .*platform\.backChannelLogout/
   ],
   [
     'an unknown action',

@@ -6,7 +6,7 @@ import { closeServer, listen } from '../../support/listener.js'
 import { explainListenError, type Listener, listeners } from '../errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
-/** Reports the callback URL to register, and every point in which this URL does not fit the settings `port` and `host`. */
+/** Reports the callback URL to register, and every conflict of this URL with the settings `port` and `host`. */
 export function checkCallback({ port: listeningPort, host, platform: { callbackUrl } }: Config): Finding[] {
   const url = new URL(callbackUrl)
   const isHttps = url.protocol === 'https:'

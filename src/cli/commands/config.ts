@@ -14,7 +14,7 @@ import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../errors.js'
 import { columnsOf, wrap, wrapLines } from '../terminal.js'
 
-/** Shows all settings, even if some are invalid, because the operator may be looking for the reason. */
+/** Shows all settings, even if some are invalid, because this command helps an operator to find the cause of an error. */
 export const config: Command = async function config(invocation) {
   const { terminal, options } = invocation
   const { stdout, stderr } = terminal

@@ -23,7 +23,7 @@ export const sessions: Command = async function sessions(invocation) {
   const { user, json } = options
   if (typeof user !== 'string' || user.trim() === '') {
     throw new UsageError(
-      'The command sessions needs a user: --user followed by an e-mail address, a user name or a sub.'
+      'The command "sessions" needs a user. Add --user with an e-mail address, a user name or a sub.'
     )
   }
   const { config } = await loadConfig(sourcesOf(invocation))
@@ -59,7 +59,7 @@ async function withIndex<Result>(
   const { redisUrl, session, platform } = config
   if (redisUrl === undefined) {
     throw new UsageError(
-      'The command sessions needs Redis. Without redisUrl, only the server itself knows its sessions, because it keeps them in its memory. Set redisUrl for the server and for this command.'
+      'The command "sessions" needs Redis. Without redisUrl, the server keeps its sessions in its memory, where this command cannot read them. Set redisUrl for the server and for this command.'
     )
   }
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
@@ -68,7 +68,7 @@ async function withIndex<Result>(
   try {
     if (!stores.userSessions || platform.issuer === undefined) {
       throw new UsageError(
-        'The command sessions needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
+        'The command "sessions" needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
       )
     }
     return await use(stores.userSessions, platform.issuer)

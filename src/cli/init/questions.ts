@@ -51,7 +51,8 @@ interface Needs {
 }
 
 /**
- * Asks for what is needed and was not given as a flag. An empty answer selects the default, or leaves the setting out.
+ * Asks for the settings that are needed and were not given as flags. An empty answer selects the default, or leaves the
+ * setting out.
  * Returns the settings, and `ignores: true` if `.env` should be added to `.gitignore`.
  */
 export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
