@@ -1,6 +1,6 @@
-// Generates what follows from the settings table: the tables in README.md and docs/configuration.md, the schema for editors
-// (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this after a
-// build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
+// Generates the content that depends on the settings table: the tables in README.md and docs/configuration.md, the schema
+// for editors (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this
+// after a build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { defaultText, flagName, groups, membersOf, required, settingKeys, settingOf } from '../dist/config/settings.js'
 import { settingsFile } from '../dist/config/settings-file.js'

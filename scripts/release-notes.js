@@ -14,7 +14,7 @@ const [newest = ''] = sections
 const [heading = '', ...lines] = newest.split('\n')
 if (heading.trim() !== version) {
   fail(
-    `The first section of CHANGELOG.md is "${heading.trim()}". Replace this heading by "${version}", and tag the new commit.`
+    `The first section of CHANGELOG.md is "${heading.trim()}". Replace this heading with "${version}", and tag the new commit.`
   )
 }
 const text = lines.join('\n').trim()

@@ -1,5 +1,5 @@
-// Runs AVA and shows its output in short: one line of progress, and at the end all failures and the numbers. All options and
-// files are passed on to AVA. A test file can be named by its source: `node scripts/run-tests.js test/log.test.ts`. With
+// Runs AVA and shortens its output to one line of progress, and at the end the failures and the counts. All options and files
+// are passed on to AVA. A test file can be named by its source: `node scripts/run-tests.js test/log.test.ts`. With
 // `--coverage` as the first argument, the tests also write the coverage that `c8 report` reads.
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -55,7 +55,7 @@ function read(line) {
     atEnd = true
     clearInterval(timer)
     clearLine()
-    // Exceptions outside of a test, time-outs, skipped tests, and what tests print.
+    // Exceptions outside of a test, time-outs, skipped tests, and the output of tests.
     for (const note of notes) stdout.write(`${note}\n`)
     stdout.write(`${line}\n`)
   } else if (line !== '' || (notes.length > 0 && notes.at(-1) !== '')) notes.push(line)
