@@ -32,8 +32,8 @@ export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
-  // With `trustProxy`, Koa takes the client's IP address from the end of X-Forwarded-For, where the proxy in front of
-  // this server has added it. The client can invent all other addresses in this header.
+  // With `trustProxy`, Koa uses the last IP address in X-Forwarded-For, which the proxy in front of this server has added. The
+  // client can invent all the addresses before it.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   gates.set(app, gate(app, services))
 

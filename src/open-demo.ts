@@ -26,7 +26,9 @@ interface OpenDemo extends DemoProvider {
    * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
    */
   readonly config: Config
-  /** If the system has chosen the port, this server keeps the port open until the real server listens. */
+  /**
+   * A temporary server. If the system has chosen the port, the temporary server occupies this port until the real server listens.
+   */
   readonly reserved: Server | undefined
   /** Closes the demo and a reserved port. */
   close(): Promise<void>

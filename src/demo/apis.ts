@@ -188,8 +188,8 @@ export async function readBody(ctx: Koa.Context, maxBytes: number): Promise<stri
   let bytes = 0
   for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxBytes) return undefined
-    chunks.push(chunk)
+    // Leaving the loop early would close the connection without a response.
+    if (bytes <= maxBytes) chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return bytes > maxBytes ? undefined : Buffer.concat(chunks).toString()
 }

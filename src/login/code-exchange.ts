@@ -25,7 +25,7 @@ interface CodeExchangeDependencies extends LeaseDependencies {
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
-  /** Decides which accounts may sign in. If undefined, all accounts may. */
+  /** Decides which accounts may sign in. If undefined, all accounts may sign in. */
   readonly access: Access | undefined
   /** Undefined unless `platform.backChannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'join' | 'addNames'> | undefined
@@ -160,8 +160,8 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   }
 
   /**
-   * Sends the second token request of a login in dual mode. If the provider is busy and asks for a wait of at most 10 seconds
-   * (`Retry-After`, RFC 9110 section 10.2.3), waits and sends the request once more.
+   * Sends the second token request of a login in dual mode. If the provider is busy and its `Retry-After` (RFC 9110 section
+   * 10.2.3) is at most 10 seconds, this function waits and sends the request once more.
    */
   async function sendSecondRequest(lease: GrantedLease, state: TokenState): Promise<TokenState> {
     try {

@@ -26,7 +26,7 @@ export interface Metrics {
   providerCalled(endpoint: string, outcome: string, seconds: number): void
   /** Called for each request with a session cookie. */
   sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
-  /** @param bytes the total size of the cookies of the session */
+  /** @param bytes the total size of the session cookies */
   sessionWritten(bytes: number): void
   /** Called for each response of the forward-auth listener. */
   forwardAuthEnded(status: number): void

@@ -13,8 +13,8 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
-  // The keys are the endpoints of the provider, so the map stays small. Finding the proxy for each call would take longer than
-  // all the other code in this file.
+  // The keys are the endpoints of the provider, so the map stays small. Finding the proxy again for each call would take longer
+  // than the rest of this file.
   const proxies = new Map<string, string | undefined>()
 
   function knownProxyFor(url: string): string | undefined {

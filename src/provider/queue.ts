@@ -72,7 +72,7 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
      * Urgent callers have priority over all others. Among callers with the same priority, the users take turns, so a
      * user with many sessions does not delay other users.
      * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
-     *   a signal with a timer costs more than all other code of this file.
+     *   a signal with a timer costs more than the rest of this file.
      * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if the
      *   signal is aborted before the call may run
      */

@@ -76,8 +76,8 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       const { id } = session
       const elapsedMs = startStopwatch(clock)
       store.note(session)
-      // Read the store first, even if the session is due. Otherwise, if a pause or the recovery time prevented the refresh, the
-      // request would not notice that the session is over.
+      // Read the store first, even if the session is due for a refresh. Otherwise, if a pause or the recovery time prevented the
+      // refresh, the request would not notice that the session is over.
       try {
         const found = await store.find(session)
         if (found.kind === 'over') return found

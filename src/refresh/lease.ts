@@ -37,7 +37,10 @@ interface LeaseRequest {
    * user.
    */
   readonly user?: string | undefined
-  /** True for a code exchange and for the second request of dual mode. Both have priority over first requests. */
+  /**
+   * True for a code exchange and for the second request of dual mode. Both have priority over the first token request of a
+   * refresh.
+   */
   readonly isUrgent?: boolean | undefined
   /** True for a change by a request handler. */
   readonly isChange?: boolean | undefined

@@ -23,7 +23,7 @@ export interface RefreshDependencies extends LeaseDependencies {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   readonly schedule: RefreshSchedule
-  /** Decides which accounts may stay signed in. If undefined, all accounts may. */
+  /** Decides which accounts may stay signed in. If undefined, all accounts may stay signed in. */
   readonly access?: Access | undefined
   readonly userSessions?: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
 }
@@ -104,7 +104,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * Repeatedly acquires the lease and sends a token request, until the session is no longer due. Dual mode needs two requests.
+   * Repeatedly acquires the lease and sends a token request, until the session no longer needs a refresh. Dual mode needs two
+   * requests.
    */
   async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session

@@ -52,7 +52,7 @@ export interface Snapshot<Content> {
 
 /**
  * A message to all processes. A message may get lost, so the store must also work without messages.
- * - `lost`: Redis has lost data of this session. Every process that knows this revision or a newer one stores the session again.
+ * - `lost`: Redis has lost data of this session. Every process that knows the revision `rev` or a newer one stores the session again.
  * - `loggedOut`: the session was logged out
  * - `pause`: the identity provider asked for a pause, so no process sends a token request for `ms` milliseconds
  */

@@ -215,5 +215,5 @@ export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redi
 export function databaseAdvice(reason: string): string {
   return reason === 'NOPERM'
     ? 'Give the user of redisUrl the right +select, or use database 0.'
-    : 'Choose a lower database number, or raise the Redis setting databases. A cluster has only database 0.'
+    : 'Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
 }

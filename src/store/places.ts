@@ -4,8 +4,9 @@
  *
  * Each process binds an abstract Unix socket (Linux, unix(7)). The kernel frees this socket when the process ends, even after a
  * crash, but not while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network
- * namespace and the port, because these decide which processes compete for the same socket. Each place has a cell with the time
- * at which its newest process bound the socket. If that time is later than the time in a lease, the owner of the lease has died.
+ * namespace and the port, because these decide which processes compete for the same socket. For each place, the store has a cell
+ * with the time at which the newest process of this place bound the socket. If that time is later than the time in a lease, the
+ * owner of the lease has died.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -62,14 +63,17 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
   }
 
   return {
-    /** Returns the `Owner` that this process writes into its leases. Without the socket, the owner has no place. */
+    /**
+     * Returns the `Owner` that this process writes into its leases. If this process has not bound the socket, the owner has no
+     * place.
+     */
     me(): Owner {
       const bound = current()
       return bound ? { owner, place: bound.name, since: bound.since } : { owner }
     },
     /**
      * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens
-     * on its port. On a system without abstract sockets, the process has no place. If the process dies there, its leases end only
+     * on its port. On a system without abstract sockets, the process has no place. If such a process dies, its leases end only
      * when they expire.
      */
     start(port: number): void {

@@ -1,6 +1,6 @@
 /**
- * Decides when sessions are restored, how many of them in parallel, and when a failed restore is tried again. What a restore
- * stores is decided in `store.ts`.
+ * Decides when sessions are restored, how many of them in parallel, and when a failed restore is tried again. `store.ts` decides
+ * what is written when a session is restored.
  */
 import { type Clock, startStopwatch } from '../support/clock.js'
 
@@ -27,7 +27,7 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
   const retries = createRetries(clock)
   /** The sessions that `all` has not restored yet, the most urgent ones first. */
   const left = new Set<string>()
-  /** Counts the calls of `all`. */
+  /** The number of calls to `all` so far. */
   let calls = 0
 
   return {

@@ -224,7 +224,7 @@ interface RestoreRequest<Record> extends Known<Record> {
    * it was sent.
    */
   readonly sent?: { readonly rev: number; readonly ms: number } | undefined
-  /** The owner names of this process whose leases are not in use now. */
+  /** The owner names under which this process may have leases that it is not using now. */
   readonly unused: readonly string[]
 }
 

@@ -113,7 +113,10 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     return apply(cells, { id, key }, applied, { ...options, last, onSeen })
   }
 
-  /** Remembers the result of a rule. If the result is a newer revision without its record, reads the record. */
+  /**
+   * Remembers the result of a rule. If the result only says that there is a newer revision, also reads the record of that
+   * revision.
+   */
   async function learn<Result extends { readonly kind: string }>(
     session: SessionKey,
     result: Result | Found<SessionRecord>

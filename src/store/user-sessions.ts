@@ -49,7 +49,10 @@ export interface LoggedOut {
 /** A session in the list of its user. All times are in milliseconds since the epoch. */
 export interface ListedSession {
   readonly loggedInAt: number
-  /** No cookie of the session was written after this time. The time therefore limits the expiry of the session. */
+  /**
+   * No cookie of the session was written after this time. So the session expires at the latest one cookie lifetime after this
+   * time.
+   */
   readonly writtenBy: number
 }
 
@@ -255,7 +258,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       return users.filter(({ sessions }) => sessions.length > 0)
     },
     /**
-     * Logs out all sessions that `of` describes.
+     * Logs out all sessions that match the description `of`.
      * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends only the sessions whose user signed
      *   in at this time or earlier. If the login of such a user is still in progress, it cannot complete.
      * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
@@ -312,9 +315,9 @@ function signInTimesOf({ identity, loggedInAt }: SessionRecord): SignedIn {
 }
 
 /**
- * Returns true if a login that is not in a list yet began after a logout at the provider. Both times are whole seconds, so equal
- * times do not show which event came first. In this case, the login counts as later only if the user also entered the password in
- * that second (`auth_time`).
+ * Takes the times of a login whose session is not in a list yet. Returns true if this login began after a logout at the provider.
+ * Both times are whole seconds, so equal times do not show which event came first. In this case, the login counts as later only
+ * if the user also entered the password in that second (`auth_time`).
  */
 function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
   return iat > loggedOutAt || (iat === loggedOutAt && authTime === loggedOutAt)

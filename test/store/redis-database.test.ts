@@ -15,7 +15,7 @@ testWithRedis('a server does not start if Redis refuses its database', async t =
   await t.throwsAsync(startTestServer(t, { overrides: { redisUrl: `${url}/16` } }), {
     instanceOf: RedisDatabaseError,
     message:
-      'Redis refuses to select database 16 of redisUrl (ERR). Choose a lower database number, or raise the Redis setting databases. A cluster has only database 0.'
+      'Redis refuses to select database 16 of redisUrl (ERR). Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
   })
   await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
   await t.throwsAsync(requireDatabase(settingsFor(`redis://little:pass@127.0.0.1:${port}/1`)), {

@@ -105,7 +105,10 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
 }
 
 interface BodyLimits {
-  /** The initial and maximum time credit of a client, in milliseconds. No pause in a body may be longer. */
+  /**
+   * The time credit with which a client begins, in milliseconds. The credit never exceeds this value, so no pause in a body may
+   * be longer.
+   */
   readonly requestTimeout: number
   /**
    * The minimum average rate of a body that a route reads. It applies after the first `requestTimeout` milliseconds.

@@ -9,11 +9,11 @@ import { hasBody } from './arrivals.js'
 const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
-// A path whose first segment is not empty. `url.parse()` would interpret the characters after two slashes, or after a
-// slash and a backslash, as a host.
+// Matches a path whose first segment is not empty. If a path begins with two slashes, or with a slash and a backslash,
+// `url.parse()` would interpret the next characters as a host.
 const PLAIN_PATH = /^\/(?![/\\])/
 
-// Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2).
+// Matches the scheme and the authority of a request target in absolute form (RFC 9112 section 3.2.2).
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 
 /**

@@ -86,8 +86,8 @@ function routeOf({ path, status, state }: Context): string {
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
 
 /**
- * Starts a span for every request except health probes, and continues the trace of the client. The query is not
- * recorded, because it contains codes and states.
+ * Starts a span for every request except health probes, and continues the trace of the client. The span does not contain the
+ * query of the URL, because the query contains codes and states.
  */
 export function trace(tracing: Tracing): Middleware {
   return function trace(ctx, next) {

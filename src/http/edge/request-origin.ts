@@ -72,9 +72,8 @@ const POLICIES = {
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
   /**
-   * A logout on all devices of a user. A link on another site must not cause such a logout. A browser that does not
-   * send `Sec-Fetch-Site`, for example to a site with plain http, sends the URL of the page with the link in `Referer`
-   * (RFC 9110 section 10.1.3).
+   * A logout on all devices of a user. A link on another site must not cause such a logout. Browsers do not send `Sec-Fetch-Site`
+   * to a site with plain http, for example. In this case, `Referer` (RFC 9110 section 10.1.3) shows which page contains the link.
    */
   logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
   /** The profile and the public token, which scripts of our pages read. */

@@ -133,7 +133,7 @@ testWithRedis('check fails for a database that Redis does not have, or that the 
   t.is(await line(`${url}/15`), working)
   t.is(
     await line(`${url}/16`),
-    'failed Redis refuses to select database 16 of redisUrl (ERR). Next: Choose a lower database number, or raise the Redis setting databases. A cluster has only database 0.'
+    'failed Redis refuses to select database 16 of redisUrl (ERR). Next: Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
   )
   await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
   t.is(
