@@ -246,7 +246,11 @@ test('the sign-in form accepts only small urlencoded POST requests, and still wo
   )
   // A long body is still on its way when the demo refuses it.
   for (const length of [10_000, 2_000_000]) {
-    t.is((await browser.request('POST', url.href, { form: { user: 'x'.repeat(length) } })).statusCode, 413, String(length))
+    t.is(
+      (await browser.request('POST', url.href, { form: { user: 'x'.repeat(length) } })).statusCode,
+      413,
+      String(length)
+    )
   }
 
   const socket = net.connect(demo.port, '127.0.0.1')
