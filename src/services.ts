@@ -157,7 +157,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     /** The number of sessions that this process remembers. */
     rememberedSessions: store.remembered,
     /**
-     * Binds the socket of this port, so that leases name the place of this process. Call this function when the server listens.
+     * Binds a socket that identifies where this process runs (its place, see `store/places.ts`), so that leases can name that
+     * place. Call this function when the server listens.
      */
     startPlace: places.start,
     shutdown,

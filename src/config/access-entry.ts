@@ -18,9 +18,9 @@ const DOMAIN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/
 const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 
 /**
- * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other
- * letters must already be spelled as it is registered. Otherwise, a letter that only looks like an ASCII letter could
- * be replaced with the ASCII letter. Returns undefined for any other string.
+ * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with non-ASCII letters must
+ * be given exactly as it is registered. Otherwise, a letter that only looks like an ASCII letter could be replaced with the ASCII
+ * letter. Returns undefined for any other string.
  */
 export function parseEmailAddress(string: string): EmailAddress | undefined {
   const parts = string.split('@')

@@ -30,8 +30,8 @@ export interface FileLayer extends Layer {
 }
 
 /**
- * Reads the settings file `named`. Without `named`, reads the file that cosmiconfig finds. The meta configuration of
- * cosmiconfig (the key `cosmiconfig` in `.config/config.*`) may add search places.
+ * Reads the settings file whose path is `named`. Without `named`, reads the file that cosmiconfig finds. The meta configuration
+ * of cosmiconfig (the key `cosmiconfig` in `.config/config.*`) may add search places.
  */
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
   if (named !== undefined) {

@@ -13,8 +13,8 @@ export interface Variable {
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 
-// If a service of Kubernetes has the name "platform" or "platform-auth", Kubernetes sets variables such as
-// PLATFORM_SERVICE_HOST in every container. They are not misspelt settings.
+// If a Kubernetes service is named "platform" or "platform-auth", Kubernetes sets variables such as PLATFORM_SERVICE_HOST in
+// every container. They are not misspelt settings.
 const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
 const serviceUrl = /^(tcp|udp|sctp):\/\//
 

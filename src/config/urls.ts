@@ -58,8 +58,8 @@ const providerRules: readonly StringRule[] = [
 ]
 
 /**
- * The type of an endpoint of the identity provider. The URL must use https, because secrets are sent to it. Plain http is
- * allowed only on this machine.
+ * The type of a setting that is the URL of a provider endpoint. The URL must use https, because secrets are sent to it. Plain
+ * http is allowed only on this machine.
  */
 export const providerUrl: ValueType<string> = {
   allowed: 'an https URL (plain http only on this machine)',
@@ -152,7 +152,7 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
   const broken = providerRules.find(({ accepts }) => !accepts(endpoint))
   if (broken) return broken.reason
   if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
-    return 'it is plain http on this machine, but the issuer is on another machine'
+    return 'it uses plain http and names this machine, but the issuer is on another machine'
   }
   return undefined
 }

@@ -11,7 +11,7 @@ import { offeredUsers, tidyName, type Users } from './users.js'
 interface SignInPage {
   action: string
   scopes: readonly string[]
-  /** The name of the user who is signed in at the demo with this browser. */
+  /** The name of the user who is signed in to the demo in this browser. */
   signedIn: string | undefined
   /** The reason why the last attempt failed. */
   problem?: string
@@ -141,8 +141,8 @@ export function signIn({
   async function handle(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // Browsers send the interaction cookie only to the path of its sign-in. A request that has the cookie but another
-    // path was not sent by a browser, so it is rejected.
+    // Browsers send the interaction cookie only to the path of its sign-in. A request with this cookie but a different path
+    // cannot come from a browser, so it is rejected.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const { session: { accountId } = {} } = interaction
     const signedIn = accountId === undefined ? undefined : users.find(accountId)?.name

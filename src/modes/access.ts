@@ -25,7 +25,7 @@ export interface Denial {
   readonly reason: (typeof DENIALS)[number]
   /**
    * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
-   * no data of the account.
+   * no account data.
    */
   readonly missing: readonly string[]
 }
@@ -149,7 +149,7 @@ export function denialOf(endReason: string): Denial | undefined {
   return kind === DENIED && reason ? { reason, missing } : undefined
 }
 
-/** Returns the fields of a log line about a denial. They contain no value of a claim. */
+/** Returns the fields of a log line about a denial. They contain no claim values. */
 export function denialFields({ reason, missing }: Denial): Readonly<Record<string, unknown>> {
   return { access: reason, ...(missing.length > 0 && { missing_claims: missing }) }
 }

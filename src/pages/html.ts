@@ -23,8 +23,8 @@ export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[
 }
 
 /**
- * Marks a string of this server as markup that must stay unchanged, such as a style sheet. Never call it with a string
- * from a request.
+ * Marks a string from the code of this server as markup that must not be escaped, such as a style sheet. Never call it with a
+ * string from a request.
  */
 export function trusted(text: string): Html {
   return { [markup]: text }
@@ -82,7 +82,7 @@ export function fill(
   return html`${parts.map((part, index) => (index % 2 === 1 ? values[part] : asMarkup(part)))}`
 }
 
-/** Replaces the placeholders in plain text, which is escaped. */
+/** Escapes plain text and replaces the placeholders in it. */
 export function fillText(text: string, values: Readonly<Record<string, HtmlValue>> = {}): Html {
   return fill(splitAtPlaceholders(text), values)
 }

@@ -56,8 +56,8 @@ export interface TransportOptions {
 export type Transport = ReturnType<typeof createTransport>
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
-// An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
-// closed a connection while this server is sending a single-use token on it, the token could be lost.
+// An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If the provider closed
+// a connection while this server was sending a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
 // The limits of each queue. If a response takes 200 ms, 64 concurrent calls result in 19,000 calls per minute, far more
@@ -69,8 +69,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   const { metrics = noMetrics, tracing } = options
   const agents = createAgents(idleSocketMs, proxyFor)
   let loading: Promise<Got> | undefined
-  // The first call imports the package got. The import needs 50 ms and 10 MB of memory, so it would slow down the
-  // start.
+  // The first call imports the package `got`. The import needs 50 ms and 10 MB of memory, so it would slow down the start.
   const client = () => {
     loading ??= import('got').then(({ got }) =>
       got.extend({

@@ -216,8 +216,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
     /**
-     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise cached cookies of a removed
-     * secret would still be accepted.
+     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
+     * encrypted with a removed secret would still be accepted.
      */
     forgetOpened(): void {
       cached.clear()

@@ -232,7 +232,7 @@ test('an issuer on this machine may have plain http endpoints on this machine', 
 
 test('the error about a rejected endpoint contains the name of the endpoint and the reason, but not its URL', async t => {
   for (const [address, reason] of [
-    ['http://localhost/x', 'it is plain http on this machine, but the issuer is on another machine'],
+    ['http://localhost/x', 'it uses plain http and names this machine, but the issuer is on another machine'],
     ['https://user:password@idp.example/x', 'it contains a user name']
   ] as const) {
     const failing = createMetadata(discovering, answering({ ...document, token_endpoint: address }))()

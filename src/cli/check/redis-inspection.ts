@@ -12,8 +12,8 @@ interface Names {
   readonly key: string
   readonly channel: string
   /**
-   * Returns a new key that does not exist. Different keys belong to different hash slots. If `redisUrl` names only a node
-   * of a cluster, this node therefore replies MOVED to some of the commands, and the check reports the cluster.
+   * Returns a new key that does not exist. Different keys belong to different hash slots. So if `redisUrl` names a single node of
+   * a cluster, that node replies MOVED to some of the commands, and the check reports that Redis is a cluster.
    */
   readonly otherKey: () => string
 }

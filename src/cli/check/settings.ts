@@ -76,7 +76,7 @@ export async function checkExtend({ extend: path }: Config): Promise<Finding[]> 
     await loadExtension(path)
     return [ok(`${path} exports a function that can add routes.`)]
   } catch (error) {
-    return [failed(`${messageOf(error)}.`, 'Correct the module. The server cannot start with it.')]
+    return [failed(`${messageOf(error)}.`, 'Correct the module. The server cannot start until the module works.')]
   }
 }
 

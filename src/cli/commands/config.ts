@@ -34,8 +34,8 @@ export const config: Command = async function config(invocation) {
 type ShownSetting = Readonly<Record<'key' | 'text' | 'source', string>>
 
 /**
- * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting, and
- * its source on the next line, unless the value is the default.
+ * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value` for each setting. If the value is
+ * not the default, its source follows on the next line.
  */
 function formatSettings(
   { values, sources, problems }: Resolution,
@@ -47,7 +47,7 @@ function formatSettings(
     const isRejected = values[key] === undefined && rejected.has(key)
     return { key, text: isRejected ? '(invalid)' : shownText(key, values), source: sources[key] }
   })
-  // A value can have several lines. For example, it has one line for each proxy rule.
+  // A value can have several lines. For example, the value of `proxy` has one line for each rule.
   const width = (column: keyof ShownSetting) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]

@@ -32,8 +32,8 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'denied':
       return accountNotAllowed()
     case 'pending': {
-      // The error page repeats the callback later. The code exchange may have ended by then, and its result may be in
-      // the store.
+      // The error page loads the URL of the callback again after some seconds. The code exchange may have ended by then, and its
+      // result may be in the store.
       const { retryAfterSeconds } = failed
       const description = 'The identity provider has not responded in time.'
       return new BusyError({ description, retryAfterSeconds, status: 504 })

@@ -19,8 +19,8 @@ const HAS_SESSION = Symbol('has ctx.session')
 type Marked = Context & { [HAS_SESSION]?: true }
 
 /**
- * Creates the middleware. It must run after `requireTokens`. If the handlers have changed the session, it saves the
- * session after them.
+ * Creates the middleware. It must run after `requireTokens`. If the handlers have changed the session, it saves the session after
+ * they have run.
  */
 export function programSession(app: Koa, services: Services): Middleware {
   const { config, site, refreshes, store, log } = services

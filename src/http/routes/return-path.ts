@@ -14,8 +14,8 @@ export function requestedReturnTo(ctx: Context): string {
 }
 
 /**
- * Returns the public path of a return path. The return path `/` means the start page. If a reverse proxy removes a base
- * path from each request, the browser needs the start page with this base path. All other return paths come from the
+ * Converts a return path to the path that the browser sees. The return path `/` means the start page. If a reverse proxy removes
+ * a base path from each request, the browser needs the start page with this base path. All other return paths come from the
  * browser and already contain the base path.
  * @param homePath the public path of the start page, for example `/app/`
  */

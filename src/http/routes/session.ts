@@ -54,7 +54,7 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
   replaceSession(ctx, record, chunks)
 }
 
-/** Clears the session's cookies in the browser, even if they cannot be opened. */
+/** Clears the session's cookies in the browser, even if they cannot be decrypted. */
 export function removeSession(ctx: Context): void {
   replaceSession(ctx, undefined, [])
 }

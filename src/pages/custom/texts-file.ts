@@ -5,8 +5,8 @@ import { builtInTexts, english, type Texts } from '../texts.js'
 import { fileError } from './files.js'
 
 /**
- * Reads the texts in a JSON file. The built-in texts in this language replace missing texts. If this language has no
- * built-in texts, the file must contain all texts, because a page in two languages would be hard to read.
+ * Reads the texts in a JSON file. Texts that the file lacks are taken from the built-in texts in this language. If this language
+ * has no built-in texts, the file must contain all texts, because a page in two languages would be hard to read.
  * @param path the path of the file, for messages
  * @throws {PageFilesError} with all problems, if the file cannot be used
  */
