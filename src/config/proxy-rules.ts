@@ -90,7 +90,10 @@ function parseRule(text: string, number: number, reject: Reject): ProxyRule | un
   if (pathText === undefined || targetText === undefined) return reject('it is incomplete', `Write ${FORM}.`)
   const methods = [...new Set(methodList.split(','))]
   for (const method of methods.filter(method => !METHODS.includes(method))) {
-    reject(`${quote(method)} is not an HTTP method that a rule can have`, `Use ${METHODS.join(', ')} (GET includes HEAD).`)
+    reject(
+      `${quote(method)} is not an HTTP method that a rule can have`,
+      `Use ${METHODS.join(', ')} (GET includes HEAD).`
+    )
   }
   const path = parsePath(pathText, reject)
   const options = parseOptions(optionTexts, reject)

@@ -53,7 +53,10 @@ for (const rule of usable) {
 const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET', /incomplete\. Write METHODS PATH TARGET/],
   ['GET /a', /incomplete/],
-  ['FETCH /a https://h.example/a', /"FETCH" is not an HTTP method that a rule can have\. Use GET, POST, PUT, PATCH, DELETE/],
+  [
+    'FETCH /a https://h.example/a',
+    /"FETCH" is not an HTTP method that a rule can have\. Use GET, POST, PUT, PATCH, DELETE/
+  ],
   ['get /a https://h.example/a', /"get" is not a method/],
   ['HEAD /a https://h.example/a', /"HEAD" is not a method .*GET includes HEAD/],
   ['GET, /a https://h.example/a', /"" is not a method/],
