@@ -73,16 +73,25 @@ test('a later connection restores everything again, so the attempts of an earlie
   t.is(commands(), sent)
 })
 
-test('30 sessions are restored within the recovery time at a Redis that is 80 ms away', async t => {
-  const { clock, store, moveRedisAway, stored } = setUp()
-  moveRedisAway(80)
-  const began = clock.now()
-  await clock.runUntilSettled(store.restoreAll())
-  const tookMs = clock.now() - began
-  t.true(tookMs < 1000, `${tookMs} ms`)
-  moveRedisAway(0)
-  t.is(await stored(), 30)
-})
+/** The round trip at the start, and the round trip after 60 ms. */
+const distances: Readonly<Record<string, readonly [number, number]>> = {
+  'at a Redis that is 80 ms away': [80, 80],
+  'although Redis becomes slower': [20, 150]
+}
+
+for (const [where, [firstMs, laterMs]] of Object.entries(distances)) {
+  test(`30 sessions are restored within the recovery time ${where}`, async t => {
+    const { clock, store, moveRedisAway, stored } = setUp()
+    moveRedisAway(firstMs)
+    clock.after(60, () => moveRedisAway(laterMs))
+    const began = clock.now()
+    await clock.runUntilSettled(store.restoreAll())
+    const tookMs = clock.now() - began
+    t.true(tookMs < 1000, `${tookMs} ms`)
+    moveRedisAway(0)
+    t.is(await stored(), 30)
+  })
+}
 
 test('the sessions of which a process learned last are restored first, because Redis loses the last writes', async t => {
   const { clock, store, moveRedisAway, restoredIds } = setUp()
@@ -90,18 +99,6 @@ test('the sessions of which a process learned last are restored first, because R
   await clock.runUntilSettled(store.restoreAll())
   const newestFirst = Array.from({ length: 30 }, (_, index) => `id-${29 - index}`)
   t.deepEqual(restoredIds(), newestFirst)
-})
-
-test('30 sessions are restored within the recovery time although Redis becomes slower', async t => {
-  const { clock, store, moveRedisAway, stored } = setUp()
-  moveRedisAway(20)
-  clock.after(60, () => moveRedisAway(150))
-  const began = clock.now()
-  await clock.runUntilSettled(store.restoreAll())
-  const tookMs = clock.now() - began
-  t.true(tookMs < 1000, `${tookMs} ms`)
-  moveRedisAway(0)
-  t.is(await stored(), 30)
 })
 
 test('a lease that was granted but not used is released at the end of the work, so it does not block the session', async t => {

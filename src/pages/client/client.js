@@ -49,12 +49,13 @@ export function signOut(returnTo = '/') {
 
 /** Repeats a request until the response is not a temporary failure of this server. */
 async function send(input, init, { triesOffline = false } = {}) {
+  const signal = init?.signal ?? input.signal
   for (;;) {
     const response = await fetch(input instanceof Request ? input.clone() : input, init).catch(error => {
       if (!triesOffline) throw error
     })
-    if (response && !(await isTemporary(response))) return noted(response)
-    await Promise.race([pauseAfter(response), abortOf(init?.signal ?? input.signal)])
+    if (response && !(await isTemporary(response, signal))) return noted(response)
+    await Promise.race([pauseAfter(response), abortOf(signal)])
   }
 }
 
@@ -62,9 +63,12 @@ async function send(input, init, { triesOffline = false } = {}) {
  * Returns true for a 503 of this server itself. Returns false for a 503 of an API behind the proxy, because the API may
  * have executed the request, so the page must decide whether to send it again.
  */
-async function isTemporary(response) {
+async function isTemporary(response, signal) {
   if (response.status !== 503) return false
-  return (await jsonOf(response.clone())).error === 'temporarily_unavailable'
+  const { error } = await jsonOf(response.clone())
+  // The body is incomplete if the page has aborted the request meanwhile.
+  signal?.throwIfAborted()
+  return error === 'temporarily_unavailable'
 }
 
 /** Returns the same promise to all waiting calls, so that they send their requests again at the same time. */
