@@ -16,7 +16,7 @@ import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
 import { withLeases } from './helpers/leases.js'
 import { collectLogs } from './helpers/logs.js'
 import { modes } from './helpers/modes.js'
-import { isAnswering, listen } from './helpers/ports.js'
+import { freePort, isAnswering, listen } from './helpers/ports.js'
 import { sendRaw } from './helpers/raw.js'
 import {
   openCallback,
@@ -201,7 +201,7 @@ const revocations: Record<string, (started: TestServer) => Promise<number>> = {
 
 for (const [what, begin] of Object.entries(revocations)) {
   test(`shutdown finishes the revocation after ${what} and logs its result`, async t => {
-    const started = await startTestServer(t, { mode: 'dual' })
+    const started = await startTestServer(t, { mode: 'dual', overrides: { port: await freePort() } })
     const { server, idp, logs } = started
     const hold = idp.hold('revoke')
     t.is(await begin(started), what === 'a logout' ? 302 : 502)
@@ -258,7 +258,7 @@ test('a client that has not finished sending its request is cut off at the end o
 
 test('during the shutdown delay /readyz responds with 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
-    overrides: { shutdown: { delaySeconds: 15 } }
+    overrides: { port: await freePort(), shutdown: { delaySeconds: 15 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
   const closed = server.close()
@@ -329,7 +329,7 @@ test('handlers that a program adds, also asynchronously, come after the built-in
 })
 
 test('a second close() waits for the same shutdown', async t => {
-  const { server } = await startTestServer(t)
+  const { server } = await startTestServer(t, { overrides: { port: await freePort() } })
   t.is(server.close(), server.close())
   await server.close()
   await t.throwsAsync(sendRaw(server.port, healthz), { code: 'ECONNREFUSED' })

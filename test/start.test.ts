@@ -73,7 +73,7 @@ test("a demo replaces the provider in a program's settings and stops with the se
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const { log } = await collectLogs('trace')
   const config = { ...testConfig(idp), port: await freePort() }
-  const server = await startServer(config, { log, demo: { tokenLifetimeSeconds: 60 } })
+  const server = await startServer(config, { log, demo: { port: await freePort(), tokenLifetimeSeconds: 60 } })
   t.teardown(() => server.close())
   const browser = createBrowser(t, { origin: server.url })
   const { headers } = await browser.navigate('/api/auth/login')

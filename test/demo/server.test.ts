@@ -6,6 +6,7 @@ import os from 'node:os'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { startDemo } from '#src/demo/index.js'
+import { freePort } from '../helpers/ports.js'
 import { callbackUrl, logIn, refresh, start, userInfo } from './setup.js'
 
 test("the discovery document lists the demo's own endpoints and the features that the demo supports", async t => {
@@ -81,7 +82,7 @@ test("if its port is taken, startDemo() rejects with Node's error", async t => {
 })
 
 test('close() frees the port immediately although a connection is open, and may be called again', async t => {
-  const demo = await start(t)
+  const demo = await start(t, { port: await freePort() })
   const socket = net.connect(demo.port, '127.0.0.1')
   await new Promise(resolve => socket.on('connect', resolve))
   const gone = new Promise(resolve => socket.on('error', resolve).on('close', resolve))
