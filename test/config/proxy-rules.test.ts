@@ -57,9 +57,9 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
     'FETCH /a https://h.example/a',
     /"FETCH" is not an HTTP method that a rule can have\. Use GET, POST, PUT, PATCH, DELETE/
   ],
-  ['get /a https://h.example/a', /"get" is not a method/],
-  ['HEAD /a https://h.example/a', /"HEAD" is not a method .*GET includes HEAD/],
-  ['GET, /a https://h.example/a', /"" is not a method/],
+  ['get /a https://h.example/a', /"get" is not an HTTP method/],
+  ['HEAD /a https://h.example/a', /"HEAD" is not an HTTP method .*GET includes HEAD/],
+  ['GET, /a https://h.example/a', /"" is not an HTTP method/],
   ['GET / https://h.example/', /every path of this server/],
   ['GET /** https://h.example/**', /every path of this server/],
   ['GET a https://h.example/a', /does not begin with a slash/],
