@@ -25,7 +25,7 @@ export interface Crowd {
   live(hasEnded: () => boolean): Promise<void>
   /** Prints the figures and a row of the table, and checks that no session was lost. */
   report(report: Report, row: Pick<Row, 'failure' | 'letIn' | 'remark'>): void
-  /** Checks that every user gets an answer after the failures. */
+  /** Checks that every user gets a response after the failures. */
   checkAllAnswered(report: Report): Promise<void>
 }
 
@@ -78,8 +78,10 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<
         'ended by the provider': ended.length
       })
       report.figures({
-        answers: countEach([...tally.statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))),
-        'no answer': tally.unanswered,
+        responses: countEach(
+          [...tally.statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))
+        ),
+        'no response': tally.unanswered,
         logouts: tally.logouts,
         'failed logins': tally.failedLogins,
         'ms median': median,
@@ -92,7 +94,7 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<
       const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
       report.figures({
         'reasons for tokens in flight in a killed process': countEach(inFlight.map(({ why }) => why)),
-        ...(held.length > 0 && { 'longest time from answer to kill, ms': Math.round(Math.max(...held)) })
+        ...(held.length > 0 && { 'longest time from response to kill, ms': Math.round(Math.max(...held)) })
       })
       report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
       for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
@@ -104,14 +106,14 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<
         needless.length === 0,
         countEach(needless.map(({ why }) => why))
       )
-      report.check('every answer is one that the design allows', tally.faults.length === 0, countEach(tally.faults))
+      report.check('every response is one that the design allows', tally.faults.length === 0, countEach(tally.faults))
       checkNoErrors(report, fleet)
       report.row({ ...row, logins: tally.sessions, lost: lost.length, inFlight: inFlight.length })
     },
     async checkAllAnswered(report) {
       const answered = await Promise.all(users.map(user => user.isAnswered(ALL_BACK_WITHIN_MS)))
       const others = answered.filter(is => !is).length
-      report.check('after the failures every user gets an answer', others === 0, `${others} users did not`)
+      report.check('after the failures every user gets a response', others === 0, `${others} users did not`)
     }
   }
 }

@@ -14,7 +14,7 @@ export interface Login {
 
 export interface Logins {
   readonly all: readonly Login[]
-  /** Every answer so far. */
+  /** Every response so far. */
   readonly answers: readonly Answer[]
   /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
   ask(browser: Browser, slot?: number): Promise<Answer>
@@ -57,7 +57,7 @@ export async function signIn(browser: Browser): Promise<string> {
     const callbackUrl = await startLogin(browser)
     const { statusCode } = await openCallback(browser, callbackUrl)
     if (statusCode === 302) return new URL(callbackUrl).searchParams.get('code') ?? ''
-    if (tries === MAX_TRIES) throw new Error(`The callback answered ${statusCode}.`)
+    if (tries === MAX_TRIES) throw new Error(`The callback responded with ${statusCode}.`)
   }
 }
 
@@ -72,7 +72,7 @@ type Settled = 'alive' | 'gone' | 'unanswered'
 
 /**
  * Checks that a login still exists: its session must be served now, and again after its access token has expired, so
- * that it must be refreshed. An answer of 503 does not end a session, so the request is repeated.
+ * that it must be refreshed. A response of 503 does not end a session, so the request is repeated.
  */
 export async function settle(
   logins: Logins,
@@ -112,7 +112,7 @@ export async function logOut(stage: Stage, logins: Logins, browsers: readonly Br
     browsers.map(async browser => {
       direct(stage, browser, 0)
       const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
-      if (statusCode !== 302) throw new Error(`The logout answered ${statusCode}.`)
+      if (statusCode !== 302) throw new Error(`The logout responded with ${statusCode}.`)
     })
   )
   const counts = { letIn: 0, tries: 0 }

@@ -60,7 +60,7 @@ export function providerOutage({ full }: Options): Play[] {
       'median without a session': plain
     })
     report.figures({
-      'expired, answers during': countEach(refused.map(({ status }) => String(status))),
+      'expired, responses during': countEach(refused.map(({ status }) => String(status))),
       'Retry-After': countEach(refused.map(({ retryAfter }) => `${retryAfter} s`)),
       'provider calls during the outage': calls,
       'each second': Math.round(calls / outageSeconds)
@@ -85,8 +85,8 @@ export function providerOutage({ full }: Options): Play[] {
 }
 
 /**
- * Causes three failures in turn, each for a third of the time: status 500, no answer, and no connection. Returns the time
- * without answers.
+ * Causes three failures in turn, each for a third of the time: status 500, no response, and no connection. Returns the
+ * time without responses.
  */
 async function goAway(provider: Provider, ms: number): Promise<{ from: number; until: number }> {
   provider.follow(unspent['answers 500'])
@@ -143,7 +143,7 @@ export function redisOutage({ full }: Options): Play[] {
     const after = spread(answers.filter(({ at, durationMs }) => at + durationMs >= killedAt).map(durationOf))
     const unwanted = answers.filter(answer => answer.status !== 200 && !saysWhen(answer))
     report.figures({
-      answers: countEach(answers.map(({ status }) => String(status))),
+      responses: countEach(answers.map(({ status }) => String(status))),
       'provider calls': stage.provider.refreshCalls,
       'ms before': timesOf(before),
       'after the kill': timesOf(after),
@@ -151,7 +151,7 @@ export function redisOutage({ full }: Options): Play[] {
       'ms until every process used Redis again': recoveredMs
     })
     report.check(
-      'every answer is 200, or 503 with Retry-After',
+      'every response is 200, or 503 with Retry-After',
       unwanted.length === 0,
       countEach(unwanted.map(({ status }) => String(status)))
     )
@@ -174,7 +174,7 @@ async function everyoneUsesRedis({ fleet }: Stage): Promise<void> {
   }
 }
 
-/** Each browser polls the path until `end` is called, which resolves with all answers. */
+/** Each browser polls the path until `end` is called, which resolves with all responses. */
 function startPages(browsers: readonly Browser[], path: string, everyMs: number): { end(): Promise<Answer[]> } {
   let hasEnded = false
   const pages = browsers.map(browser => poll(browser, { path, everyMs, hasEnded: () => hasEnded }))

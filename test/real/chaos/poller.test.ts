@@ -5,7 +5,7 @@ import { listen } from '../../helpers/ports.js'
 import { poll } from './poller.js'
 import { startProxy } from './proxy.js'
 
-test('a page keeps polling after a connection ended without an answer, and records status 0', async t => {
+test('a page keeps polling after a connection ended without a response, and records status 0', async t => {
   let asked = 0
   const server = http.createServer((_request, response) => {
     asked++

@@ -4,7 +4,7 @@ import type { Browser } from '../../helpers/browser.js'
 
 export interface Answer {
   readonly at: number
-  /** 0 if the connection ended without an answer. */
+  /** 0 if the connection ended without a response. */
   readonly status: number
   readonly durationMs: number
   readonly retryAfter: string | undefined
@@ -16,7 +16,7 @@ interface PollOptions {
   readonly hasEnded: () => boolean
 }
 
-/** Longer than any server may take. A server that never answers must not stop the suite. */
+/** Longer than any server may take. A server that never responds must not stop the suite. */
 const MAX_ANSWER_MS = 30_000
 
 export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
@@ -33,7 +33,7 @@ export async function poll(browser: Browser, options: PollOptions): Promise<Answ
   return answers
 }
 
-/** Never rejects, because scenarios also count the requests without an answer. */
+/** Never rejects, because scenarios also count the requests without a response. */
 export async function ask(browser: Browser, path: string): Promise<Answer> {
   const at = performance.now()
   const signal = AbortSignal.timeout(MAX_ANSWER_MS)

@@ -14,7 +14,7 @@ const breaks = [
 /** The provider rotates the refresh token, but the rest of its response is invalid. */
 export function brokenResponse({ modes }: Options): Play[] {
   return pairs(modes, breaks, (mode, { name, members }) => {
-    const failure = `A 200 answer ${name}, but with a new refresh token`
+    const failure = `A 200 response ${name}, but with a new refresh token`
     return trial({ failure, mode, logins: 10, processes: 1, withRedis: false }, async ({ stage, logins }) => {
       stage.provider.follow(({ work, answer }) => {
         const made = work()
@@ -41,7 +41,7 @@ export function lateResponse({ modes, full }: Options): Play[] {
     { mode: 'dual', processes: 1, step: 'second' } as const
   ]
   return variants.map(({ mode, processes, step }) => {
-    const failure = `The provider answers the ${step} call ${LATE_MS} ms after the time limit, ${where(processes)}`
+    const failure = `The provider responds to the ${step} call ${LATE_MS} ms after the time limit, ${where(processes)}`
     const options = { failure, mode, logins: 10, processes, withRedis: processes > 1, timeLimitMs: TIME_LIMIT_MS }
     return trial(options, async ({ stage, logins }) => {
       stage.provider.follow(call => (isSecondStep(call) === (step === 'second') ? late(call) : fine.answers(call)))
@@ -56,7 +56,7 @@ export function lateResponse({ modes, full }: Options): Play[] {
  */
 export function lostResponse({ modes, full }: Options): Play[] {
   return pairs(modes, [1, 2], (mode, processes) => {
-    const failure = `The browser never gets the answer and returns later, ${where(processes)}`
+    const failure = `The browser never gets the response and returns later, ${where(processes)}`
     const options = { failure, mode, logins: 10, processes, withRedis: processes > 1 }
     return trial(options, async ({ scope, stage, logins }) => {
       const [first] = stage.fleet.replicas

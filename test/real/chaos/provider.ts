@@ -1,5 +1,5 @@
 // The provider of this suite. Its refresh tokens are single-use, a second use ends the grant, it fails as a scenario
-// tells it to, and it records the fate of every answer.
+// tells it to, and it records the fate of every response.
 import { createHostileIdp, type Exchange, type HostileIdp } from '../../helpers/hostile-idp/index.js'
 import { createRandom } from '../../helpers/random.js'
 import type { Teardown } from '../../helpers/scope.js'
@@ -7,12 +7,12 @@ import { type Behaviour, type Call, fine } from './calls.js'
 import type { Weather } from './storm.js'
 
 /**
- * - `pending`: the token is spent and the answer is not sent yet
- * - `answered`: the whole answer was handed to the connection
- * - `withheld`: the provider did not send the answer, or sent only a part of it
- * - `hung up`: the caller disconnected before the answer
+ * - `pending`: the token is spent and the response is not sent yet
+ * - `responded`: the whole response was handed to the connection
+ * - `withheld`: the provider did not send the response, or sent only a part of it
+ * - `hung up`: the caller disconnected before the response
  */
-export type Fate = 'pending' | 'answered' | 'withheld' | 'hung up'
+export type Fate = 'pending' | 'responded' | 'withheld' | 'hung up'
 
 /** One use of a single-use token. */
 export interface Rotation {
@@ -43,7 +43,7 @@ export interface Grant {
 
 /**
  * The provider's record of all grants, one for each login. It contains each code and refresh token that a process used,
- * and the fate of the provider's answer. If a login is lost, the book shows if the loss was avoidable.
+ * and the fate of the provider's response. If a login is lost, the book shows if the loss was avoidable.
  */
 interface Book {
   readonly grants: ReadonlyMap<number, Grant>
@@ -59,7 +59,7 @@ export interface Provider {
   readonly book: Book
   /** The number of refresh requests since the start. */
   readonly refreshCalls: number
-  /** Sets how later refresh requests are answered. */
+  /** Sets the responses to later refresh requests. */
   follow(how: Behaviour | Weather): void
 }
 
@@ -105,9 +105,9 @@ export async function startProvider(scope: Teardown, options: ProviderOptions): 
       rotation.fate = fate
       rotation.settledAt = performance.now()
     }
-    // Before the answer is complete, this event means that the caller disconnected. Afterwards settle() ignores it.
+    // Before the response is complete, this event means that the caller disconnected. Afterwards settle() ignores it.
     response.once('close', () => settle('hung up'))
-    response.once('finish', () => settle('answered'))
+    response.once('finish', () => settle('responded'))
     return {
       exchange,
       caller,

@@ -35,8 +35,8 @@ const troubles: readonly Trouble[] = [
     begin: async ({ redis }) => redis?.admin.replicaof('127.0.0.1', await freePort()),
     end: async ({ redis }) => redis?.admin.replicaof('NO', 'ONE')
   },
-  disturb('answers after 300 ms', proxy => proxy.delay(300)),
-  disturb('answers after 700 ms', proxy => proxy.delay(700))
+  disturb('responds after 300 ms', proxy => proxy.delay(300)),
+  disturb('responds after 700 ms', proxy => proxy.delay(700))
 ]
 
 // Longer than a request waits for Redis.

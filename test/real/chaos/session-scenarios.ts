@@ -71,7 +71,7 @@ export function redisSessions({ modes }: Options): Play[] {
       }
       redis?.resume()
       const others = answers.filter(status => status !== '503')
-      report.check('while Redis is silent every answer is 503', others.length === 0, countEach(answers))
+      report.check('while Redis is silent every response is 503', others.length === 0, countEach(answers))
 
       // Each process must not have a token request under way when it is killed.
       await pause(2 * EVERY_MS)
@@ -119,15 +119,15 @@ export function parallelRequests({ modes }: Options): Play[] {
     const { median, longest } = spread(durations)
     const others = responses.filter(({ statusCode }) => statusCode !== 200)
     report.figures({
-      answers: countEach(responses.map(({ statusCode }) => String(statusCode))),
+      responses: countEach(responses.map(({ statusCode }) => String(statusCode))),
       'provider calls': calls,
       'Redis scripts': scripts,
       'processes that took part': askers.size,
       'ms median': median,
       longest
     })
-    report.check('all are answered with 200', others.length === 0)
-    report.check('all answers contain the same token', bodies.size === 1, `${bodies.size} different answers`)
+    report.check('all responses have status 200', others.length === 0)
+    report.check('all responses contain the same token', bodies.size === 1, `${bodies.size} different responses`)
     const expected = mode === 'dual' ? 2 : 1
     report.check(`the provider is called ${expected === 1 ? 'once' : 'twice'}`, calls === expected, String(calls))
     report.check('every process took part', askers.size === PROCESSES, String(askers.size))

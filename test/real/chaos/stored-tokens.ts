@@ -1,5 +1,5 @@
 // Reads from Redis's append-only file which refresh tokens the processes have stored. The file has every write of Redis, so
-// it proves whether a process that was killed had stored the tokens of its last answer.
+// it proves whether a process that was killed had stored the tokens of its last response.
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKeyring } from '#src/session/keyring.js'

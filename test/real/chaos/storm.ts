@@ -50,7 +50,7 @@ function storm({ seed, mode, processes, seconds, users, kind }: StormOptions): P
     report.figures({
       'requests tried again by the proxy': proxy.triedAgain,
       'given up': proxy.gaveUp,
-      'answers lost on the way to browsers': proxy.lostAnswers
+      'responses lost on the way to browsers': proxy.lostAnswers
     })
   }
 }
@@ -93,7 +93,7 @@ export function combined({ seeds, modes, full }: Options): Play[] {
   )
 }
 
-/** Many users use the application during the failures that `begin` starts. Afterwards every user must get an answer. */
+/** Many users use the application during the failures that `begin` starts. Afterwards each must get a response. */
 async function live(
   report: Report,
   stage: Stage,
@@ -117,12 +117,12 @@ async function live(
 // Random failures of the provider, generated from a seed. Spells of about a second follow each other, and each spell
 // has its own shares of failures.
 
-/** Shares of calls, from 0 to 1. The remaining calls are answered at once. */
+/** Shares of calls, from 0 to 1. The remaining calls get their response immediately. */
 interface Spell {
-  /** Answers that arrive late but within the time limit. */
+  /** Responses that arrive late but within the time limit. */
   readonly slow: number
   readonly unspent: number
-  /** Answers after the time limit. */
+  /** Responses after the time limit. */
   readonly late: number
   readonly withheld: number
 }

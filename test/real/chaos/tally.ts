@@ -1,4 +1,4 @@
-// Counts of the answers that all simulated users of a scenario received.
+// Counts of the responses that all simulated users of a scenario received.
 import type { User } from './user.js'
 import type { Verdict } from './verdict.js'
 
@@ -7,16 +7,16 @@ export interface Tally {
   failedLogins: number
   logouts: number
   requests: number
-  /** Requests without an answer, because the tab was closed or the connection broke. */
+  /** Requests without a response, because the tab was closed or the connection broke. */
   unanswered: number
   readonly statuses: Map<number, number>
   /** The users who got a 503, and the longest time until each was served again, in milliseconds. */
   readonly refused: Map<User, number>
-  /** Milliseconds from each request to its answer. */
+  /** Milliseconds from each request to its response. */
   readonly durations: number[]
   /** Logins that ended although the user had not logged out. */
   readonly gone: Verdict[]
-  /** Descriptions of answers that must never occur. */
+  /** Descriptions of responses that must never occur. */
   readonly faults: string[]
 }
 

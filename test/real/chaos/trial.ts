@@ -33,8 +33,8 @@ export interface Trial {
 const ALL_SETTLED_WITHIN_MS = 80_000
 const TIME_LIMIT_MS = 10_000
 const MAX_STORIES = 3
-// The statuses that the design allows. Single mode requests the profile, which answers 502 or 504 if the provider's
-// userinfo endpoint fails.
+// The statuses that the design allows. Single mode requests the profile, which responds with 502 or 504 if the
+// provider's userinfo endpoint fails.
 const ALLOWED: Readonly<Record<Mode, readonly string[]>> = {
   single: ['0', '200', '401', '502', '503', '504'],
   dual: ['0', '200', '401', '503']
@@ -72,7 +72,7 @@ export function trial(options: TrialOptions, cause: (trial: Trial) => Promise<vo
     report.row({ failure: `${failure} (${mode})`, logins: count, ...counts, ...more })
     const unanswered = states.filter(state => state === 'unanswered').length
     report.figures({ 'ms until the last was served again': Math.round(performance.now() - endedAt) })
-    report.check('after the failure every login gets an answer', unanswered === 0, `${unanswered} did not`)
+    report.check('after the failure every login gets a response', unanswered === 0, `${unanswered} did not`)
   }
 }
 
@@ -90,8 +90,8 @@ function printOutcome(
     logins: logins.all.length,
     lost: lost.length,
     'in flight in a killed process': inFlight,
-    answers: countEach(statuses),
-    'slowest answer, ms': Math.round(Math.max(...logins.answers.map(({ durationMs }) => durationMs)))
+    responses: countEach(statuses),
+    'slowest response, ms': Math.round(Math.max(...logins.answers.map(({ durationMs }) => durationMs)))
   })
   report.check('no login lost', lost.length === 0, `${lost.length}: ${countEach(lost.map(({ why }) => why))}`)
   for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
@@ -100,6 +100,6 @@ function printOutcome(
     refused.every(({ retryAfter }) => Number(retryAfter) >= 1)
   )
   const others = statuses.filter(status => !ALLOWED[mode].includes(status))
-  report.check('every answer is one that the design allows', others.length === 0, countEach(others))
+  report.check('every response is one that the design allows', others.length === 0, countEach(others))
   return { lost: lost.length, inFlight }
 }

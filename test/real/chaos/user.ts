@@ -1,5 +1,5 @@
 // A simulated user with one browser and several tabs. Pages request the profile and the token, tabs are closed during
-// a request, and the user logs out and in again. Every answer is checked.
+// a request, and the user logs out and in again. Every response is checked.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { createRandom } from '../../helpers/random.js'
@@ -70,14 +70,14 @@ export function createUser(options: UserOptions): User {
           }
         }
       } catch {
-        // The answer was lost, or no server was running.
+        // The response was lost, or no server was running.
       }
       tally.failedLogins++
       await pause(100 + random() * 200)
     }
   }
 
-  // Waits for the open requests first, because a late answer to the old session would delete the cookies of the new
+  // Waits for the open requests first, because a late response to the old session would delete the cookies of the new
   // one, as in any browser.
   function logInAgain(): void {
     session = (async () => {

@@ -3,8 +3,8 @@ import type { Grant, Reuse, Rotation } from './provider.js'
 
 /**
  * - `lost`: the servers should have kept the login
- * - `in flight`: the refresh token was in use in a process that was killed before it received the provider's answer, or
- *   the process could store the answer only in an old master of Redis. These are the only accepted losses.
+ * - `in flight`: the refresh token was in use in a process that was killed before it received the provider's response,
+ *   or the process could store the response only in an old master of Redis. These are the only accepted losses.
  * - `ended`: the provider spent the refresh token and never sent the new one, so no client could have kept the login
  */
 export interface Verdict {
@@ -12,7 +12,7 @@ export interface Verdict {
   readonly why: string
   /** The history of a lost login, in one line. */
   readonly story?: string
-  /** For a killed process, the milliseconds between the provider's answer and the kill. */
+  /** For a killed process, the milliseconds between the provider's response and the kill. */
   readonly heldMs?: number
 }
 
@@ -25,7 +25,7 @@ export interface Circumstances {
   wasCutOff?(caller: string, at: number): boolean
 }
 
-// A process that is killed within this time after the provider's answer may not have read the answer yet, if the
+// A process that is killed within this time after the provider's response may not have read the response yet, if the
 // machine is busy.
 const READ_MS = 250
 
@@ -40,21 +40,21 @@ export function judgeLoss(grant: Grant | undefined, circumstances: Circumstances
 export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstances): Verdict {
   const rotation = grant.rotations.find(({ spent }) => spent === reuse.token)
   if (!rotation) return lost('the provider never spent it')
-  if (rotation.fate === 'withheld') return { kind: 'ended', why: 'the provider kept its answer' }
+  if (rotation.fate === 'withheld') return { kind: 'ended', why: 'the provider kept its response' }
   const killed = circumstances.killedAt(rotation.caller)
-  if (killed !== undefined && killed < answerReadAt(rotation)) {
-    if (rotation.fate !== 'answered') return inFlight('the process was killed before the answer came')
+  if (killed !== undefined && killed < responseReadAt(rotation)) {
+    if (rotation.fate !== 'responded') return inFlight('the process was killed before the response came')
     const heldMs = Math.max(0, killed - rotation.settledAt)
-    return { ...inFlight('the process was killed with the answer just received'), heldMs }
+    return { ...inFlight('the process was killed with the response just received'), heldMs }
   }
   if (killed !== undefined && killed < reuse.at && circumstances.wasStored?.(rotation.issued) === false) {
     const heldMs = Math.max(0, killed - rotation.settledAt)
-    return { ...inFlight('the process was killed before it had stored the answer in Redis'), heldMs }
+    return { ...inFlight('the process was killed before it had stored the response in Redis'), heldMs }
   }
-  if (rotation.fate === 'answered' && circumstances.wasCutOff?.(rotation.caller, rotation.settledAt)) {
-    return inFlight('the process stored the answer in an old master')
+  if (rotation.fate === 'responded' && circumstances.wasCutOff?.(rotation.caller, rotation.settledAt)) {
+    return inFlight('the process stored the response in an old master')
   }
-  const why = rotation.fate === 'answered' ? 'used again after the answer' : `used twice (${rotation.fate})`
+  const why = rotation.fate === 'responded' ? 'used again after the response' : `used twice (${rotation.fate})`
   return lost(why, tell(rotation, reuse, killed))
 }
 
@@ -65,8 +65,8 @@ function tell({ caller, askedAt, fate, settledAt }: Rotation, reuse: Reuse, kill
   return `at ${Math.round(askedAt)} ms process ${caller}${end} spent it, ${times}`
 }
 
-function answerReadAt({ fate, settledAt }: Rotation): number {
-  return fate === 'answered' ? settledAt + READ_MS : Number.POSITIVE_INFINITY
+function responseReadAt({ fate, settledAt }: Rotation): number {
+  return fate === 'responded' ? settledAt + READ_MS : Number.POSITIVE_INFINITY
 }
 
 function lost(why: string, story?: string): Verdict {
