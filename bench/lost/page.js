@@ -57,20 +57,24 @@ npm run build && npm run bench -- --only lost --users ${users} --seed ${complete
 
 ![Bars with one row for each program and one column for each fault. The tables below have the same numbers](comparison.svg)
 
-The picture shows the worst case. **Five conditions decide the result**:
+The picture shows the worst case. **Six conditions decide the result**:
 
-- **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen
-  ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the
-  second use, or allow it for some time. If the provider allows it, nearly no program loses a login. The behaviour of APS is not documented:
-  we have no evidence that it ends a login, and two refreshes within 50 ms may both succeed.
+- **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen ([RFC
+  9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
+  use, or allow it for some time. If the provider allows it, the faults that we measured with it sign out nobody in a program with a lock,
+  except a few users of oauth2-proxy. The lock of this server then saves no login. Logins that are lost with an empty Redis or a failing
+  provider need no second use. The behaviour of APS is not documented: we have no evidence that it ends a login, and two refreshes within
+  50 ms may both succeed.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
   few users refresh during a fault.
-- **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages that
-  load a document first, as a framework does. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then refreshes the session
-  alone. In this server, documents are public and refresh nothing.
+- **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages whose
+  HTML document is requested first, and then six requests in parallel. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then
+  refreshes the session alone. In this server, documents are public and refresh nothing.
 - **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
 - **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
   token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
+- **oauth2-proxy, wonderwall and mod_auth_openidc refresh 2 s before the expiry**, and a failing provider fails for 5 s, so tokens expire. An
+  operator with tokens of an hour would choose minutes, and then a failure of 5 s need not sign out anybody (not measured).
 
 ## Users who were signed out
 
@@ -82,15 +86,20 @@ ${lossTable(runs, withLock(kills))}
 - No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
 - **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
   deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
-  who still got errors then.
-- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc. The ranges overlap. About half of the
-  refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last row. We do not know why this server
-  loses more.
+  who still got errors then. For express-openid-connect and better-auth, "signed out" means that no access token can be obtained any more. We
+  did not ask whether their session itself continues.
+- **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc, and about as many as wonderwall. The
+  ranges overlap. About half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last
+  row. We do not know why this server loses more.
+- **Without Redis**, two processes of this server lose every login. mod_auth_openidc with client-cookie and sticky sessions has no Redis that
+  could fail, and lost no login with two processes and no fault.
 
 These configurations have no lock, or no lock between processes, or only one process:
 
 ${otherTable(all)}
-oauth2-proxy has the cookie store by default. "Not sticky" means that the requests of a user go to both servers.
+"errors" is the number of users who stayed signed in but got errors, from the worse run. We do not know why express-openid-connect does
+not recover if the provider refuses the second use. oauth2-proxy has the cookie store by default. "Not sticky" means that the requests of
+a user go to both servers.
 
 ## Other providers and pages
 
@@ -99,6 +108,10 @@ and the third one **allows** it for 30 s, as
 [Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html) can.
 
 ${kindTable(kindsOf('reuse', REUSES))}
+With the provider that allows a second use, these users stayed signed in but got errors (the table is explained
+[below](#failures-and-waits)):
+
+${waitTable(kindsOf('reuse', REUSES).at(-1) ?? [])}
 The kinds of page, with the provider of the picture: six requests in parallel / **one request first**, and then five in parallel / **a
 document first**, and then six in parallel.
 
@@ -107,7 +120,7 @@ ${kindTable(kindsOf('pages', PAGES))}
 
 *Computed* by \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the measured
 share of the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault,
-${refreshIntervals(runs)} s. No run had such tokens, so the formulas are assumptions:
+${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the formulas are assumptions:
 
 - **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times,
   each time with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once: \`10,000 × (1 − (1 − lost)^(1/n)) × L /
@@ -120,14 +133,16 @@ ${refreshIntervals(runs)} s. No run had such tokens, so the formulas are assumpt
   a probability of at most 1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute"
   above).
 
-The interval of the page makes no difference for the other faults, because its user refreshes once an hour.
+The interval of the page makes no difference for the other faults, because its user refreshes once an hour. The table is for the provider and
+the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12 s are about 0 for
+oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume a refresh only 2 s before the expiry, which an operator would change.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
 This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs.
 Cells have the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
-until such a user got data again, from the worse run. Without a fault, no user waited.
+until such a user got data again, from the worse run. Without a fault, no user waited. The provider and the pages are those of the picture.
 
 ${waitTable(runs)}
 The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run.
@@ -139,8 +154,10 @@ ${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
 
 With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both
 without Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s.
-Access tokens are 1,000 bytes long. The last column is the memory of all keys in Redis for each user. This server keeps tokens there even if
-the session is in cookies.
+Access tokens are 1,000 bytes long. Apache may start 25 processes with 64 threads each. The last column is the memory of all keys in Redis
+for each user. This server keeps tokens there even if the session is in cookies. mod_auth_openidc keeps the result of each refresh for 30
+s, so users who refresh every 2 to 3 s have about ten of them there. With tokens of an hour, they seldom have one. mod_auth_openidc
+without Redis was measured while other runs shared the cores, so its CPU time and memory are not comparable with those of the other rows.
 
 ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does
@@ -155,7 +172,7 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
 - **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token becomes used. If the response
   is then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request
-  goes to a random process, unless sessions are sticky, and to the other one if nothing listens there.
+  goes to a random process, unless sessions are sticky. If this process does not listen, the request goes to the other one.
 - **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy,
   mod_auth_openidc and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs
   compute with whole seconds.
@@ -163,7 +180,7 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
   503 or 429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with
   \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is killed and starts again
   after 1 s, empty or with an append-only file that it writes before each response, or is stopped. For 8 s, the browser cuts the connections
-  of half of its pages after 0 to 400 ms.
+  of half of the pages that it loads, 0 to 400 ms after the page began to load.
 - **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
   Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this
   server chose the faults.
@@ -211,9 +228,16 @@ function otherTable(all) {
   ]
   const rows = others.map(({ name, title }) => [
     title,
-    ...columns.map(([, runs, which]) => lossCell(runs, name, which))
+    ...columns.map(([, runs, which]) => [lossCell(runs, name, which), errorsOf(runs, name, which)].join(''))
   ])
   return table(['', ...columns.map(([title]) => title)], rows)
+}
+
+/** Says how many users got errors in a case in which no user was signed out. */
+function errorsOf(runs, name, which) {
+  const known = resultsOf(runs, name).flatMap(({ outcomes: { [which]: outcome } }) => outcome ?? [])
+  const errors = Math.max(0, ...known.map(({ waited = 0 }) => waited))
+  return errors > 0 && known.every(({ signedOut }) => signedOut === 0) ? `, errors: ${errors}` : ''
 }
 
 /** A paragraph for each program. Its configurations share it. */

@@ -30,7 +30,7 @@ export const programs = [
     title: 'better-auth',
     lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
     about:
-      'Its `getAccessToken` refreshes an access token that has expired or will expire within [5 s](https://github.com/better-auth/better-auth/blob/v1.7.25/packages/better-auth/src/api/routes/account.ts), without a lock, and then fails with `Failed to get a valid access token`. Without a database, the session is in encrypted cookies. With one, which is in the memory of the process here, parallel requests still read the same refresh token.',
+      'Its `getAccessToken` refreshes an access token that has expired or will expire within [5 s](https://github.com/better-auth/better-auth/blob/v1.7.25/packages/better-auth/src/api/routes/account.ts), without a lock. If the provider refuses this refresh, it fails with `Failed to get a valid access token`. Without a database, the session is in encrypted cookies. With a database (in this test, in the memory of the process), parallel requests still read the same refresh token.',
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
