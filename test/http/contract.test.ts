@@ -116,24 +116,21 @@ for (const mode of modes) {
     t.is(newest?.scope, mode === 'dual' ? 'viewables:read' : loginScope)
   })
 
-  contract(
-    '2.1 and 5.1, step 3: expires_at is the time of issue plus expires_in, in dual mode of the internal token',
-    async t => {
-      const server = await startTestServer(t, { mode })
-      const { browser, clock, idp } = server
-      const expiryAfter = async (use: Promise<unknown>) => {
-        await use
-        return Number(openedFields(browser, server).expires_at) - clock.now()
-      }
-      idp.fail('token', faults.change({ expires_in: 1234 }), faults.change({ expires_in: 77 }))
-      t.is(await expiryAfter(signIn(browser)), 1_234_000)
-      // In single mode the second fault is still to come.
-      idp.heal()
-      clock.advance(1_234_001)
-      idp.fail('token', faults.change({ expires_in: 1800 }), faults.change({ expires_in: 60 }))
-      t.is(await expiryAfter(browser.fetch(guarded)), 1_800_000)
+  contract('2.1, 5.1 step 3, 8: expires_at comes from the expires_in of the token for the server', async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, clock, idp } = server
+    const expiryAfter = async (use: Promise<unknown>) => {
+      await use
+      return Number(openedFields(browser, server).expires_at) - clock.now()
     }
-  )
+    idp.fail('token', faults.change({ expires_in: 1234 }), faults.change({ expires_in: 77 }))
+    t.is(await expiryAfter(signIn(browser)), 1_234_000)
+    // In single mode the second fault is still to come.
+    idp.heal()
+    clock.advance(1_234_001)
+    idp.fail('token', faults.change({ expires_in: 1800 }), faults.change({ expires_in: 60 }))
+    t.is(await expiryAfter(browser.fetch(guarded)), 1_800_000)
+  })
 
   contract('2.1: the session lives for 24 hours and is stored only in the browser', async t => {
     const first = await startTestServer(t, { mode })
@@ -191,87 +188,71 @@ for (const mode of modes) {
     t.deepEqual(profile.json(), { name: mode === 'single' ? 'A. Lovelace' : 'Ada King' })
   })
 
-  contract(
-    '3: a callback with a code makes the session active and redirects to the start page, whatever the session was before',
-    async t => {
-      const server = await startTestServer(t, { mode })
-      const { browser, clock } = server
-      const arrive = async (state: string) => {
-        const callback = await signIn(browser)
-        t.is(callback.statusCode, 302, state)
-        t.is(callback.headers.location, '/', state)
-        t.is(openedFields(browser, server).expires_at, clock.now() + lifetimeMs, state)
-      }
-      await arrive('anonymous')
-      clock.advanceSeconds(100)
-      await arrive('active')
-      clock.advanceSeconds(4000)
-      await arrive('expired')
+  contract('3: a callback with a code makes any session active and redirects to the start page', async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, clock } = server
+    const arrive = async (state: string) => {
+      const callback = await signIn(browser)
+      t.is(callback.statusCode, 302, state)
+      t.is(callback.headers.location, '/', state)
+      t.is(openedFields(browser, server).expires_at, clock.now() + lifetimeMs, state)
     }
-  )
+    await arrive('anonymous')
+    clock.advanceSeconds(100)
+    await arrive('active')
+    clock.advanceSeconds(4000)
+    await arrive('expired')
+  })
 
   for (const path of needsTokens) {
-    contract(
-      `3: ${path} refreshes an expired session before it answers, and leaves an active session unchanged`,
-      async t => {
-        const server = await startSignedIn(t, { mode })
-        const { browser, clock, idp } = server
-        const before = openedFields(browser, server)
-        const callsBefore = idp.tokenRequests.length
-        // A session has expired when expires_at is earlier than now, so it is still active in this millisecond.
-        clock.advance(lifetimeMs)
-        const active = await browser.fetch(path)
-        t.is(active.statusCode, 200)
-        t.deepEqual(active.setCookies, [])
-        t.is(idp.tokenRequests.length, callsBefore)
-        clock.advance(1)
-        t.is((await browser.fetch(path)).statusCode, 200)
-        t.is(idp.tokenRequests.length - callsBefore, refreshScopes.length)
-        const after = openedFields(browser, server)
-        t.is(after.expires_at, clock.now() + lifetimeMs)
-        t.is(after.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
-        t.is(after[serverToken], lastIssued(idp, loginScope))
-        t.is(after.public_token, mode === 'dual' ? lastIssued(idp, 'viewables:read') : undefined)
-        t.deepEqual(Object.keys(after).sort(), fields as readonly string[] as string[])
-        for (const field of fields) t.not(after[field], before[field], `${field} has a new value`)
-      }
-    )
+    contract(`3: ${path} refreshes an expired session and leaves an active session unchanged`, async t => {
+      const server = await startSignedIn(t, { mode })
+      const { browser, clock, idp } = server
+      const before = openedFields(browser, server)
+      const callsBefore = idp.tokenRequests.length
+      // A session has expired when expires_at is earlier than now, so it is still active in this millisecond.
+      clock.advance(lifetimeMs)
+      const active = await browser.fetch(path)
+      t.is(active.statusCode, 200)
+      t.deepEqual(active.setCookies, [])
+      t.is(idp.tokenRequests.length, callsBefore)
+      clock.advance(1)
+      t.is((await browser.fetch(path)).statusCode, 200)
+      t.is(idp.tokenRequests.length - callsBefore, refreshScopes.length)
+      const after = openedFields(browser, server)
+      t.is(after.expires_at, clock.now() + lifetimeMs)
+      t.is(after.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+      t.is(after[serverToken], lastIssued(idp, loginScope))
+      t.is(after.public_token, mode === 'dual' ? lastIssued(idp, 'viewables:read') : undefined)
+      t.deepEqual(Object.keys(after).sort(), fields as readonly string[] as string[])
+      for (const field of fields) t.not(after[field], before[field], `${field} has a new value`)
+    })
 
-    contract(`3 and 7: without a session ${path} responds with 401 with an empty body and sets no cookie`, async t => {
-      const { browser, idp } = await startTestServer(t, { mode })
-      for (const response of [await browser.fetch(path), await browser.get(path)]) {
+    contract(`2.1, 3, 5.1, 7: ${path} responds with an empty 401 if the session lacks a token`, async t => {
+      const server = await startTestServer(t, { mode })
+      const now = server.clock.now()
+      const own = { _id: 'x', _issued: now, _expire: now + dayMs }
+      const tokens = { token: 'a-token', public_token: 'a-token', internal_token: 'a-token' }
+      const active = { ...tokens, expires_at: now + lifetimeMs }
+      const useless = [{}, active, { ...active, expires_at: now - 1 }].map(fields => {
+        const cookie = sealedHeader(server, { ...fields, ...own })
+        return server.browser.get(path, { headers: { cookie } })
+      })
+      for (const response of await Promise.all([server.browser.fetch(path), server.browser.get(path), ...useless])) {
         t.is(response.statusCode, 401)
         t.is(response.body.length, 0)
         t.is(response.headers['content-length'], '0')
         t.is(response.headers.location, undefined)
         t.deepEqual(response.setCookies, [])
       }
-      t.deepEqual(idp.requests, [])
-    })
-
-    contract(`2.1, 3 and 5.1: ${path} responds with 401 if the session has no tokens or no refresh token`, async t => {
-      const server = await startTestServer(t, { mode })
-      const now = server.clock.now()
-      const own = { _id: 'x', _issued: now, _expire: now + dayMs }
-      const tokens = { token: 'a-token', public_token: 'a-token', internal_token: 'a-token' }
-      const active = { ...tokens, expires_at: now + lifetimeMs }
-      for (const fields of [{}, active, { ...active, expires_at: now - 1 }]) {
-        const cookie = sealedHeader(server, { ...fields, ...own })
-        const response = await server.browser.get(path, { headers: { cookie } })
-        t.is(response.statusCode, 401)
-        t.is(response.body.length, 0)
-      }
       t.deepEqual(server.idp.requests, [])
     })
   }
 
-  for (const [state, advance] of [
-    ['active', 0],
-    ['expired', lifetimeMs + 1]
-  ] as const) {
-    contract(`3: logout ends an ${state} session without a refresh and redirects to the start page`, async t => {
-      const { browser, clock, idp } = await startTestServer(t, { mode })
-      idp.settings.accessTokenLength = 5000
+  contract('3: logout ends an active or expired session without a refresh and redirects to the start page', async t => {
+    const { browser, clock, idp } = await startTestServer(t, { mode })
+    idp.settings.accessTokenLength = 5000
+    for (const advance of [0, lifetimeMs + 1]) {
       await signIn(browser)
       t.truthy(browser.cookies.get('platform_session.1'), 'the session has more than one cookie')
       const callsBefore = idp.tokenRequests.length
@@ -283,21 +264,7 @@ for (const mode of modes) {
       t.deepEqual(browser.cookies.all(), [])
       t.is((await browser.fetch(guarded)).statusCode, 401)
       t.is(idp.tokenRequests.length, callsBefore)
-    })
-  }
-
-  contract('3: login redirects and does not change the session, with or without a session', async t => {
-    const { browser, idp } = await startTestServer(t, { mode })
-    const anonymous = await browser.navigate('/api/auth/login')
-    t.is(anonymous.statusCode, 302)
-    t.deepEqual(sessionCookiesSet(anonymous), [])
-    await signIn(browser)
-    const before = sessionHeader(browser)
-    const active = await browser.navigate('/api/auth/login')
-    t.is(active.statusCode, 302)
-    t.deepEqual(sessionCookiesSet(active), [])
-    t.is(sessionHeader(browser), before)
-    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
+    }
   })
 
   contract('4: every endpoint accepts GET and rejects other methods', async t => {
@@ -319,46 +286,44 @@ for (const mode of modes) {
     }
   })
 
-  contract('4: login, callback and logout need no session, and redirects have no body', async t => {
-    const { browser } = await startTestServer(t, { mode })
-    const withoutSession = await browser.navigate('/api/auth/logout')
-    const login = await browser.navigate('/api/auth/login')
+  contract('3, 4: login, callback and logout need no session, and login changes none', async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    const withoutSession = [await browser.navigate('/api/auth/logout'), await browser.navigate('/api/auth/login')]
     const callback = await signIn(browser)
+    const before = sessionHeader(browser)
+    const login = await browser.navigate('/api/auth/login')
+    t.is(sessionHeader(browser), before)
     const logout = await browser.navigate('/api/auth/logout')
-    for (const response of [withoutSession, login, callback, logout]) {
+    for (const response of [...withoutSession, callback, login, logout]) {
       t.is(response.statusCode, 302)
       t.is(response.body.length, 0)
       t.is(response.headers['content-type'], undefined)
     }
+    for (const response of [...withoutSession.slice(1), login]) t.deepEqual(sessionCookiesSet(response), [])
+    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
   })
 
-  contract(
-    '4, rules 1 and 2: user info is requested with the token that stays on the server, after a refresh with the new one',
-    async t => {
-      const server = await startSignedIn(t, { mode })
-      const { browser, clock, idp } = server
-      await browser.fetch('/api/auth/profile')
-      const first = `Bearer ${openedFields(browser, server)[serverToken]}`
-      t.deepEqual(bearersAt(idp), [first])
-      clock.advance(lifetimeMs + 1)
-      for (const path of needsTokens) t.is((await browser.fetch(path)).statusCode, 200)
-      t.deepEqual(bearersAt(idp), [first, `Bearer ${lastIssued(idp, loginScope)}`])
-    }
-  )
+  contract('4, rules 1 and 2: user info is requested with the newest token for the server', async t => {
+    const server = await startSignedIn(t, { mode })
+    const { browser, clock, idp } = server
+    await browser.fetch('/api/auth/profile')
+    const first = `Bearer ${openedFields(browser, server)[serverToken]}`
+    t.deepEqual(bearersAt(idp), [first])
+    clock.advance(lifetimeMs + 1)
+    for (const path of needsTokens) t.is((await browser.fetch(path)).statusCode, 200)
+    t.deepEqual(bearersAt(idp), [first, `Bearer ${lastIssued(idp, loginScope)}`])
+  })
 
-  contract(
-    '4, rule 3, and 7: if user info cannot be read, the profile is an error with the general body, and the session stays',
-    async t => {
-      const { browser, idp } = await startSignedIn(t, { mode })
-      const before = sessionHeader(browser)
-      idp.fail('userinfo', faults.answer({ status: 403, body: { error: 'insufficient_scope' } }))
-      const failed = await browser.fetch('/api/auth/profile')
-      t.is(failed.statusCode, 502)
-      t.deepEqual(Object.keys(failed.json()).sort(), ['error', 'error_description', 'request_id'])
-      t.is(sessionHeader(browser), before)
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    }
-  )
+  contract('4, rule 3, 7: without user info the profile is the general error, and the session stays', async t => {
+    const { browser, idp } = await startSignedIn(t, { mode })
+    const before = sessionHeader(browser)
+    idp.fail('userinfo', faults.answer({ status: 403, body: { error: 'insufficient_scope' } }))
+    const failed = await browser.fetch('/api/auth/profile')
+    t.is(failed.statusCode, 502)
+    t.deepEqual(Object.keys(failed.json()).sort(), ['error', 'error_description', 'request_id'])
+    t.is(sessionHeader(browser), before)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
 
   contract('4, rule 4: no response contains a token that must stay on the server', async t => {
     const { browser, clock, idp, recorder } = await startSignedIn(t, { mode })
@@ -380,41 +345,38 @@ for (const mode of modes) {
     t.deepEqual(idp.requestsTo('userinfo'), [])
   })
 
-  contract(
-    '5.1, step 1: login redirects to the authorization endpoint with all parameters in the order of APS',
-    async t => {
-      const { browser, config, idp } = await startTestServer(t, { mode })
-      const { headers } = await browser.navigate('/api/auth/login')
-      t.is(headers['referrer-policy'], 'no-referrer')
-      t.is(headers['x-content-type-options'], 'nosniff')
-      t.is(headers['cross-origin-resource-policy'], 'same-origin')
-      const granted = Object.keys(headers).filter(name => name.startsWith('access-control-'))
-      t.deepEqual(granted, [])
-      const url = new URL(headers.location ?? '')
-      t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
-      const { state, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
-      t.deepEqual(rest, {
-        client_id: idp.clientId,
-        response_type: 'code',
-        redirect_uri: config.platform.callbackUrl,
-        scope: loginScope,
-        code_challenge_method: 'S256'
-      })
-      const order = [
-        'client_id',
-        'response_type',
-        'redirect_uri',
-        'state',
-        'scope',
-        'code_challenge',
-        'code_challenge_method'
-      ]
-      t.deepEqual([...url.searchParams.keys()], order)
-      t.true(url.search.includes(`scope=${loginScope.replaceAll(':', '%3A').replaceAll(' ', '+')}&`))
-      t.regex(code_challenge ?? '', /^[A-Za-z0-9_-]{43}$/)
-      t.truthy(state)
-    }
-  )
+  contract('5.1, step 1: login redirects with all parameters in the order of APS', async t => {
+    const { browser, config, idp } = await startTestServer(t, { mode })
+    const { headers } = await browser.navigate('/api/auth/login')
+    t.is(headers['referrer-policy'], 'no-referrer')
+    t.is(headers['x-content-type-options'], 'nosniff')
+    t.is(headers['cross-origin-resource-policy'], 'same-origin')
+    const granted = Object.keys(headers).filter(name => name.startsWith('access-control-'))
+    t.deepEqual(granted, [])
+    const url = new URL(headers.location ?? '')
+    t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
+    const { state, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
+    t.deepEqual(rest, {
+      client_id: idp.clientId,
+      response_type: 'code',
+      redirect_uri: config.platform.callbackUrl,
+      scope: loginScope,
+      code_challenge_method: 'S256'
+    })
+    const order = [
+      'client_id',
+      'response_type',
+      'redirect_uri',
+      'state',
+      'scope',
+      'code_challenge',
+      'code_challenge_method'
+    ]
+    t.deepEqual([...url.searchParams.keys()], order)
+    t.true(url.search.includes(`scope=${loginScope.replaceAll(':', '%3A').replaceAll(' ', '+')}&`))
+    t.regex(code_challenge ?? '', /^[A-Za-z0-9_-]{43}$/)
+    t.truthy(state)
+  })
 
   contract('5.1, step 2: the code is exchanged, and in dual mode a public token is requested', async t => {
     const { config, idp } = await startSignedIn(t, { mode })
@@ -474,24 +436,6 @@ for (const mode of modes) {
     clock.advance(1)
     t.is(await ask(), 401)
     t.is(idp.tokenRequests.length, calls, 'a session past its maximum age is not refreshed')
-  })
-
-  contract('8: each token response of the provider determines the lifetime of its access token', async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    idp.settings.accessTokenLifetimeSeconds = 60
-    await signIn(browser)
-    const refreshes = () => idp.tokenRequests.filter(({ form }) => form.scope === refreshScopes[0]).length
-    const before = refreshes()
-    clock.advance(60_001)
-    idp.settings.accessTokenLifetimeSeconds = 7200
-    await browser.fetch(guarded)
-    t.is(refreshes(), before + 1)
-    clock.advance(7_200_000)
-    await browser.fetch(guarded)
-    t.is(refreshes(), before + 1)
-    clock.advance(1)
-    await browser.fetch(guarded)
-    t.is(refreshes(), before + 2)
   })
 }
 

@@ -258,17 +258,6 @@ for (const [provider, supported] of Object.entries(worksIn)) {
   }
 }
 
-test('dual: if a provider like Hydra ignores the scope of a token request, the login fails, and the browser gets no token with too many scopes', async t => {
-  const { browser, idp, logs } = await start(t, 'dual', {
-    quirks: quirksOf.hydra,
-    platform: { internalScopes: ['openid', 'data:read', 'data:write'] }
-  })
-  const response = await openCallback(browser, await startLogin(browser))
-  t.is(response.statusCode, 502)
-  t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
-  t.regex(JSON.stringify(logs.first('request_failed')), /more than the public scopes \(data:write\)/)
-})
-
 test('dual: if the second token request of a login returns an ID token of another subject, nobody is signed in, and its refresh token is revoked', async t => {
   const { browser, idp } = await start(t, 'dual', { quirks: { idTokenOnRefresh: true } })
   let requests = 0

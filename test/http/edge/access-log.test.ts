@@ -59,10 +59,8 @@ test('the log line of a request has the method of the request and the status of 
   ]
   await line(expected.length)
   const lines = await Promise.all(expected.map((_, index) => line(index + 1)))
-  t.deepEqual(
-    lines.map(({ method, path, status }) => [method, path, status]),
-    expected
-  )
+  const logged = lines.map(({ method, path, status }) => [method, path, status])
+  t.deepEqual(logged, expected)
 })
 
 test('a client that disconnects before the response is complete is logged as aborted, and its broken response for debugging only', async t => {
@@ -76,10 +74,8 @@ test('a client that disconnects before the response is complete is logged as abo
   t.like(aborted, { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
   const broken = () => logs.all('response_broken')
   await eventually(() => broken().length > 0)
-  t.deepEqual(
-    broken().map(({ level, request_id }) => [level, request_id]),
-    [[20, aborted.request_id]]
-  )
+  const logged = broken().map(({ level, request_id }) => [level, request_id])
+  t.deepEqual(logged, [[20, aborted.request_id]])
 })
 
 test('if a response fails on the server after it has begun, the log has one error line', async t => {
@@ -92,10 +88,8 @@ test('if a response fails on the server after it has begun, the log has one erro
   t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*one half/)
   t.true(closedByServer)
   await line()
-  t.deepEqual(
-    logs.all('response_broken').map(({ level }) => level),
-    [50]
-  )
+  const levels = logs.all('response_broken').map(({ level }) => level)
+  t.deepEqual(levels, [50])
 })
 
 async function* failingHalfway() {
@@ -112,38 +106,24 @@ test('a client that disconnects as soon as a file is complete, as curl does, is 
     t.is(answers[0]?.statusCode, 200)
     await line(time)
   }
-  t.deepEqual(
-    requestLines().filter(({ aborted }) => aborted),
-    []
-  )
+  const aborted = requestLines().filter(({ aborted }) => aborted)
+  t.deepEqual(aborted, [])
 })
 
 test('the logged client is the peer, or the last IP address in X-Forwarded-For if a trusted proxy sent the request', async t => {
-  const headers = {
-    'x-forwarded-for': '203.0.113.1, 198.51.100.2',
-    'x-real-ip': '203.0.113.9',
-    forwarded: 'for=203.0.113.8'
-  }
-  for (const [trustProxy, client] of [
-    [false, '127.0.0.1'],
-    [true, '198.51.100.2']
-  ] as const) {
-    const { browser, line } = await start(t, { overrides: { trustProxy } })
-    await browser.get('/', { headers })
-    t.is((await line()).client, client)
-  }
-})
-
-test('the IP address of the peer is logged as the client if X-Forwarded-For contains no IP address', async t => {
+  const others = { 'x-real-ip': '203.0.113.9', forwarded: 'for=203.0.113.8' }
+  const list = '203.0.113.1, 198.51.100.2'
+  const direct = await start(t)
+  await direct.browser.get('/', { headers: { ...others, 'x-forwarded-for': list } })
+  t.is((await direct.line()).client, '127.0.0.1')
   const { browser, line } = await start(t, { overrides: { trustProxy: true } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
-  const other = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
-  for (const sent of [...addresses, ...other]) await browser.get('/', { headers: { 'x-forwarded-for': sent } })
-  const lines = await Promise.all([...addresses, ...other].map((_, index) => line(index + 1)))
-  t.deepEqual(
-    lines.map(({ client }) => client),
-    [...addresses, ...other.map(() => '127.0.0.1')]
-  )
+  const invalid = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
+  const sent = [list, ...addresses, ...invalid]
+  for (const each of sent) await browser.get('/', { headers: { ...others, 'x-forwarded-for': each } })
+  const lines = await Promise.all(sent.map((_, index) => line(index + 1)))
+  const clients = lines.map(({ client }) => client)
+  t.deepEqual(clients, ['198.51.100.2', ...addresses, ...invalid.map(() => '127.0.0.1')])
 })
 
 test('without log.requests a successful request has no log line and no request id', async t => {
@@ -163,10 +143,8 @@ test('with log.requests each response has a request id of its own, which its log
   for (const path of paths) named.push(String((await browser.get(path)).headers['x-request-id']))
   t.is(new Set(named).size, paths.length)
   await line(paths.length)
-  t.deepEqual(
-    (await Promise.all(paths.map((_, index) => line(index + 1)))).map(({ request_id }) => request_id),
-    named
-  )
+  const logged = (await Promise.all(paths.map((_, index) => line(index + 1)))).map(({ request_id }) => request_id)
+  t.deepEqual(logged, named)
 })
 
 test('a request for a health route is logged only if it fails', async t => {

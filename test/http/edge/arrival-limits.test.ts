@@ -40,20 +40,15 @@ for (const port of ['port', 'forwardAuthPort'] as const) {
     stopProcess(2 * limits.headersTimeout)
     await eventually(() => unused.text !== '' && begun.text !== '')
     const status = port === 'port' ? 200 : 401
-    t.deepEqual(
-      [unused, begun].map(({ text }) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])),
-      [status, status]
-    )
+    const statuses = [unused, begun].map(({ text }) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]))
+    t.deepEqual(statuses, [status, status])
   })
 
-  test.serial(
-    `after a stop of the process, a client that sends no complete headers to ${port} still gets 408`,
-    async t => {
-      const { server } = await startTestServer(t, { limits, overrides: { forwardAuth: { port: 0 } } })
-      const slow = await opened(t, server[port] as number, request.slice(0, 20))
-      stopProcess(2 * limits.headersTimeout)
-      await eventually(() => slow.destroyed || slow.readableEnded)
-      t.regex(slow.text, /^HTTP\/1\.1 408 /)
-    }
-  )
+  test.serial(`after a stop of the process, a client with incomplete headers still gets 408 from ${port}`, async t => {
+    const { server } = await startTestServer(t, { limits, overrides: { forwardAuth: { port: 0 } } })
+    const slow = await opened(t, server[port] as number, request.slice(0, 20))
+    stopProcess(2 * limits.headersTimeout)
+    await eventually(() => slow.destroyed || slow.readableEnded)
+    t.regex(slow.text, /^HTTP\/1\.1 408 /)
+  })
 }

@@ -8,23 +8,22 @@ import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import { authorize, guarded, httpsCallbackUrl, loginCookieName, parameter, startSignedIn } from '../support.js'
 
-for (const prompt of ['login', 'select_account']) {
-  test(`login passes on prompt=${prompt} in place of the configured prompt, and opens the requested page afterwards`, async t => {
-    const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'consent' } } })
-    const { headers } = await browser.navigate(`/api/auth/login?prompt=${prompt}&return_to=%2Fmodels`)
-    t.is(parameter(headers.location, 'prompt'), prompt)
-    t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'consent')
-  })
-}
-
-for (const query of ['prompt=none', 'prompt=', 'prompt=login&prompt=login', 'prompt=login%20select_account']) {
-  test(`login refuses ${query}`, async t => {
-    const { browser } = await startTestServer(t)
+test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'consent' } } })
+  for (const [query, expected] of [
+    ['', 'consent'],
+    ['prompt=login&return_to=%2Fmodels', 'login'],
+    ['prompt=select_account', 'select_account']
+  ] as const) {
+    t.is(parameter((await browser.navigate(`/api/auth/login?${query}`)).headers.location, 'prompt'), expected)
+  }
+  t.is(await landing(browser, 'prompt=login&return_to=%2Fmodels'), '/models')
+  for (const query of ['prompt=none', 'prompt=', 'prompt=login&prompt=login', 'prompt=login%20select_account']) {
     const response = await browser.navigate(`/api/auth/login?${query}`)
-    t.is(response.statusCode, 400)
+    t.is(response.statusCode, 400, query)
     t.regex(response.text(), /prompt must be one of: login, select_account/)
-  })
-}
+  }
+})
 
 test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
   const { idp } = await startSignedIn(t, { overrides: { platform: { pkce: false } } })
@@ -110,10 +109,8 @@ test('fifty logins of a browser, one after the other or at the same time, use on
   const { browser, idp } = await startTestServer(t)
   const tabs: string[] = []
   for (let tab = 0; tab < 50; tab += 1) tabs.push(await startLogin(browser, `/tab-${tab}`))
-  t.deepEqual(
-    browser.cookies.all().map(({ name }) => name),
-    [loginCookieName]
-  )
+  const names = browser.cookies.all().map(({ name }) => name)
+  t.deepEqual(names, [loginCookieName])
   for (const tab of [49, 0, 25, ...tabs.keys()].filter((tab, at, all) => all.indexOf(tab) === at)) {
     const callback = await openCallback(browser, tabs[tab] ?? '')
     t.is(callback.headers.location, `/tab-${tab}`)
@@ -124,8 +121,9 @@ test('fifty logins of a browser, one after the other or at the same time, use on
 
   const together = await Promise.all(tabs.map((_, tab) => startLogin(browser, `/tab-${tab}`)))
   const callbacks = await Promise.all(together.map(tab => openCallback(browser, tab)))
+  const locations = callbacks.map(({ headers }) => headers.location)
   t.deepEqual(
-    callbacks.map(({ headers }) => headers.location),
+    locations,
     tabs.map((_, tab) => `/tab-${tab}`)
   )
 })

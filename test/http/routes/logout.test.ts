@@ -82,12 +82,15 @@ async function startDiscovered(t: ExecutionContext) {
   return startTestServer(t, { idp, overrides: { logout: 'idp', platform } })
 }
 
-test('with logout: idp the redirect contains the client id, and if discovery fails the browser is redirected to the start page', async t => {
+test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
   const { browser, idp } = await startDiscovered(t)
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
   await idp.online()
-  const location = new URL(String((await browser.navigate('/api/auth/logout')).headers.location))
+  const { headers } = await browser.navigate('/api/auth/logout?return_to=%2Fgoodbye')
+  const location = new URL(String(headers.location))
+  t.is(location.origin + location.pathname, idp.endSessionEndpoint)
+  t.false(location.href.includes('goodbye'))
   t.is(location.searchParams.get('client_id'), idp.clientId)
   t.is(location.searchParams.get('post_logout_redirect_uri'), 'http://localhost:8080/')
 })
@@ -106,36 +109,19 @@ test('with logout: idp the response does not wait for a slow discovery, and afte
   t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
 })
 
-test('logout redirects to a path in return_to, and with logout: idp only if the provider has no logout page', async t => {
+test('logout redirects to a path in return_to', async t => {
   const { browser } = await startSignedIn(t)
   const response = await browser.navigate('/api/auth/logout?return_to=%2Fgoodbye%3Fby%3Dme')
   t.is(response.headers.location, '/goodbye?by=me')
   t.deepEqual(browser.cookies.all(), [])
-  const discovered = await startDiscovered(t)
-  const signsOut = await discovered.browser.navigate('/api/auth/logout?return_to=%2Fgoodbye')
-  t.true(String(signsOut.headers.location).startsWith(discovered.idp.endSessionEndpoint))
-  t.false(String(signsOut.headers.location).includes('goodbye'))
-  await discovered.idp.offline()
 })
 
-test('with a base path, logout without a usable return_to redirects to the start page below the base path', async t => {
+test('logout without a usable return_to redirects to the start page, below the base path if there is one', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
-  for (const query of [
-    '',
-    '?return_to=/',
-    '?return_to=//evil.example',
-    '?return_to=/a&return_to=/b',
-    '?return_to=%2F%5Cevil.example'
-  ]) {
+  const paths = ['/', '//evil.example', '/a&return_to=/b', '%2F%5Cevil.example'].map(path => `?return_to=${path}`)
+  const names = ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']
+  for (const query of ['', ...paths, ...names.map(name => `?${name}=https://evil.example/`)]) {
     const { headers } = await browser.navigate(`/tools/viewer/api/auth/logout${query}`)
     t.is(headers.location, '/tools/viewer/', query)
-  }
-})
-
-test('logout redirects to no other URL in the query', async t => {
-  const { browser } = await startTestServer(t)
-  for (const name of ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']) {
-    const { headers } = await browser.navigate(`/api/auth/logout?${name}=https://evil.example/`)
-    t.is(headers.location, '/')
   }
 })

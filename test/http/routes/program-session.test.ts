@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/app.js'
+import { createDeferred } from '../../helpers/deferred.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { openedFields, sessionCookies, sessionCookiesSet } from '../support.js'
@@ -43,14 +44,8 @@ async function startProgram(
 
 /** Returns a handler that adds an item to the cart and then waits until the test calls `open`. */
 function slowly() {
-  let arrive = () => {}
-  let open = () => {}
-  const arrived = new Promise<void>(resolve => {
-    arrive = resolve
-  })
-  const opened = new Promise<void>(resolve => {
-    open = resolve
-  })
+  const [arrived, arrive] = createDeferred()
+  const [opened, open] = createDeferred()
   const handler: Handler = async ctx => {
     add(ctx)
     arrive()
@@ -109,10 +104,8 @@ test('a program cannot change the tokens or the maximum age of a session', async
   const { browser } = server
   const before = openedFields(browser, server)
   const { setCookies } = await browser.fetch('/tokens')
-  t.deepEqual(
-    setCookies.map(({ attributes }) => attributes['max-age']),
-    ['86400']
-  )
+  const ages = setCookies.map(({ attributes }) => attributes['max-age'])
+  t.deepEqual(ages, ['86400'])
   t.deepEqual(openedFields(browser, server), { ...before, own: true } as typeof before)
   await browser.fetch('/other')
   t.deepEqual(openedFields(browser, server), { ...before, other: true } as typeof before)
