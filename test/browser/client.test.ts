@@ -1,12 +1,12 @@
 // The module for pages, in pages with a strict Content-Security-Policy, below a base path that a proxy removes.
-import test, { type ExecutionContext } from 'ava'
+import ava, { type ExecutionContext } from 'ava'
 import type { Page } from 'playwright-core'
 import { browserTests, type Visit } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 
 const basePath = '/tools/viewer'
 const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:"
@@ -49,7 +49,7 @@ async function openPage(t: ExecutionContext, visit: Visit, answer?: Parameters<t
 
 const token = 'new Promise(resolve => client.getAccessToken((...given) => resolve(given)))'
 
-browserTest('a page deep in the site gets the token and the API, and refreshes once in mid-use', async (t, visit) => {
+test('a page deep in the site gets the token and the API, and refreshes once in mid-use', async (t, visit) => {
   const { page, clock, idp, logins } = await openPage(t, visit)
   const [first, seconds] = (await page.evaluate(token)) as [string, number]
   t.true(seconds > 3500)
@@ -62,7 +62,7 @@ browserTest('a page deep in the site gets the token and the API, and refreshes o
   t.is(await page.evaluate('ended'), 0)
 })
 
-browserTest('when the session is over, all calls lead to one login, and the page opens again', async (t, visit) => {
+test('when the session is over, all calls lead to one login, and the page opens again', async (t, visit) => {
   const { page, clock, logins, there } = await openPage(t, visit)
   clock.advanceSeconds(24 * 60 * 60 + 1)
   const opened = page.waitForEvent('load')
@@ -75,7 +75,7 @@ browserTest('when the session is over, all calls lead to one login, and the page
   t.is(logins.length, 2)
 })
 
-browserTest('calls wait while the provider is down, and succeed when it is back', async (t, visit) => {
+test('calls wait while the provider is down, and succeed when it is back', async (t, visit) => {
   const { page, clock, idp } = await openPage(t, visit)
   clock.advanceSeconds(3600)
   await idp.offline()
@@ -96,16 +96,13 @@ browserTest('calls wait while the provider is down, and succeed when it is back'
   t.is(await page.evaluate('ended'), 0)
 })
 
-browserTest(
-  'a 503 of the API itself is not repeated, because the API may have executed the request',
-  async (t, visit) => {
-    const { page, upstream } = await openPage(t, visit, (_request, response) => response.writeHead(503).end('{}'))
-    t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs', { method: 'POST' }).then(r => r.status)`), 503)
-    t.is(upstream.requests.length, 1)
-  }
-)
+test('a 503 of the API itself is not repeated, because the API may have executed the request', async (t, visit) => {
+  const { page, upstream } = await openPage(t, visit, (_request, response) => response.writeHead(503).end('{}'))
+  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs', { method: 'POST' }).then(r => r.status)`), 503)
+  t.is(upstream.requests.length, 1)
+})
 
-browserTest('without a network, apiFetch fails like fetch, and getAccessToken waits', async (t, visit) => {
+test('without a network, apiFetch fails like fetch, and getAccessToken waits', async (t, visit) => {
   const { page, context } = await openPage(t, visit)
   await page.clock.install()
   await context.setOffline(true)
@@ -116,7 +113,7 @@ browserTest('without a network, apiFetch fails like fetch, and getAccessToken wa
   t.is(((await page.evaluate('token')) as unknown[]).length, 2)
 })
 
-browserTest('a sign-out in one tab tells the other tabs, which can stay open', async (t, visit) => {
+test('a sign-out in one tab tells the other tabs, which can stay open', async (t, visit) => {
   const { page, newTab, url, there, logins } = await openPage(t, visit)
   const other = await newTab()
   await other.goto(there)

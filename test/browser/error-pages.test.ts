@@ -1,27 +1,24 @@
-import test from 'ava'
+import ava from 'ava'
 import type { Page, Response } from 'playwright-core'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
 import { status } from './starter-page.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 
-browserTest(
-  'a login that was denied at the provider leads to an error page, and a new login succeeds',
-  async (t, visit) => {
-    const { url } = await deployWithDemo(t, { mode: 'dual' })
-    const { page } = await visit()
-    await page.goto(url)
-    await page.getByRole('link', { name: 'Sign in' }).click()
-    await page.getByRole('button', { name: 'Deny' }).click()
-    await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
-    await page.getByRole('link', { name: 'Sign in again' }).click()
-    await page.getByRole('button', { name: 'Ada Lovelace' }).click()
-    await status(page, 'You are signed in as Ada Lovelace.')
-    t.pass()
-  }
-)
+test('a login that was denied at the provider leads to an error page, and a new login succeeds', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(url)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Deny' }).click()
+  await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
+  await page.getByRole('link', { name: 'Sign in again' }).click()
+  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await status(page, 'You are signed in as Ada Lovelace.')
+  t.pass()
+})
 
 interface Trouble {
   readonly what: string
@@ -83,7 +80,7 @@ const troubles: readonly Trouble[] = [
 ]
 
 for (const trouble of troubles) {
-  browserTest(`the error page for ${trouble.what} has the right heading and a link that works`, async (t, visit) => {
+  test(`the error page for ${trouble.what} has the right heading and a link that works`, async (t, visit) => {
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
     const { page, context } = await visit()
     const answer = await trouble.happen(page, url, idp)
@@ -112,7 +109,7 @@ for (const trouble of troubles) {
   })
 }
 
-browserTest('while only the provider is down, the profile page offers to try again', async (t, visit) => {
+test('while only the provider is down, the profile page offers to try again', async (t, visit) => {
   const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   await logIn(page, url)
@@ -135,7 +132,7 @@ const retries: readonly { readonly what: string; readonly spoil: (idp: HostileId
 ]
 
 for (const { what, spoil } of retries) {
-  browserTest(`if a provider is busy ${what}, the page says so and finishes the login by itself`, async (t, visit) => {
+  test(`if a provider is busy ${what}, the page says so and finishes the login by itself`, async (t, visit) => {
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
     const { page } = await visit()
     spoil(idp)

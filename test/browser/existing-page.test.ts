@@ -2,7 +2,7 @@
 // fetches, `location.replace`, a module script, and a viewer that is loaded from a host of APS. The viewer gets its token
 // from a JavaScript function of the page. In these tests, another origin on loopback stands for the host of APS.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import test, { type ExecutionContext } from 'ava'
+import ava, { type ExecutionContext } from 'ava'
 import { browserTests } from '../helpers/chromium.js'
 import { deployWithDemo } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
@@ -10,7 +10,7 @@ import { listen } from '../helpers/ports.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 
 const pageOf = (platform: string, mode: 'single' | 'dual') => `<!doctype html>
 <html>
@@ -113,7 +113,7 @@ globalThis.Autodesk = { Viewing }
 `
 
 for (const mode of modes) {
-  browserTest(`a page written for the server of the APS tutorial runs unchanged in ${mode} mode`, async (t, visit) => {
+  test(`a page written for the server of the APS tutorial runs unchanged in ${mode} mode`, async (t, visit) => {
     const platform = await startPlatformHost(t)
     const wwwroot = await tempFolder(t, {
       'index.html': pageOf(platform.url, mode),
@@ -153,7 +153,7 @@ for (const mode of modes) {
   })
 }
 
-browserTest('the examples in your-pages.html work if they are copied into a folder of pages', async (t, visit) => {
+test('the examples in your-pages.html work if they are copied into a folder of pages', async (t, visit) => {
   const { page, newTab } = await visit()
   const starter = await deployWithDemo(t)
   await page.goto(`${starter.url}your-pages.html`)
@@ -177,7 +177,7 @@ browserTest('the examples in your-pages.html work if they are copied into a fold
   t.true(seconds > 3500)
 })
 
-browserTest('the viewer of the example gets tokens, and closes after a sign-out in another tab', async (t, visit) => {
+test('the viewer of the example gets tokens, and closes after a sign-out in another tab', async (t, visit) => {
   const platform = await startPlatformHost(t)
   const example = readText('examples/viewer/wwwroot/index.html')
     .replace(/https:.*style\.min\.css/, `${platform.url}/viewer.css`)

@@ -1,10 +1,10 @@
-import test from 'ava'
+import ava from 'ava'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import type { CollectedLogs } from '../helpers/logs.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 
 // A page as many applications have it, which redirects every person without a session to the login.
 const loginOr = (shows: string) => `<!doctype html>
@@ -17,54 +17,45 @@ const loginOr = (shows: string) => `<!doctype html>
 
 const heading = 'You signed in, but the browser did not stay signed in'
 
-browserTest(
-  'if the session cookie is lost, the login stops at a page with the reason instead of a redirect loop',
-  async (t, visit) => {
-    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-    const { url, idp, logs } = await deployWithHostileIdp(t, { overrides: { wwwroot }, loses: 'platform_session' })
-    const { page } = await visit()
-    const refused = page.waitForResponse(response => response.status() === 400)
-    await page.goto(url)
-    await page.getByRole('heading', { name: heading }).waitFor()
-    t.regex((await (await refused).headerValue('content-security-policy')) ?? '', /^default-src 'none'; /)
-    t.is(idp.requestsTo('authorize').length, 1)
-    t.is(diagnoses(logs).length, 1)
-    t.true(await page.getByText('The browser blocks cookies').isVisible())
-    t.deepEqual(await accessibilityProblems(page), [])
-  }
-)
+test('if the session cookie is lost, the login stops at a page with the reason instead of a redirect loop', async (t, visit) => {
+  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+  const { url, idp, logs } = await deployWithHostileIdp(t, { overrides: { wwwroot }, loses: 'platform_session' })
+  const { page } = await visit()
+  const refused = page.waitForResponse(response => response.status() === 400)
+  await page.goto(url)
+  await page.getByRole('heading', { name: heading }).waitFor()
+  t.regex((await (await refused).headerValue('content-security-policy')) ?? '', /^default-src 'none'; /)
+  t.is(idp.requestsTo('authorize').length, 1)
+  t.is(diagnoses(logs).length, 1)
+  t.true(await page.getByText('The browser blocks cookies').isVisible())
+  t.deepEqual(await accessibilityProblems(page), [])
+})
 
-browserTest(
-  'if the page was opened under another host than the callback URL, the error page links to the right address',
-  async (t, visit) => {
-    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-    const { url } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
-    const { page } = await visit()
-    await page.goto(url.replace('localhost', '127.0.0.1'))
-    await page.getByRole('heading', { name: heading }).waitFor()
-    t.true(await page.getByText('You opened 127.0.0.1').isVisible())
-    await page.getByRole('link', { name: url }).first().click()
-    await page.getByText('welcome').waitFor()
-    t.is(page.url(), url)
-  }
-)
+test('if the page was opened under another host than the callback URL, the error page links to the right address', async (t, visit) => {
+  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+  const { url } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
+  const { page } = await visit()
+  await page.goto(url.replace('localhost', '127.0.0.1'))
+  await page.getByRole('heading', { name: heading }).waitFor()
+  t.true(await page.getByText('You opened 127.0.0.1').isVisible())
+  await page.getByRole('link', { name: url }).first().click()
+  await page.getByText('welcome').waitFor()
+  t.is(page.url(), url)
+})
 
-browserTest(
-  'on plain http the error page says that Secure cookies need https and links to the https address',
-  async (t, visit) => {
-    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-    const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
-    const plain = await openFront({ host: 'app.test' })
-    const { page } = await visit({ ignoreHTTPSErrors: true })
-    await page.goto(plain.url)
-    await page.getByRole('heading', { name: heading }).waitFor()
-    t.regex((await page.getByRole('listitem').first().textContent()) ?? '', /plain http/)
-    t.deepEqual(await accessibilityProblems(page), [])
-    await page.getByRole('link', { name: url }).first().click()
-    await page.getByText('welcome').waitFor()
-    t.is(page.url(), url)
-  }
-)
+test('on plain http the error page says that Secure cookies need https and links to the https address', async (t, visit) => {
+  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+  const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
+  const plain = await openFront({ host: 'app.test' })
+  const { page } = await visit({ ignoreHTTPSErrors: true })
+  await page.goto(plain.url)
+  await page.getByRole('heading', { name: heading }).waitFor()
+  t.regex((await page.getByRole('listitem').first().textContent()) ?? '', /plain http/)
+  t.deepEqual(await accessibilityProblems(page), [])
+  await page.getByRole('link', { name: url }).first().click()
+  await page.getByText('welcome').waitFor()
+  t.is(page.url(), url)
+})
 
 function diagnoses({ entries }: CollectedLogs) {
   return entries.filter(({ event }) => event === 'session_cookie_missing')

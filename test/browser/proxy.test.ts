@@ -1,42 +1,37 @@
 // The API proxy in a real browser: the access of our own pages, and the limits of stored content and other sites.
-import test from 'ava'
+import ava from 'ava'
 import type { Page } from 'playwright-core'
 import { browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { startUpstream } from '../helpers/upstream.js'
 import { signInAs, status } from './starter-page.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 
-browserTest(
-  'the starter page shows the answer of an API call through the proxy, or 404 without a rule',
-  async (t, visit) => {
-    const { url } = await deployWithDemo(t, { mode: 'dual' })
-    const { page } = await visit()
-    await page.goto(url)
-    await signInAs(page, 'Ada Lovelace')
-    const answerOf = (page: Page) => page.getByRole('listitem').filter({ has: page.getByLabel('Try api/hubs') })
-    await page.getByRole('button', { name: 'Try api/hubs' }).click()
-    await answerOf(page).getByText('Bridges').waitFor()
+test('the starter page shows the answer of an API call through the proxy, or 404 without a rule', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const answerOf = (page: Page) => page.getByRole('listitem').filter({ has: page.getByLabel('Try api/hubs') })
+  await page.getByRole('button', { name: 'Try api/hubs' }).click()
+  await answerOf(page).getByText('Bridges').waitFor()
 
-    const without = await deployWithDemo(t, { overrides: { proxy: { routes: [] } } })
-    const { page: other } = await visit()
-    await other.goto(without.url)
-    await signInAs(other, 'Ada Lovelace')
-    await other.getByRole('button', { name: 'Try api/hubs' }).click()
-    await answerOf(other).getByText('404', { exact: true }).waitFor()
-    t.pass()
-  }
-)
+  const without = await deployWithDemo(t, { overrides: { proxy: { routes: [] } } })
+  const { page: other } = await visit()
+  await other.goto(without.url)
+  await signInAs(other, 'Ada Lovelace')
+  await other.getByRole('button', { name: 'Try api/hubs' }).click()
+  await answerOf(other).getByText('404', { exact: true }).waitFor()
+  t.pass()
+})
 
-browserTest(
-  'a page without a token can post, read a range and receive server-sent events through the proxy',
-  async (t, visit) => {
-    const { url } = await deployWithDemo(t)
-    const { page } = await visit()
-    await page.goto(url)
-    await signInAs(page, 'Ada Lovelace')
-    const result = await page.evaluate(`(async () => {
+test('a page without a token can post, read a range and receive server-sent events through the proxy', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const result = await page.evaluate(`(async () => {
     const posted = await fetch('api/issues/p1/issues', { method: 'POST', body: JSON.stringify({ title: 'From the page' }) })
     const range = await fetch('api/files/demo.bin', { headers: { Range: 'bytes=0-9' } })
     const events = new EventSource('api/events')
@@ -46,14 +41,13 @@ browserTest(
     events.close()
     return { posted: posted.status, range: range.status, length: (await range.arrayBuffer()).byteLength, event }
   })()`)
-    t.deepEqual(result, { posted: 201, range: 206, length: 10, event: '{"count":1}' })
-  }
-)
+  t.deepEqual(result, { posted: 201, range: 206, length: 10, event: '{"count":1}' })
+})
 
 const evilPage = `<!doctype html><title>stored</title><p id="ran">no</p>
 <script>document.getElementById('ran').textContent = 'yes'; fetch('/api/auth/profile')</script>`
 
-browserTest('stored content that another person uploaded cannot run or act in our origin', async (t, visit) => {
+test('stored content that another person uploaded cannot run or act in our origin', async (t, visit) => {
   const types: Readonly<Record<string, readonly [type: string, content: string]>> = {
     '/page.html': ['text/html', evilPage],
     '/image.svg': ['image/svg+xml', `<svg xmlns="http://www.w3.org/2000/svg"><script>fetch('/ran')</script></svg>`],

@@ -1,14 +1,14 @@
-import test from 'ava'
+import ava from 'ava'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { signInAs, status } from './starter-page.js'
 
-const browserTest = browserTests(test)
+const test = browserTests(ava)
 const signedIn = 'You are signed in as Ada Lovelace.'
 const stillSignedIn = 'You are still signed in, but the sign-in service is not available just now.'
 
-browserTest('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
+test('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page: first, newTab } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
   await first.goto(`${url}api/auth/login`)
@@ -32,40 +32,34 @@ browserTest('after a sign-out in one tab, the other tab shows it at the next act
   )
 })
 
-browserTest(
-  'a page that stays open until its session ends after 24 hours offers to sign in again',
-  async (t, visit) => {
-    const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
-    const { page } = await visit()
-    await page.goto(`${url}api/auth/login`)
-    await status(page, signedIn)
-    clock.advanceSeconds(24 * 60 * 60 + 1)
-    await page.getByRole('button', { name: 'Copy token' }).click()
-    await status(page, 'You are no longer signed in.')
-    await page.getByRole('link', { name: 'Sign in' }).click()
-    await status(page, signedIn)
-  }
-)
+test('a page that stays open until its session ends after 24 hours offers to sign in again', async (t, visit) => {
+  const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  clock.advanceSeconds(24 * 60 * 60 + 1)
+  await page.getByRole('button', { name: 'Copy token' }).click()
+  await status(page, 'You are no longer signed in.')
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await status(page, signedIn)
+})
 
-browserTest(
-  'the back button after a login leads to a page with a link to the application, and the session stays',
-  async (t, visit) => {
-    const { url } = await deployWithDemo(t)
-    const { page } = await visit()
-    await page.goto(url)
-    await signInAs(page, 'Ada Lovelace')
-    await page.goBack()
-    await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()
-    await page.getByRole('link', { name: 'Back to the application' }).click()
-    await status(page, signedIn)
-    await page.goBack()
-    await page.goBack()
-    t.is(page.url(), url)
-    await status(page, signedIn)
-  }
-)
+test('the back button after a login leads to a page with a link to the application, and the session stays', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  await page.goBack()
+  await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()
+  await page.getByRole('link', { name: 'Back to the application' }).click()
+  await status(page, signedIn)
+  await page.goBack()
+  await page.goBack()
+  t.is(page.url(), url)
+  await status(page, signedIn)
+})
 
-browserTest('the back button after a sign-out shows that no user is signed in', async (t, visit) => {
+test('the back button after a sign-out shows that no user is signed in', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -80,7 +74,7 @@ browserTest('the back button after a sign-out shows that no user is signed in', 
   t.false(await page.getByText('Ada Lovelace').isVisible())
 })
 
-browserTest('a user stays signed in while the provider is down and can continue afterwards', async (t, visit) => {
+test('a user stays signed in while the provider is down and can continue afterwards', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   // The timers of the page stand still. Otherwise the page could try again by itself and hide its button before the click.
@@ -100,7 +94,7 @@ browserTest('a user stays signed in while the provider is down and can continue 
   t.deepEqual(idp.reuses, [])
 })
 
-browserTest('the page repeats a request by itself after Retry-After', async (t, visit) => {
+test('the page repeats a request by itself after Retry-After', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t)
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -113,7 +107,7 @@ browserTest('the page repeats a request by itself after Retry-After', async (t, 
   t.pass()
 })
 
-browserTest('the page explains a profile request that fails or hangs, and the session stays', async (t, visit) => {
+test('the page explains a profile request that fails or hangs, and the session stays', async (t, visit) => {
   const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 4 } } })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -132,7 +126,7 @@ browserTest('the page explains a profile request that fails or hangs, and the se
   t.is(idp.tokenRequests.length, 1)
 })
 
-browserTest('the page explains a lost network connection and notices its return', async (t, visit) => {
+test('the page explains a lost network connection and notices its return', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -145,7 +139,7 @@ browserTest('the page explains a lost network connection and notices its return'
   await status(page, signedIn)
 })
 
-browserTest('a session of four cookies is kept, refreshed, and removed completely', async (t, visit) => {
+test('a session of four cookies is kept, refreshed, and removed completely', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
   idp.settings.accessTokenLength = 6_500
   const { page, context } = await visit()
@@ -163,21 +157,18 @@ browserTest('a session of four cookies is kept, refreshed, and removed completel
   t.deepEqual(await sessionCookies(), [])
 })
 
-browserTest(
-  'behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work',
-  async (t, visit) => {
-    const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
-    const { page, context } = await visit({ ignoreHTTPSErrors: true })
-    await page.goto(url)
-    await signInAs(page, 'Ada Lovelace')
-    const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
-    t.true(ours.length >= 2)
-    for (const { name, secure, httpOnly, sameSite, path } of ours) {
-      t.true(name.startsWith('__Host-'), name)
-      t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
-    }
-    t.is(await page.evaluate('document.cookie'), '')
-    await page.getByRole('link', { name: 'Sign out' }).click()
-    await status(page, 'You are not signed in.')
+test('behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
+  const { page, context } = await visit({ ignoreHTTPSErrors: true })
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
+  t.true(ours.length >= 2)
+  for (const { name, secure, httpOnly, sameSite, path } of ours) {
+    t.true(name.startsWith('__Host-'), name)
+    t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
   }
-)
+  t.is(await page.evaluate('document.cookie'), '')
+  await page.getByRole('link', { name: 'Sign out' }).click()
+  await status(page, 'You are not signed in.')
+})
