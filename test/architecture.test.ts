@@ -23,10 +23,8 @@ test('all source files keep the import rules of ARCHITECTURE.md, and no imports 
 
 test('only one helper imports nock', async t => {
   const importers = Object.entries(await read('test')).filter(([, text]) => /(from|import|\() ?'nock'/.test(text))
-  t.deepEqual(
-    importers.map(([path]) => path),
-    ['helpers/nock.ts']
-  )
+  const paths = importers.map(([path]) => path)
+  t.deepEqual(paths, ['helpers/nock.ts'])
 })
 
 const above = /not a layer below/

@@ -6,52 +6,18 @@ import test, { type ExecutionContext } from 'ava'
 import { createDeferred } from '../helpers/deferred.js'
 import { listen } from '../helpers/ports.js'
 
-type Kind = 'served' | 'refused' | 'failed' | 'unanswered'
-
-interface User {
-  signIn(): Promise<void>
-  look(): Promise<Kind>
-}
-
 interface Tokens {
   access_token: string
   refresh_token: string
 }
 
-interface Report {
-  sentTwice: number
-  revoked: number
-  revokedUsers: string[]
-}
-
+// The benchmark is JavaScript without declarations.
 const bench = new URL('../../bench/', import.meta.url)
-const { startProcess } = (await import(`${bench}processes.js`)) as {
-  startProcess(
-    file: string,
-    core: undefined
-  ): { ask(question: string, data?: unknown): Promise<unknown>; stop(): Promise<void> }
-}
-const { createUser, createTally } = (await import(`${bench}lost/user.js`)) as {
-  createTally(): object
-  createUser(id: string, random: () => number, jar: object, surroundings: object): User
-}
-const { settle } = (await import(`${bench}lost/settle.js`)) as {
-  settle(user: User, isRevoked: (id: string) => boolean): Promise<string>
-}
-const { kindOf, outcomeOf, lastOutcome } = (await import(`${bench}lost/verdict.js`)) as {
-  kindOf(status: number | undefined): Kind
-  outcomeOf(end: { answers: Kind[]; isRevoked: boolean; hasCookies: boolean }): string
-  lastOutcome(answers: Kind[]): string
-}
-const { createLogins } = (await import(`${bench}lost/logins.js`)) as {
-  createLogins(options: { lifetimeMs: number; leewayMs: number; now: () => number; reuse?: string }): {
-    counts: { sentTwice: number; revoked: number; refreshes: number }
-    begin(user: string, scope: string): { accessToken: string; refreshToken: string }
-    refresh(token: string): { accessToken: string; refreshToken: string } | undefined
-    isAccepted(token: string): boolean
-    revokedUsers(): string[]
-  }
-}
+const { startProcess } = await import(`${bench}processes.js`)
+const { createUser, createTally } = await import(`${bench}lost/user.js`)
+const { settle } = await import(`${bench}lost/settle.js`)
+const { kindOf, outcomeOf, lastOutcome } = await import(`${bench}lost/verdict.js`)
+const { createLogins } = await import(`${bench}lost/logins.js`)
 
 const ORIGIN = 'http://localhost:8080'
 const REQUESTS = 6
@@ -105,7 +71,7 @@ test('an access token is accepted until its lifetime and the leeway have passed'
   t.false(logins.isAccepted('invented'))
 })
 
-const kinds: readonly [number | undefined, Kind][] = [
+const kinds: readonly (readonly [status: number | undefined, kind: string])[] = [
   [200, 'served'],
   [302, 'refused'],
   [401, 'refused'],
@@ -119,8 +85,8 @@ for (const [status, kind] of kinds) {
 }
 
 test('a user is signed out only after several refusals, and only if the login cannot come back', t => {
-  const refused: Kind[] = ['refused', 'refused', 'refused']
-  const failed: Kind[] = ['failed', 'failed', 'failed']
+  const refused = ['refused', 'refused', 'refused']
+  const failed = ['failed', 'failed', 'failed']
   const alive = { isRevoked: false, hasCookies: true }
   t.is(outcomeOf({ ...alive, answers: ['failed', 'served'] }), 'signed in')
   t.is(outcomeOf({ ...alive, answers: refused.slice(1), isRevoked: true }), 'undecided')
@@ -150,7 +116,7 @@ test('a slow refresh of an earlier case does not count as one in progress', asyn
   const { provider, tokenRequest } = await startProvider(t)
   await provider.ask('slow', 1000)
   const refresh = tokenRequest({ grant_type: 'refresh_token', refresh_token: 'unknown' })
-  const inProgress = async () => ((await provider.ask('report')) as { inProgress: number }).inProgress
+  const inProgress = async () => (await provider.ask('report')).inProgress
   while ((await inProgress()) === 0) await setImmediate()
   await provider.ask('begin', { seed: 2, lifetimeSeconds: 60 })
   t.is(await inProgress(), 0)
@@ -176,7 +142,7 @@ test('a provider that fails uses no refresh token', async t => {
 async function startProvider(t: ExecutionContext) {
   const provider = startProcess('lost/provider.js', undefined)
   t.teardown(() => provider.stop())
-  const providerUrl = (await provider.ask('listen')) as string
+  const providerUrl = await provider.ask('listen')
   // The programs refresh for every request, so no access token becomes old, however slow the machine is.
   await provider.ask('begin', { seed: 1, lifetimeSeconds: 60 })
   const tokenRequest = (form: Record<string, string>) =>
@@ -192,9 +158,9 @@ async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
   const user = createUser('Ada', () => 0, oneCookie(), surroundings)
   await user.signIn()
   const kinds = await Promise.all(Array.from({ length: REQUESTS }, () => user.look()))
-  const { revokedUsers } = (await provider.ask('report')) as Report
-  const outcome = await settle(user, id => revokedUsers.includes(id))
-  return { kinds, outcome, report: (await provider.ask('report')) as Report }
+  const { revokedUsers } = await provider.ask('report')
+  const outcome = await settle(user, (id: string) => revokedUsers.includes(id))
+  return { kinds, outcome, report: await provider.ask('report') }
 }
 
 async function startProgram(t: ExecutionContext, manner: string, providerUrl: string): Promise<number> {

@@ -1,20 +1,7 @@
 // The tables, the picture and the random numbers of `npm run bench -- --only lost`.
 import test from 'ava'
 
-interface Outcome {
-  impossible?: string
-  error?: string
-  signedOut?: number
-  waiting?: number
-  sentTwice?: number
-  refreshes?: number
-  inProgress?: number
-  waited?: number
-  longestWaitMs?: number
-  p99Ms?: number
-  requests?: number
-  failed?: number
-}
+type Outcome = Readonly<Record<string, number | string>>
 
 interface Run {
   seed: number
@@ -22,20 +9,12 @@ interface Run {
   programs: { name: string; title: string; outcomes: Record<string, Outcome> }[]
 }
 
-interface Tables {
-  lossTable(runs: Run[], kills?: Run[]): string
-  kindTable(kinds: Run[][]): string
-  waitTable(runs: Run[]): string
-  failureTable(runs: Run[]): string
-}
-
+// The benchmark is JavaScript without declarations.
 const lost = new URL('../../bench/lost/', import.meta.url)
 const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
-const { lossTable, kindTable, waitTable, failureTable } = (await import(`${lost}tables.js`)) as Tables
-const { hourTable } = (await import(`${lost}hour.js`)) as { hourTable(runs: Run[]): string }
-const { picture } = (await import(`${lost}picture.js`)) as {
-  picture(runs: Run[], kills?: Run[], documents?: Run[]): string
-}
+const { lossTable, kindTable, waitTable, failureTable } = await import(`${lost}tables.js`)
+const { hourTable } = await import(`${lost}hour.js`)
+const { picture } = await import(`${lost}picture.js`)
 
 function run(seed: number, signedOut: number): Run {
   const outcome = { signedOut, waiting: 0, sentTwice: signedOut, refreshes: 75, requests: 200, failed: 3 }
@@ -177,11 +156,8 @@ test('with tokens of an hour, nothing is computed without the case that has no r
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {
   const svg = picture([run(1, 50), run(2, 25)])
-  t.deepEqual(
-    [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1])),
-    [69],
-    'the bar is as long as three quarters of its track of 92'
-  )
+  const widths = [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1]))
+  t.deepEqual(widths, [69], 'the bar is as long as three quarters of its track of 92')
   t.true(svg.includes('<desc id="description">Program &lt;A&gt;: 50, 25 (two processes).'))
   t.true(svg.includes('not possible</text>'))
   t.true(svg.includes('no result</text>'))
@@ -193,10 +169,8 @@ test('the picture has a second bar for pages that load a document first, where t
   const outcome = { signedOut: 30, waiting: 0 }
   const document = runOf({ killed: { ...outcome, signedOut: 15 } })
   const svg = picture([runOf({ killed: outcome, cut: outcome })], [], [document])
-  t.deepEqual(
-    [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1])),
-    [46, 23, 46]
-  )
+  const widths = [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1]))
+  t.deepEqual(widths, [46, 23, 46])
   t.true(svg.includes('>doc 15</text>'))
 })
 

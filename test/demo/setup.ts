@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
 import { createSigningKey, type Demo, type DemoOptions, startDemo } from '#src/demo/index.js'
 import { type Browser, createBrowser } from '../helpers/browser.js'
@@ -20,16 +19,6 @@ export async function start(t: ExecutionContext, options: Partial<DemoOptions> =
   return demo
 }
 
-export interface Pkce {
-  verifier: string
-  challenge: string
-}
-
-export function createPkce(): Pkce {
-  const verifier = randomBytes(32).toString('base64url')
-  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
-}
-
 export function authorizationUrl(demo: Demo, parameters: Record<string, string | undefined> = {}): string {
   const url = new URL('/authentication/v2/authorize', demo.issuer)
   const all = {
@@ -49,7 +38,7 @@ export function endSessionUrl(demo: Demo, parameters: Record<string, string> = {
   return `${demo.issuer}/authentication/v2/logout?${new URLSearchParams(all)}`
 }
 
-export interface TokenResponse {
+interface TokenResponse {
   status: number
   headers: Headers
   body: {

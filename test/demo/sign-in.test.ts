@@ -13,7 +13,7 @@ function parametersOf(url: string): Record<string, string> {
   return Object.fromEntries(new URL(url).searchParams)
 }
 
-test('the sign-in page works without JavaScript and loads nothing from other hosts', async t => {
+test('the sign-in page works without JavaScript, loads nothing from other hosts, and signs each suggested user in with one click', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   t.is(page.statusCode, 200)
@@ -31,9 +31,12 @@ test('the sign-in page works without JavaScript and loads nothing from other hos
   t.notRegex(page.text(), /<script|https?:\/\/(?!www\.w3\.org)|style="|onclick/)
   t.regex(page.text(), /<label for="user">/)
   t.true(page.text().includes('<code>data:read viewables:read</code>'), 'the page shows the requested scopes')
+  const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
+  t.deepEqual(offered, [...offeredUsers])
+  for (const name of offeredUsers) t.like(await userInfoOf(demo, name, createBrowser(t)), { name })
 })
 
-test('a user signs in with any name, and userinfo returns it', async t => {
+test('a user signs in with any name, userinfo returns it, and letter case and spaces make no other user', async t => {
   const demo = await start(t)
   const names = {
     'Ada Lovelace': {
@@ -54,31 +57,22 @@ test('a user signs in with any name, and userinfo returns it', async t => {
   }
   for (const [typed, expected] of Object.entries(names))
     t.like(await userInfoOf(demo, typed, createBrowser(t)), expected, typed)
-})
-
-test('each suggested user signs in with one click', async t => {
-  const demo = await start(t)
-  const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
-  const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
-  t.deepEqual(offered, [...offeredUsers])
-  for (const name of offeredUsers) t.like(await userInfoOf(demo, name, createBrowser(t)), { name })
-})
-
-test('names that differ only in letter case and spaces belong to the same user', async t => {
-  const demo = await start(t)
   const subjectOf = async (name: string) => (await userInfoOf(demo, name, createBrowser(t))).sub
   const subject = await subjectOf('Grace Hopper')
   t.is(await subjectOf(' grace  HOPPER'), subject)
   t.not(await subjectOf('Grace Hoppers'), subject)
 })
 
-test('the redirect to the callback contains code, state and iss', async t => {
+test('the redirect to the callback contains state, iss, and a code or, after the Deny button, access_denied', async t => {
   const demo = await start(t)
   const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo, { state: 'a.b_c-D' }), 'Ada')
   t.true(callback.startsWith(`${callbackUrl}?`))
   const { code, ...others } = parametersOf(callback)
   t.regex(code ?? '', /^[\w-]{40,}$/)
   t.deepEqual(others, { state: 'a.b_c-D', iss: demo.issuer })
+  const denied = parametersOf(await denyAtDemo(createBrowser(t), authorizationUrl(demo)))
+  t.like(denied, { error: 'access_denied', state: 'the-state', iss: demo.issuer })
+  t.false('code' in denied)
 })
 
 test('for an empty or too long name the page shows the problem, and a corrected name is accepted', async t => {
@@ -100,32 +94,18 @@ test('for an empty or too long name the page shows the problem, and a corrected 
   t.is(done.statusCode, 303)
 })
 
-test('the Deny button redirects to the application with access_denied', async t => {
-  const demo = await start(t)
-  const callback = await denyAtDemo(createBrowser(t), authorizationUrl(demo))
-  t.like(parametersOf(callback), { error: 'access_denied', state: 'the-state', iss: demo.issuer })
-  t.false('code' in parametersOf(callback))
-})
-
-test('a browser that has signed in is not asked again, except with prompt=login', async t => {
-  const demo = await start(t)
+test('a browser that has signed in is not asked again for a day, except with prompt=login', async t => {
+  const clock = createClock()
+  const demo = await start(t, { now: clock.now })
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  clock.advanceSeconds(23 * 3600)
   const silent = await browser.navigate(authorizationUrl(demo))
   t.is(silent.statusCode, 303)
   t.true(silent.headers.location?.startsWith(`${callbackUrl}?code=`))
   const asked = await browser.navigate(authorizationUrl(demo, { prompt: 'login' }), follow)
   t.is(asked.statusCode, 200)
   t.regex(asked.text(), /<label for="user">/)
-})
-
-test('the demo remembers a sign-in for a day', async t => {
-  const clock = createClock()
-  const demo = await start(t, { now: clock.now })
-  const browser = createBrowser(t)
-  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
-  clock.advanceSeconds(23 * 3600)
-  t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith(callbackUrl))
   clock.advanceSeconds(2 * 24 * 3600)
   t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
@@ -239,18 +219,12 @@ test('the sign-in form accepts only small urlencoded POST requests, and still wo
   const browser = createBrowser(t)
   const { url } = await browser.navigate(authorizationUrl(demo), follow)
   t.is((await browser.request('PUT', url.href)).statusCode, 405)
-  t.is(
-    (await browser.request('POST', url.href, { body: '{}', headers: { 'content-type': 'application/json' } }))
-      .statusCode,
-    415
-  )
+  const json = { body: '{}', headers: { 'content-type': 'application/json' } }
+  t.is((await browser.request('POST', url.href, json)).statusCode, 415)
   // A long body is still on its way when the demo refuses it.
   for (const length of [10_000, 2_000_000]) {
-    t.is(
-      (await browser.request('POST', url.href, { form: { user: 'x'.repeat(length) } })).statusCode,
-      413,
-      String(length)
-    )
+    const form = { user: 'x'.repeat(length) }
+    t.is((await browser.request('POST', url.href, { form })).statusCode, 413, String(length))
   }
 
   const socket = net.connect(demo.port, '127.0.0.1')

@@ -114,10 +114,8 @@ for (const mode of modes) {
     const { browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     const { data } = (await browser.fetch('/api/hubs')).json<{ data: { attributes: { name: string } }[] }>()
-    t.deepEqual(
-      data.map(({ attributes }) => attributes.name),
-      ['Bridges', 'Towers']
-    )
+    const hubs = data.map(({ attributes }) => attributes.name)
+    t.deepEqual(hubs, ['Bridges', 'Towers'])
     const body = JSON.stringify({ title: 'A window is missing' })
     const posted = await browser.fetch('/api/issues/p1/issues', { method: 'POST', body })
     t.is(posted.statusCode, 201)

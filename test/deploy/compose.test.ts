@@ -112,8 +112,9 @@ test('the variant with Caddy replaces nginx, mounts the shipped Caddyfile, and k
   const { caddy } = variant.services
   t.deepEqual(caddy?.ports, ['80:80', '443:443', '443:443/udp'])
   t.deepEqual(caddy?.networks, services.nginx?.networks)
+  const replicas = Object.keys(caddy?.depends_on ?? {})
   t.deepEqual(
-    Object.keys(caddy?.depends_on ?? {}),
+    replicas,
     servers.map(([name]) => name)
   )
   for (const volume of caddy?.volumes ?? []) {
@@ -142,20 +143,24 @@ test('all samples have the refresh margin and spread of config/dual.yaml', t => 
   t.deepEqual(values.refresh, refresh)
 })
 
-test('Redis requires a password that is not on its command line, and only the replicas can reach it', async t => {
+test('Redis requires a password that is not on its command line, evicts no data and keeps it over a restart, and only the replicas can reach it', async t => {
   const { redis } = services
   const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
   t.truthy(config.redisUrl?.password)
-  t.deepEqual(redis?.command?.slice(0, 2), ['redis-server', '/run/secrets/redis.conf'])
+  const { command = [], volumes = [] } = redis ?? {}
+  t.deepEqual(command.slice(0, 2), ['redis-server', '/run/secrets/redis.conf'])
+  const option = (name: string) => command[command.indexOf(name) + 1]
+  t.is(option('--maxmemory-policy'), 'noeviction')
+  t.regex(option('--maxmemory') ?? '', /^\d+mb$/)
+  t.is(option('--appendonly'), 'yes')
+  t.true(volumes.some(volume => volume.endsWith(':/data')))
   t.deepEqual(redis?.secrets, ['redis.conf'])
   t.is(redis?.ports, undefined)
   t.deepEqual(redis?.networks, ['store'])
   t.true(compose.networks.store?.internal)
   const others = Object.entries(services).filter(([, { networks }]) => networks?.includes('store'))
-  t.deepEqual(
-    others.map(([name]) => name),
-    [...servers.map(([name]) => name), 'redis']
-  )
+  const names = others.map(([name]) => name)
+  t.deepEqual(names, [...servers.map(([name]) => name), 'redis'])
 })
 
 test('every file that compose.yaml refers to exists', t => {
@@ -171,15 +176,6 @@ test('every file that compose.yaml refers to exists', t => {
       t.true(existsSync(repository + build.dockerfile))
     }
   }
-})
-
-test('the Redis of compose.yaml evicts no data and keeps it over a restart', t => {
-  const { command = [], volumes = [] } = services.redis ?? {}
-  const option = (name: string) => command[command.indexOf(name) + 1]
-  t.is(option('--maxmemory-policy'), 'noeviction')
-  t.regex(option('--maxmemory') ?? '', /^\d+mb$/)
-  t.is(option('--appendonly'), 'yes')
-  t.true(volumes.some(volume => volume.endsWith(':/data')))
 })
 
 test('no shipped file configures an eviction policy for Redis', t => {
@@ -209,11 +205,8 @@ test('the proxy configurations forward to the replicas of compose.yaml, watch /r
     ['traefik.yaml', /url: http:\/\/([\w.-]+:\d+)/gm, /^ *stsSeconds: 31536000$/m, /path: \/readyz\b/]
   ] as const) {
     const text = readText(`deploy/proxy/${file}`)
-    t.deepEqual(
-      [...text.matchAll(replica)].map(([, host]) => host),
-      replicas,
-      file
-    )
+    const hosts = [...text.matchAll(replica)].map(([, host]) => host)
+    t.deepEqual(hosts, replicas, file)
     t.regex(text, hsts, file)
     t.regex(text, health, file)
   }

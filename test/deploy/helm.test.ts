@@ -147,10 +147,8 @@ for (const example of exampleNames) {
 
 test('a set of values with forward-auth opens its port only to the gateway, and only in a Service of its own', t => {
   const [main, own] = rendered<Service>('forward-auth', 'Service')
-  t.deepEqual(
-    [main, own].map(service => service?.spec.ports.map(({ name }) => name)),
-    [['http', 'metrics'], ['forward-auth']]
-  )
+  const ports = [main, own].map(service => service?.spec.ports.map(({ name }) => name))
+  t.deepEqual(ports, [['http', 'metrics'], ['forward-auth']])
   t.is(own?.metadata.name, `${release.name}-forward-auth`)
   const [policy] = rendered<NetworkPolicy>('forward-auth', 'NetworkPolicy')
   const [rule, ...others] = policy?.spec.ingress.filter(({ ports }) => ports[0]?.port === 'forward-auth') ?? []
@@ -162,10 +160,8 @@ test('a set of values with forward-auth opens its port only to the gateway, and 
 
 test('a Service that clients outside of the cluster can reach has no port for metrics', t => {
   const [main, metrics] = rendered<Service>('load-balancer', 'Service')
-  t.deepEqual(
-    [main, metrics].map(service => service?.spec.ports.map(({ name }) => name)),
-    [['http'], ['metrics']]
-  )
+  const ports = [main, metrics].map(service => service?.spec.ports.map(({ name }) => name))
+  t.deepEqual(ports, [['http'], ['metrics']])
 })
 
 test('with private_key_jwt, the pods need a private key and no client secret', t => {
@@ -254,10 +250,8 @@ test('the Traefik recipe has the rules, priorities and middlewares of the file f
   const file = readText('deploy/proxy/traefik-forward-auth-routes.yaml')
   const rules = [...file.matchAll(/rule: (.*)\n *priority: (\d+)/g)].map(([, rule, priority]) => [rule, priority])
   t.is(rules.length, 3)
-  t.deepEqual(
-    [...recipe.matchAll(/match: (.*)\n *priority: (\d+)/g)].map(([, rule, priority]) => [rule, priority]),
-    rules
-  )
+  const matches = [...recipe.matchAll(/match: (.*)\n *priority: (\d+)/g)].map(([, rule, priority]) => [rule, priority])
+  t.deepEqual(matches, rules)
   for (const line of [
     'authResponseHeaders: [Authorization]',
     'trustForwardHeader: false',

@@ -29,36 +29,19 @@ const [program] = Object.keys(bin)
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-testWhere(
-  hasSystemd,
-  'systemd-analyze is not installed',
-  'systemd-analyze verify finds no problem in the unit',
-  async t => {
-    // systemd-analyze checks that the program exists, and Node.js may be in another folder on this machine.
-    const here = unit.replace('/usr/bin/node', process.execPath)
-    const folder = await tempFolder(t, { [name]: here })
-    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', `${folder}/${name}`], {
-      encoding: 'utf8'
-    })
-    const said = `${stdout}${stderr}`.split('\n').filter(line => line.includes('platform-auth-server'))
-    t.deepEqual([said, status], [[], 0])
-  }
-)
-
-testWhere(
-  hasSystemd,
-  'systemd-analyze is not installed',
-  'systemd-analyze rates the exposure of the unit below 2 of 10',
-  async t => {
-    const folder = await tempFolder(t, { [name]: unit })
-    const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', `${folder}/${name}`], {
-      encoding: 'utf8'
-    })
-    const [, exposure] = /Overall exposure level.*: ([\d.]+)/.exec(stdout) ?? []
-    t.true(Number(exposure) > 0 && Number(exposure) < 2, exposure)
-    t.log(`exposure ${exposure} of 10`)
-  }
-)
+const title = 'systemd-analyze finds no problem in the unit and rates its exposure below 2 of 10'
+testWhere(hasSystemd, 'systemd-analyze is not installed', title, async t => {
+  // systemd-analyze checks that the program exists, and Node.js may be in another folder on this machine.
+  const folder = await tempFolder(t, { [name]: unit.replace('/usr/bin/node', process.execPath) })
+  const analyze = (...args: string[]) =>
+    spawnSync('systemd-analyze', [...args, `${folder}/${name}`], { encoding: 'utf8' })
+  const { status, stdout, stderr } = analyze('verify', '--man=no')
+  const said = `${stdout}${stderr}`.split('\n').filter(line => line.includes('platform-auth-server'))
+  t.deepEqual([said, status], [[], 0])
+  const [, exposure] = /Overall exposure level.*: ([\d.]+)/.exec(analyze('security', '--offline=true').stdout) ?? []
+  t.true(Number(exposure) > 0 && Number(exposure) < 2, exposure)
+  t.log(`exposure ${exposure} of 10`)
+})
 
 const environmentFile = readText('deploy/platform-auth-server-environment')
 

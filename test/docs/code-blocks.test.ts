@@ -73,10 +73,8 @@ const title = ({ path, text }: { path: string; text: string }) =>
   `${path}: ${linesOf(text).find(line => !line.includes('/client'))}`
 
 test('every block of code is of a kind that this file tests', t => {
-  t.deepEqual(
-    blocks.filter(block => kindOf(block) === undefined),
-    []
-  )
+  const unknown = blocks.filter(block => kindOf(block) === undefined)
+  t.deepEqual(unknown, [])
   for (const kind of ['shell', 'variables', 'settings', 'module', 'program', 'page'] as const)
     t.true(blocksOf(kind).length > 0, kind)
 })
@@ -157,10 +155,8 @@ for (const block of blocksOf('settings')) {
 
 test('the templates and texts can be used', async t => {
   const used = blocksOf('pages')
-  t.deepEqual(
-    used.map(({ language }) => language),
-    ['json', 'html']
-  )
+  const languages = used.map(({ language }) => language)
+  t.deepEqual(languages, ['json', 'html'])
   for (const { language, text } of used) {
     const folder = await tempFolder(t, { [language === 'json' ? 'en.json' : 'page.html']: text })
     t.notThrows(() => readPagesFolder(folder), text)

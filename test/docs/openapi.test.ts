@@ -90,6 +90,12 @@ const refusedWith = (error: string) =>
   )
 const startStopping = ({ server }: TestServer) => void server.close()
 
+const providerFailures = [
+  ['502', faults.html(500)],
+  ['503', faults.tooManyRequests(7)],
+  ['504', faults.reset()]
+] as const
+
 const provocations: readonly Provocation[] = [
   { answer: `GET ${login} 302`, provoke: get(`${login}?return_to=/models`) },
   {
@@ -100,30 +106,16 @@ const provocations: readonly Provocation[] = [
   },
   { answer: `GET ${login} 403`, provoke: get(login, { 'sec-fetch-mode': 'cors' }) },
   { answer: `GET ${login} 413`, provoke: withBody(login) },
-  {
-    answer: `GET ${login} 502`,
-    discovery: true,
-    provoke: (server, headers) => {
-      server.idp.discovery = () => ({ issuer: 'https://another.example' })
-      return get(login)(server, headers)
-    }
-  },
-  {
-    answer: `GET ${login} 503`,
-    discovery: true,
-    provoke: (server, headers) => {
-      server.idp.failWhen('discovery', () => faults.tooManyRequests(7))
-      return get(login)(server, headers)
-    }
-  },
-  {
-    answer: `GET ${login} 504`,
-    discovery: true,
-    provoke: (server, headers) => {
-      server.idp.failWhen('discovery', () => faults.reset())
-      return get(login)(server, headers)
-    }
-  },
+  ...providerFailures.map(
+    ([status, fault]): Provocation => ({
+      answer: `GET ${login} ${status}`,
+      discovery: true,
+      provoke: (server, headers) => {
+        server.idp.failWhen('discovery', () => fault)
+        return get(login)(server, headers)
+      }
+    })
+  ),
   { answer: `GET ${callback} 302`, what: 'of a first login', provoke: ({ browser }) => signIn(browser) },
   {
     answer: `GET ${callback} 302`,
@@ -179,13 +171,7 @@ const provocations: readonly Provocation[] = [
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
   { answer: `POST ${backChannelLogout} 200`, backChannel: true, provoke: sendLogoutToken({ sub: 'user-1' }) },
   { answer: `POST ${backChannelLogout} 400`, backChannel: true, provoke: sendLogoutToken({}) },
-  ...(
-    [
-      ['502', faults.html(500)],
-      ['503', faults.tooManyRequests(7)],
-      ['504', faults.reset()]
-    ] as const
-  ).map(
+  ...providerFailures.map(
     ([status, fault]): Provocation => ({
       answer: `POST ${backChannelLogout} ${status}`,
       backChannel: true,

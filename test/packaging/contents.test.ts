@@ -36,14 +36,10 @@ const wanted = [
 ]
 
 test('the package contains the needed files and no others', t => {
-  t.deepEqual(
-    paths.filter(path => !wanted.some(pattern => pattern.test(path))),
-    []
-  )
-  t.deepEqual(
-    wanted.filter(pattern => !paths.some(path => pattern.test(path))),
-    []
-  )
+  const unwanted = paths.filter(path => !wanted.some(pattern => pattern.test(path)))
+  t.deepEqual(unwanted, [])
+  const missing = wanted.filter(pattern => !paths.some(path => pattern.test(path)))
+  t.deepEqual(missing, [])
   t.log(`${paths.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`)
 })
 
@@ -63,10 +59,8 @@ test('the bundle imports every dependency and contains none', t => {
     ([, name = '']) => `${name}/`
   )
   const missing = Object.keys(dependencies).filter(name => !imported.some(path => path.startsWith(`${name}/`)))
-  t.deepEqual(
-    missing.filter(name => !name.startsWith('@types/')),
-    []
-  )
+  const unused = missing.filter(name => !name.startsWith('@types/'))
+  t.deepEqual(unused, [])
 })
 
 test('the packed types cite no document that is not in the package', t => {
@@ -74,11 +68,8 @@ test('the packed types cite no document that is not in the package', t => {
     const text = readText(path)
     t.notRegex(text, /service contract|service-spec/, path)
     const documents = [...text.matchAll(/[\w/-]+\.md\b/g)].map(([document]) => document)
-    t.deepEqual(
-      documents.filter(document => !paths.includes(document)),
-      [],
-      path
-    )
+    const unpacked = documents.filter(document => !paths.includes(document))
+    t.deepEqual(unpacked, [], path)
   }
 })
 

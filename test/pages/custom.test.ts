@@ -156,24 +156,13 @@ for (const [what, files, problems] of broken) {
 
 test('a file that is not in UTF-8 or cannot be read is refused', async t => {
   const folder = await tempFolder(t, { 'de.json': Buffer.from('{"a": "\xe4"}', 'latin1') })
-  t.regex(
-    t.throws(() => readPagesFolder(folder))?.message ?? '',
-    /de\.json is not in UTF-8\. Save it in that encoding\.$/
-  )
-  t.regex(
-    t.throws(() => readPagesFolder(join(folder, 'no')))?.message ?? '',
-    /^the folder .*no does not exist\. Use the path of a folder\.$/
-  )
-  t.regex(
-    t.throws(() => readPagesFolder(join(folder, 'de.json')))?.message ?? '',
-    /de\.json does not exist\. Use the path of a folder\.$/
-  )
+  const assertRefused = (path: string, message: RegExp) => t.throws(() => readPagesFolder(path), { message })
+  assertRefused(folder, /de\.json is not in UTF-8\. Save it in that encoding\.$/)
+  assertRefused(join(folder, 'no'), /^the folder .*no does not exist\. Use the path of a folder\.$/)
+  assertRefused(join(folder, 'de.json'), /de\.json does not exist\. Use the path of a folder\.$/)
   if (process.getuid?.() === 0) return
   await chmod(join(folder, 'de.json'), 0)
-  t.regex(
-    t.throws(() => readPagesFolder(folder))?.message ?? '',
-    /cannot be read, because this user may not read it\. Use/
-  )
+  assertRefused(folder, /cannot be read, because this user may not read it\. Use/)
 })
 
 test('a folder may have other files, and the links and hidden names of a mounted ConfigMap', async t => {

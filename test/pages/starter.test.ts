@@ -7,14 +7,8 @@ const wwwroot = new URL('../../wwwroot/', import.meta.url)
 
 // src/http/static/starter-page.ts serves this in addition to the files of the folder.
 const made = 'starter-about.json'
-const loaded = [
-  'index.html',
-  'starter-base.css',
-  'starter.css',
-  'starter.js',
-  'copy.js',
-  '../src/pages/client/client.js'
-]
+const ofFolder = ['index.html', 'starter-base.css', 'starter.css', 'starter.js', 'copy.js']
+const loaded = [...ofFolder, '../src/pages/client/client.js']
 
 test('the files that the starter page loads without a demo have less than 34 kB in total', async t => {
   const files = await Promise.all(loaded.map(file => readFile(new URL(file, wwwroot))))
@@ -27,10 +21,8 @@ test('the style of the starter pages does not repeat a rule of the shared style'
   const own = await readFile(new URL('starter.css', wwwroot), 'utf8')
   const rules = pageStyle.match(/^[^\s@}][^{]*\{[^}]*\}/gm) ?? []
   t.true(rules.length > 20)
-  t.deepEqual(
-    rules.filter(rule => own.includes(rule)),
-    []
-  )
+  const repeated = rules.filter(rule => own.includes(rule))
+  t.deepEqual(repeated, [])
 })
 
 test('the content security policy of the starter pages allows only scripts and styles from files of the same site', async t => {
@@ -70,8 +62,6 @@ test('without JavaScript the starter page shows the login link and no control th
   const visible = tags.filter(tag => !/\shidden>/.test(tag))
   t.true(visible.some(tag => tag.includes('href="api/auth/login"')))
   // The copy button is in a hidden section.
-  t.deepEqual(
-    visible.filter(tag => tag.startsWith('<section') || (tag.startsWith('<button') && !tag.includes('id="copy"'))),
-    []
-  )
+  const others = visible.filter(tag => !tag.startsWith('<a') && !tag.includes('id="copy"'))
+  t.deepEqual(others, [])
 })

@@ -308,7 +308,7 @@ test('without a revocation endpoint no revocation is sent', async t => {
 // A revocation may take two seconds of real time. These tests run one after the other and before the rest, because the load of
 // other tests could use up that time.
 test.serial(
-  'a refresh token is revoked with the parameters of RFC 7009 section 2.1, and once more after status 503 (section 2.2.1)',
+  'a revocation has the parameters of RFC 7009 section 2.1 and is repeated once after status 503',
   async t => {
     const { idp, expect } = setUp(t)
     const seen = [expect('/revoke', 503), expect('/revoke', 200)]

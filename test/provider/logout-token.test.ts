@@ -6,6 +6,7 @@ import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
+import { createDeferred } from '../helpers/deferred.js'
 import { eventually } from '../helpers/eventually.js'
 
 const ISSUER = 'https://idp.example/tenant'
@@ -56,14 +57,6 @@ function signed(claims: object, { kid, privateKey }: Key, header: object = {}): 
 
 const ours = createKey('key-1')
 
-function later() {
-  let resolve: (keys: readonly Key[]) => void = () => {}
-  const promise = new Promise<readonly Key[]>(settle => {
-    resolve = settle
-  })
-  return { promise, resolve }
-}
-
 function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metadata?: Partial<ProviderMetadata> } = {}) {
   const clock = createClock(START_MS)
   const provider = {
@@ -73,7 +66,7 @@ function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metada
     failure: undefined as ProviderError | undefined,
     discoveryFailure: undefined as ProviderError | undefined,
     /** If this is set, a request for keys waits for it. */
-    answer: undefined as ReturnType<typeof later> | undefined
+    answer: undefined as Promise<readonly Key[]> | undefined
   }
   const found: ProviderMetadata = {
     ...APS,
@@ -93,7 +86,7 @@ function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metada
     async signingKeys() {
       provider.requests++
       if (provider.failure) throw provider.failure
-      const current = provider.answer ? await provider.answer.promise : provider.keys
+      const current = await (provider.answer ?? provider.keys)
       return { keys: current.map(({ jwk }) => jwk) }
     }
   }
@@ -310,11 +303,12 @@ test('a stranger who sends forged tokens does not keep a new key of the provider
 test('a token that arrives during a request for keys is not rejected because of keys that are older than the token', async t => {
   const { reasonOf, provider, clock } = setUp()
   const next = createKey('key-2')
-  provider.answer = later()
+  const [answer, respondWith] = createDeferred<readonly Key[]>()
+  provider.answer = answer
   const earlier = reasonOf(signed(usual, ours))
   await eventually(() => provider.requests === 1)
   const token = reasonOf(signed(usual, next))
-  provider.answer.resolve([ours])
+  respondWith([ours])
   t.is(await earlier, undefined)
   t.is(await token, LATER)
   provider.answer = undefined

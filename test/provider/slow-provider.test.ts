@@ -134,10 +134,8 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
   t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
   const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
   await eventually(() => held.length === 2 * limits.concurrent)
-  t.deepEqual(
-    forms.slice(limits.concurrent).map(form => form.get('grant_type')),
-    ['refresh_token', 'refresh_token']
-  )
+  const grants = forms.slice(limits.concurrent).map(form => form.get('grant_type'))
+  t.deepEqual(grants, ['refresh_token', 'refresh_token'])
   for (let n = 0; n < 10; n++) {
     await eventually(() => held.length > n)
     held[n]?.end(tokens)

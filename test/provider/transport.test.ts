@@ -292,22 +292,17 @@ const broken: readonly (readonly [what: string, listener: RequestListener])[] = 
 ]
 
 for (const [what, listener] of broken) {
-  test(`after ${what} a POST fails as unreachable and is not sent again`, async t => {
-    const { url, requests } = await startProvider(t, inTurn(listener, good))
-    await failure(t, setUp(t).call(post(url)), 'unreachable')
-    t.deepEqual(requests, ['POST /'])
-  })
-
-  test(`after ${what} a GET is sent once more`, async t => {
-    const { url, requests } = await startProvider(t, inTurn(listener, good))
-    t.deepEqual((await setUp(t).call(get(url))).json, { fine: true })
-    t.deepEqual(requests, ['GET /', 'GET /'])
-  })
-
-  test(`if ${what} happens twice, a GET is not sent a third time`, async t => {
-    const { url, requests } = await startProvider(t, inTurn(listener, listener, good))
-    await failure(t, setUp(t).call(get(url)), 'unreachable')
-    t.is(requests.length, 2)
+  test(`after ${what} a POST fails and is not sent again, and a GET is sent once more, but not a third time`, async t => {
+    const transport = setUp(t)
+    const once = await startProvider(t, inTurn(listener, good))
+    await failure(t, transport.call(post(once.url)), 'unreachable')
+    t.deepEqual(once.requests, ['POST /'])
+    const again = await startProvider(t, inTurn(listener, good))
+    t.deepEqual((await transport.call(get(again.url))).json, { fine: true })
+    t.deepEqual(again.requests, ['GET /', 'GET /'])
+    const twice = await startProvider(t, inTurn(listener, listener, good))
+    await failure(t, transport.call(get(twice.url)), 'unreachable')
+    t.is(twice.requests.length, 2)
   })
 }
 
@@ -329,20 +324,17 @@ test('a GET with isSentOnce is not sent again after a server error or a connecti
   t.is(requests.length, 2)
 })
 
-for (const status of [400, 401, 403, 404, 408, 429]) {
-  test(`a GET with the response ${status} is not sent again`, async t => {
-    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
-    t.is((await setUp(t).call(get(url))).status, status)
-    t.is(requests.length, 1)
-  })
-}
-
-for (const status of [500, 502, 503, 504]) {
-  test(`a POST with the response ${status} is not sent again`, async t => {
-    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
-    t.is((await setUp(t).call(post(url))).status, status)
-    t.is(requests.length, 1)
-  })
+for (const [method, send, statuses] of [
+  ['GET', get, [400, 401, 403, 404, 408, 429]],
+  ['POST', post, [500, 502, 503, 504]]
+] as const) {
+  for (const status of statuses) {
+    test(`a ${method} with the response ${status} is not sent again`, async t => {
+      const { url, requests } = await startProvider(t, inTurn(answering(status), good))
+      t.is((await setUp(t).call(send(url))).status, status)
+      t.is(requests.length, 1)
+    })
+  }
 }
 
 test('a POST on a reused connection that the provider closes is not sent again', async t => {

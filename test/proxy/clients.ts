@@ -3,23 +3,22 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import type { ExecutionContext } from 'ava'
-import { eventually } from '../helpers/eventually.js'
 import { signIn } from '../helpers/server.js'
-import type { ProxiedServer, TestUpstream } from '../helpers/upstream.js'
+import type { ProxiedServer } from '../helpers/upstream.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
 export interface Sent {
-  /** The Cookie header. */
-  readonly cookie: string
+  /** The Cookie header. By default, it contains the first session. */
+  readonly cookie?: string
   readonly path?: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Opens a request whose body the caller sends. */
-export function open(t: Test, { server }: ProxiedServer, sent: Sent): http.ClientRequest {
-  const { cookie, path = '/api/x', method = 'GET', headers = {} } = sent
+export function open(t: Test, { server, cookie: first }: ProxiedServer, sent: Sent = {}): http.ClientRequest {
+  const { cookie = first, path = '/api/x', method = 'GET', headers = {} } = sent
   const request = http.request({
     port: server.port,
     host: '127.0.0.1',
@@ -35,14 +34,17 @@ export function open(t: Test, { server }: ProxiedServer, sent: Sent): http.Clien
 }
 
 /** Sends a request without a body. */
-export function ask(t: Test, proxied: ProxiedServer, sent: Sent): http.ClientRequest {
+export function ask(t: Test, proxied: ProxiedServer, sent?: Sent): http.ClientRequest {
   return open(t, proxied, sent).end()
 }
 
-export async function statusOf(request: http.ClientRequest): Promise<number | undefined> {
+export async function answerOf(request: http.ClientRequest): Promise<http.IncomingMessage> {
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-  response.resume()
-  return response.statusCode
+  return response
+}
+
+export async function statusOf(request: http.ClientRequest): Promise<number | undefined> {
+  return (await answerOf(request)).resume().statusCode
 }
 
 /** Signs in with a new browser. Returns the Cookie header of the session. */
@@ -53,29 +55,4 @@ export async function newSession({ newBrowser }: ProxiedServer): Promise<string>
     .all()
     .map(({ name, value }) => `${name}=${value}`)
     .join('; ')
-}
-
-/**
- * Sends 64 requests that take all slots of the upstream, which must not respond to them. Each session must belong to
- * another user, because each user can have only one of the 8 reserved slots.
- */
-export async function takeAllPlaces(
-  t: Test,
-  proxied: ProxiedServer,
-  upstream: TestUpstream,
-  { sessions, path }: { readonly sessions: readonly string[]; readonly path: string }
-): Promise<http.ClientRequest[]> {
-  const round = () => sessions.map(cookie => ask(t, proxied, { cookie, path }))
-  const common = Array.from({ length: 7 }, round).flat()
-  await eventually(() => upstream.requests.length === 56)
-  const reserved = round()
-  await eventually(() => upstream.requests.length === 64)
-  return [...common, ...reserved]
-}
-
-/** Calls the function eight times, one call after another. */
-export async function eight<T>(create: (index: number) => Promise<T>): Promise<T[]> {
-  const all: T[] = []
-  while (all.length < 8) all.push(await create(all.length))
-  return all
 }

@@ -2,32 +2,24 @@
 import test from 'ava'
 import { startProxy, startUpstream } from '../helpers/upstream.js'
 
-const refused = [
-  '/api/hubs/../secret',
-  '/api/hubs/%2e%2e/secret',
-  '/api/hubs/a%2fb',
-  '/api/hubs/\\..\\x',
-  '/api/hubs//x',
-  '//api/hubs',
-  '/api/hubs/%00',
-  '/api/hubs/\xfc',
-  '/api/hubs/x#y',
-  '/api/hubs/%zz',
-  '/api/hubs/..;/x',
-  '/api/hubs/..%252fadmin',
-  '/x/..%25252fapi/hubs',
-  '/x/../api/hubs',
-  'http://other.example/api/hubs'
-]
+/** A request with the session cookie whose target is sent byte for byte. */
+const get = (target: string) =>
+  `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
 
 test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
-  for (const target of refused) {
-    const { answers } = await raw(
-      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
-    )
-    t.is(answers[0]?.statusCode, 400, JSON.stringify(target))
+  // Further targets are listed in test/proxy/routes.test.ts.
+  const dots = ['/api/hubs/../secret', '/api/hubs/%2e%2e/secret', '/api/hubs/\\..\\x', '/x/../api/hubs']
+  for (const target of [
+    ...dots,
+    '//api/hubs',
+    '/api/hubs/%00',
+    '/api/hubs/\xfc',
+    '/api/hubs/x#y',
+    'http://other.example/api/hubs'
+  ]) {
+    t.is((await raw(get(target))).answers[0]?.statusCode, 400, JSON.stringify(target))
   }
   t.is(upstream.requests.length, 0)
 })
@@ -37,8 +29,9 @@ test('names with escaped spaces, percent signs and letters of any language are f
   const { browser } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   const names = ['two%20words', '100%25', '100%2520done', 'Z%C3%BCrich', '%E6%9D%B1%E4%BA%AC.rvt', 'v1.%20.2', '...']
   for (const name of names) t.is((await browser.get(`/api/hubs/${name}`)).statusCode, 200, name)
+  const urls = upstream.requests.map(({ url }) => url)
   t.deepEqual(
-    upstream.requests.map(({ url }) => url),
+    urls,
     names.map(name => `/v1/hubs/${name}`)
   )
 })
@@ -52,22 +45,18 @@ test('the query is forwarded byte for byte, even if Koa would rewrite it', async
     ['http://localhost:8080/api/hubs/x?y', '/v1/hubs/x?y']
   ] as const
   for (const [target] of targets) {
-    const { answers } = await raw(
-      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
-    )
-    t.is(answers[0]?.statusCode, 200, JSON.stringify(target))
+    t.is((await raw(get(target))).answers[0]?.statusCode, 200, JSON.stringify(target))
   }
+  const urls = upstream.requests.map(({ url }) => url)
   t.deepEqual(
-    upstream.requests.map(({ url }) => url),
+    urls,
     targets.map(([, expected]) => expected)
   )
 })
 
 test('rules do not apply to the paths of this server itself, and files take precedence over rules', async t => {
   const upstream = await startUpstream(t)
-  const routes = [`GET /*/** ${upstream.origin}/*/**`, `GET /* ${upstream.origin}/*`]
-  t.timeout(30_000)
-  const { browser } = await startProxy(t, { routes: routes.slice(0, 1) })
+  const { browser } = await startProxy(t, { routes: [`GET /*/** ${upstream.origin}/*/**`] })
   t.is((await browser.get('/healthz')).headers['content-type'], 'application/json; charset=utf-8')
   t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
   t.is((await browser.get('/api/auth/profile')).statusCode, 200)

@@ -1,6 +1,8 @@
 // Request smuggling: the upstream gets exactly one body for each request, and bytes of one client never become a request or
 // response of another.
+import { connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { eventually } from '../helpers/eventually.js'
 import { startProxy, startRawUpstream, startUpstream } from '../helpers/upstream.js'
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -57,6 +59,8 @@ const attacks: readonly (readonly [what: string, bytes: string])[] = [
   ['Expect', start('POST', `Expect: 100-continue\r\nContent-Length: ${smuggled.length}\r\n`) + smuggled]
 ]
 
+const limits = { requestTimeout: 700, headersTimeout: 700, connectionsCheckingInterval: 50 }
+
 async function setUp(t: ExecutionContext) {
   const upstream = await startUpstream(t, (request, response) => {
     request.resume()
@@ -65,11 +69,7 @@ async function setUp(t: ExecutionContext) {
   const routes = [`GET,POST,DELETE /api/* ${upstream.origin}/*`]
   return {
     upstream,
-    ...(await startProxy(
-      t,
-      { routes },
-      { limits: { requestTimeout: 700, headersTimeout: 700, connectionsCheckingInterval: 50 } }
-    ))
+    ...(await startProxy(t, { routes }, { limits }))
   }
 }
 
@@ -103,10 +103,8 @@ test('a body with a Content-Length is forwarded with that length, and a chunked 
   const headers = { 'Sec-Fetch-Site': 'same-origin' }
   await browser.request('POST', '/api/x', { headers, body: 'hello' })
   t.deepEqual(upstream.requests[0]?.headers('content-length'), ['5'])
-  const { connect } = await import('node:net')
   const socket = connect(server.port, '127.0.0.1')
   socket.write(start('POST', 'Transfer-Encoding: chunked\r\n').replace('COOKIE', cookie) + chunk('one'))
-  const { eventually } = await import('../helpers/eventually.js')
   await eventually(() => upstream.requests.length === 2)
   socket.end(`${chunk('two')}0\r\n\r\n`)
   t.deepEqual(upstream.requests[1]?.headers('transfer-encoding'), ['chunked'])

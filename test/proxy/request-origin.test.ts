@@ -103,10 +103,8 @@ test('the proxy requires the configured CSRF header and does not forward it', as
   const { upstream, server } = await start(t, 'X-CSRF')
   t.is((await server.browser.fetch('/api/x')).statusCode, 403)
   t.is((await server.browser.get('/api/x', { headers: { 'x-csrf': '1' } })).statusCode, 200)
-  t.deepEqual(
-    upstream.requests.map(request => request.headers('x-csrf')),
-    [[]]
-  )
+  const forwarded = upstream.requests.map(request => request.headers('x-csrf'))
+  t.deepEqual(forwarded, [[]])
 })
 
 test('responses have no CORS headers, and OPTIONS gets 405 with the allowed methods of the path', async t => {

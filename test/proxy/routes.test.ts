@@ -82,6 +82,8 @@ const inexact = [
   '/api/hubs/\xfc',
   '/api/hubs/%zz',
   '/api/hubs/..;/x',
+  '/api/hubs/..%252fadmin',
+  '/x/..%25252fapi/hubs',
   '/api/hubs/x#y',
   '/api/hubs?x#y',
   '/x/../api/hubs',

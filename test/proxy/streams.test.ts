@@ -1,26 +1,17 @@
 // Streaming through the proxy: backpressure works in both directions, and an aborted body is aborted on the other side too.
 
 import { once } from 'node:events'
-import http from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
 import { eventually } from '../helpers/eventually.js'
-import { type ProxiedServer, startProxy, startRawUpstream, startUpstream } from '../helpers/upstream.js'
+import { startProxy, startRawUpstream, startUpstream } from '../helpers/upstream.js'
+import { answerOf, ask, open } from './clients.js'
 
 const MIB = 1024 * 1024
 
-function open({ server, cookie }: ProxiedServer, method = 'GET', path = '/api/x', fields: Record<string, string> = {}) {
-  const headers = { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin', ...fields }
-  return http.request({ port: server.port, host: '127.0.0.1', method, path, headers, agent: false })
-}
-
-async function answerOf(request: http.ClientRequest): Promise<http.IncomingMessage> {
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-  return response
-}
-
-async function bodyOf(response: http.IncomingMessage): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+async function bodyOf(response: IncomingMessage): Promise<{ readonly text: string; readonly isWhole: boolean }> {
   const chunks: Buffer[] = []
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer)
@@ -31,15 +22,13 @@ async function bodyOf(response: http.IncomingMessage): Promise<{ readonly text: 
 }
 
 test('the head and each event of an event stream are passed on immediately', async t => {
-  let stream: http.ServerResponse | undefined
+  let stream: ServerResponse | undefined
   const upstream = await startUpstream(t, (_request, response) => {
     stream = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     response.flushHeaders()
   })
   const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
-  const request = open(proxied)
-  request.end()
-  const response = await answerOf(request)
+  const response = await answerOf(ask(t, proxied))
   t.is(response.statusCode, 200)
   for (const event of ['data: one\n\n', 'data: two\n\n']) {
     stream?.write(event)
@@ -67,9 +56,7 @@ test('if a client reads slowly, the proxy stops reading from the upstream instea
     write()
   })
   const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
-  const request = open(proxied)
-  request.end()
-  const response = await answerOf(request)
+  const response = await answerOf(ask(t, proxied))
   response.pause()
   let before = -1
   await eventually(() => {
@@ -87,8 +74,7 @@ test('if a client reads slowly, the proxy stops reading from the upstream instea
 test('if an upstream reads slowly, the proxy stops reading from the client', async t => {
   const upstream = await startUpstream(t, request => request.removeAllListeners('data').pause())
   const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
-  const request = open(proxied, 'POST', '/api/x', { 'Content-Length': String(60 * MIB) })
-  request.on('error', () => {})
+  const request = open(t, proxied, { method: 'POST', headers: { 'Content-Length': String(60 * MIB) } })
   let written = 0
   const chunk = Buffer.alloc(64 * 1024)
   const write = () => {
@@ -119,11 +105,9 @@ for (const when of ['before the head', 'within the response', 'within the upload
       if (when === 'within the response') response.write('begun')
     })
     const proxied = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
-    const request =
-      when === 'within the upload' ? open(proxied, 'POST', '/api/x', { 'Content-Length': '1000' }) : open(proxied)
-    request.on('error', () => {})
+    const upload = { method: 'POST', headers: { 'Content-Length': '1000' } }
+    const request = when === 'within the upload' ? open(t, proxied, upload) : ask(t, proxied)
     if (when === 'within the upload') request.write('begun')
-    else request.end()
     await eventually(() => upstream.requests.length === 1)
     if (when === 'within the response') await answerOf(request)
     request.destroy()
@@ -196,16 +180,13 @@ test('a body above the size limit gets 413, with a Content-Length or in chunks',
     request.resume().on('end', () => response.end('ok'))
   })
   const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`], maxBodyBytes: 1000 })
-  const exact = open(proxied, 'POST')
-  exact.end(Buffer.alloc(1000))
+  const exact = open(t, proxied, { method: 'POST' }).end(Buffer.alloc(1000))
   t.is((await answerOf(exact)).statusCode, 200)
-  const announced = open(proxied, 'POST', '/api/x', { 'Content-Length': '1001' })
-  announced.on('error', () => {})
+  const announced = open(t, proxied, { method: 'POST', headers: { 'Content-Length': '1001' } })
   announced.flushHeaders()
   t.is((await answerOf(announced)).statusCode, 413)
   t.is(upstream.requests.length, 1)
-  const chunked = open(proxied, 'POST', '/api/x', { 'Transfer-Encoding': 'chunked' })
-  chunked.on('error', () => {})
+  const chunked = open(t, proxied, { method: 'POST', headers: { 'Transfer-Encoding': 'chunked' } })
   chunked.write(Buffer.alloc(600))
   await eventually(() => upstream.requests.length === 2)
   chunked.write(Buffer.alloc(600))
@@ -241,13 +222,8 @@ test('a response in which the upstream pauses for too long is cut, and one with 
     }, 300)
   })
   const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/* timeout=1`] })
-  const bodies = await Promise.all(
-    ['/api/silent', '/api/talking'].map(async path => {
-      const request = open(proxied, 'GET', path)
-      request.end()
-      return bodyOf(await answerOf(request))
-    })
-  )
+  const paths = ['/api/silent', '/api/talking']
+  const bodies = await Promise.all(paths.map(async path => bodyOf(await answerOf(ask(t, proxied, { path })))))
   t.deepEqual(bodies, [
     { text: 'begun', isWhole: false },
     { text: 'begun.....', isWhole: true }
@@ -257,8 +233,7 @@ test('a response in which the upstream pauses for too long is cut, and one with 
 test('an upstream that does not read the request body becomes 504', async t => {
   const upstream = await startRawUpstream(t, socket => socket.pause())
   const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x timeout=1`] })
-  const request = open(proxied, 'POST', '/api/x', { 'Content-Length': String(60 * MIB) })
-  request.on('error', () => {})
+  const request = open(t, proxied, { method: 'POST', headers: { 'Content-Length': String(60 * MIB) } })
   request.write(Buffer.alloc(60 * MIB))
   t.is((await answerOf(request)).statusCode, 504)
   request.destroy()

@@ -204,10 +204,8 @@ test('in a full queue, the user with the most requests loses the newest one to a
 test('a user can have one of the reserved slots of a host, so users with many requests leave slots for others', t => {
   const take = start({ waitingForHead: 4, reserved: 2, queued: 10 })
   const greedy = Array.from({ length: 6 }, () => take('greedy'))
-  t.deepEqual(
-    greedy.map(turn => turn.hasStarted()),
-    [true, true, true, false, false, false]
-  )
+  const started = greedy.map(turn => turn.hasStarted())
+  t.deepEqual(started, [true, true, true, false, false, false])
   const other = take('other')
   t.true(other.hasStarted())
   const second = take('other')

@@ -9,23 +9,15 @@ test('a map with weights evicts its oldest entries until there is room, and keep
     () => 0,
     value => value.length
   )
+  const keys = () => [...map.entries()].map(([key]) => key)
   for (const key of ['aaaa', 'bbbb', 'cc']) map.set(key, key, 1000)
   map.set('ddddd', 'ddddd', 1000)
-  t.deepEqual(
-    [...map.entries()].map(([key]) => key),
-    ['cc', 'ddddd']
-  )
+  t.deepEqual(keys(), ['cc', 'ddddd'])
   map.set('cc', 'e'.repeat(11), 1000)
-  t.deepEqual(
-    [...map.entries()].map(([key]) => key),
-    ['ddddd']
-  )
+  t.deepEqual(keys(), ['ddddd'])
   map.set('ffffff', 'ffffff', 1000)
   map.set('gggg', 'gggg', 1000)
-  t.deepEqual(
-    [...map.entries()].map(([key]) => key),
-    ['ffffff', 'gggg']
-  )
+  t.deepEqual(keys(), ['ffffff', 'gggg'])
 })
 
 test('expired entries are removed when other entries are added', t => {
