@@ -48,16 +48,22 @@ export interface Fleet {
   /** Lines on standard error. None are expected. */
   readonly complaints: readonly string[]
   killedAt(process: string): number | undefined
+  /** Whether this process was started while Redis was unavailable, and was not connected to it yet. */
+  wasNeverConnected(process: string, at: number): boolean
   /** Kills the process with this name. */
   kill(name: string): Promise<void>
   stop(replica: Replica): Promise<number | null>
   start(slot: number): Promise<void>
 }
 
+/** Longer than a process waits for its first connection to Redis before it reports that Redis is unavailable. */
+const FIRST_CONNECTION_MS = 5000
+
 export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 export async function startFleet(scope: Teardown, options: FleetOptions): Promise<Fleet> {
   const running = new Set<Replica>()
   const starts = new Map<number, number>()
+  const started = new Map<string, number>()
   const killed = new Map<string, number>()
   const lines: LogLine[] = []
   const programs = new Map<string, Program>()
@@ -71,6 +77,7 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
       env: environment({ name, slot }, options),
       onLine: line => lines.push({ at: performance.now(), process: name, level: 60, ...line })
     })
+    started.set(name, performance.now())
     programs.set(name, program)
     const { child, url, signal, ended } = program
     running.add({
@@ -104,6 +111,12 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
       return [...programs].flatMap(([name, { stderr }]) => (stderr() === '' ? [] : [`${name}: ${stderr()}`]))
     },
     killedAt: name => killed.get(name),
+    wasNeverConnected(name, at) {
+      const since = lines.find(({ process, event }) => process === name && event === 'redis_unavailable')?.at
+      if (since === undefined || since > (started.get(name) ?? 0) + FIRST_CONNECTION_MS) return false
+      const until = lines.find(({ process, event }) => process === name && event === 'redis_back')?.at
+      return at >= since && (until === undefined || at <= until)
+    },
     start,
     async kill(name) {
       const replica = [...running].find(replica => replica.name === name)

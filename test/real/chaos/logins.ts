@@ -96,12 +96,14 @@ async function askUntilClear(logins: Logins, browser: Browser, deadline: number)
   return 'unanswered'
 }
 
-/** Copies of session cookies that were made before a logout. No server may accept them afterwards. */
+/** Copies of session cookies that were made before a logout. No process that can know of the logout may accept them. */
 export interface Copies {
   /** Sends each copy to every process except the one that did the logout. */
   tryAll(): Promise<void>
   /** How often a copy was accepted. */
   readonly letIn: number
+  /** How often a process accepted a copy that has not been connected to Redis since its start, so it knows no logouts. */
+  readonly letInUnknown: number
   readonly tries: number
 }
 
@@ -115,17 +117,25 @@ export async function logOut(stage: Stage, logins: Logins, browsers: readonly Br
       if (statusCode !== 302) throw new Error(`The logout responded with ${statusCode}.`)
     })
   )
-  const counts = { letIn: 0, tries: 0 }
+  const { fleet } = stage
+  const counts = { letIn: 0, letInUnknown: 0, tries: 0 }
   return {
     async tryAll() {
-      for (const { slot } of stage.fleet.replicas.filter(({ slot }) => slot !== 0)) {
+      for (const { slot, name } of fleet.replicas.filter(({ slot }) => slot !== 0)) {
         const answers = await Promise.all(copies.map(copy => logins.ask(copy, slot)))
         counts.tries += answers.length
-        counts.letIn += answers.filter(({ status }) => isLetIn(status)).length
+        for (const { status, at, durationMs } of answers) {
+          if (!isLetIn(status)) continue
+          if (fleet.wasNeverConnected(name, at + durationMs)) counts.letInUnknown++
+          else counts.letIn++
+        }
       }
     },
     get letIn() {
       return counts.letIn
+    },
+    get letInUnknown() {
+      return counts.letInUnknown
     },
     get tries() {
       return counts.tries

@@ -158,7 +158,8 @@ export function underLoad<T extends { readonly url: string }>(
       'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
       'ms until the last was served again after the scenario': Math.round(Math.max(0, ...waits)),
       'requests with a logged-out cookie': copies.tries,
-      accepted: copies.letIn
+      accepted: copies.letIn,
+      'accepted by a process that started without Redis': copies.letInUnknown
     })
     report.check('no logged-out cookie is accepted', copies.letIn === 0, String(copies.letIn))
     report.check('at the end every user is served', waits.length === count, `${count - waits.length} were not`)
