@@ -16,12 +16,8 @@ import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
 import { denyAtDemo, signInAtDemo } from './helpers/sign-in.js'
 
-const names = {
-  given: 'Wilhelmina',
-  family: 'Quellenbach',
-  email: 'w.quellenbach@people.example',
-  sub: 'subject-4711-0815'
-}
+const email = 'w.quellenbach@people.example'
+const names = { given: 'Wilhelmina', family: 'Quellenbach', email, sub: 'subject-4711-0815' }
 const accepts = ['application/json', 'text/html']
 
 interface Run extends TestServer {
@@ -297,11 +293,7 @@ for (const { mode, what, options } of hostileRuns) {
       'request_failed',
       'client_error'
     ]
-    for (const event of events)
-      t.truthy(
-        logs.find(entry => entry.event === event),
-        event
-      )
+    for (const event of events) t.truthy(logs.first(event), event)
     const secrets = confidential(run)
     t.true(secrets.nowhere.every(secret => secret.length >= 8))
     t.is(secrets.publicTokens.length > 50, mode === 'dual')

@@ -98,13 +98,11 @@ for (const trouble of troubles) {
     const forward = page.getByRole('link', { name: trouble.wayForward })
     t.is(await page.getByRole('link').first().textContent(), trouble.wayForward)
     await forward.click()
-    await status(
-      page,
-      trouble.wayForward === 'Sign in again' ? 'You are signed in as Ada Lovelace.' : 'You are not signed in.'
-    )
+    const signsIn = trouble.wayForward === 'Sign in again'
+    await status(page, signsIn ? 'You are signed in as Ada Lovelace.' : 'You are not signed in.')
     t.is(
       (await context.cookies(url)).some(({ name }) => name === 'platform_session'),
-      trouble.wayForward === 'Sign in again'
+      signsIn
     )
   })
 }

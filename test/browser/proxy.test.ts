@@ -4,15 +4,12 @@ import type { Page } from 'playwright-core'
 import { browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { startUpstream } from '../helpers/upstream.js'
-import { signInAs, status } from './starter-page.js'
+import { openSignedIn, signInAs, status } from './starter-page.js'
 
 const test = browserTests(ava)
 
 test('the starter page shows the answer of an API call through the proxy, or 404 without a rule', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
+  const { page } = await openSignedIn(deployWithDemo(t, { mode: 'dual' }), visit)
   const answerOf = (page: Page) => page.getByRole('listitem').filter({ has: page.getByLabel('Try api/hubs') })
   await page.getByRole('button', { name: 'Try api/hubs' }).click()
   await answerOf(page).getByText('Bridges').waitFor()
@@ -27,10 +24,7 @@ test('the starter page shows the answer of an API call through the proxy, or 404
 })
 
 test('a page without a token can post, read a range and receive server-sent events through the proxy', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
-  const { page } = await visit()
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
+  const { page } = await openSignedIn(deployWithDemo(t), visit)
   const result = await page.evaluate(`(async () => {
     const posted = await fetch('api/issues/p1/issues', { method: 'POST', body: JSON.stringify({ title: 'From the page' }) })
     const range = await fetch('api/files/demo.bin', { headers: { Range: 'bytes=0-9' } })

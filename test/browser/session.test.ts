@@ -2,17 +2,16 @@ import ava from 'ava'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { signInAs, status } from './starter-page.js'
+import { openSignedIn, signInAs, status } from './starter-page.js'
 
 const test = browserTests(ava)
 const signedIn = 'You are signed in as Ada Lovelace.'
 const stillSignedIn = 'You are still signed in, but the sign-in service is not available just now.'
 
 test('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
-  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page: first, newTab } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
-  await first.goto(`${url}api/auth/login`)
-  await status(first, signedIn)
+  const permissions = ['clipboard-read', 'clipboard-write']
+  const visitor = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit, { permissions })
+  const { page: first, newTab, url } = visitor
   await first.evaluate(`navigator.clipboard.writeText('before')`)
   const second = await newTab()
   await second.goto(url)
@@ -33,10 +32,7 @@ test('after a sign-out in one tab, the other tab shows it at the next action', a
 })
 
 test('a page that stays open until its session ends after 24 hours offers to sign in again', async (t, visit) => {
-  const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
+  const { page, clock } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit)
   clock.advanceSeconds(24 * 60 * 60 + 1)
   await page.getByRole('button', { name: 'Copy token' }).click()
   await status(page, 'You are no longer signed in.')
@@ -60,10 +56,7 @@ test('the back button after a login leads to a page with a link to the applicati
 })
 
 test('the back button after a sign-out shows that no user is signed in', async (t, visit) => {
-  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
+  const { page, url } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit)
   await page.goto(`${url}your-pages.html`)
   await page.goto(`${url}api/auth/logout`)
   await status(page, 'You are not signed in.')
@@ -95,10 +88,7 @@ test('a user stays signed in while the provider is down and can continue afterwa
 })
 
 test('the page repeats a request by itself after Retry-After', async (t, visit) => {
-  const { url, idp, clock } = await deployWithHostileIdp(t)
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
+  const { page, idp, clock } = await openSignedIn(deployWithHostileIdp(t), visit)
   clock.advanceSeconds(3600)
   idp.fail('token', faults.tooManyRequests(2))
   await page.reload()
@@ -108,10 +98,10 @@ test('the page repeats a request by itself after Retry-After', async (t, visit) 
 })
 
 test('the page explains a profile request that fails or hangs, and the session stays', async (t, visit) => {
-  const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 4 } } })
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
+  const { page, idp } = await openSignedIn(
+    deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 4 } } }),
+    visit
+  )
   idp.failWhen('userinfo', () => faults.html(500))
   await page.reload()
   await page.getByText('You are still signed in, but the sign-in service sent no usable response.').waitFor()
@@ -127,10 +117,7 @@ test('the page explains a profile request that fails or hangs, and the session s
 })
 
 test('the page explains a lost network connection and notices its return', async (t, visit) => {
-  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page, context } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
+  const { page, context } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit)
   await context.setOffline(true)
   await page.getByRole('button', { name: 'Copy token' }).click()
   await page.getByText('The server cannot be reached.').waitFor()
@@ -158,10 +145,9 @@ test('a session of four cookies is kept, refreshed, and removed completely', asy
 })
 
 test('behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
-  const { page, context } = await visit({ ignoreHTTPSErrors: true })
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
+  const { page, context, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual', https: true }), visit, {
+    ignoreHTTPSErrors: true
+  })
   const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
   t.true(ours.length >= 2)
   for (const { name, secure, httpOnly, sameSite, path } of ours) {

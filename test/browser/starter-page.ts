@@ -1,5 +1,6 @@
 // Steps on the starter page that many tests share.
 import type { Page } from 'playwright-core'
+import type { Visit } from '../helpers/chromium.js'
 
 /** Waits until the status line of the page contains this text. */
 export async function status(page: Page, text: string): Promise<void> {
@@ -10,4 +11,20 @@ export async function signInAs(page: Page, name: string): Promise<void> {
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.getByRole('button', { name }).click()
   await status(page, `You are signed in as ${name}.`)
+}
+
+/** Signs Ada Lovelace in with a new browser. */
+export async function openSignedIn<Deployment extends { readonly url: string }>(
+  deploying: Promise<Deployment>,
+  visit: Visit,
+  options?: Parameters<Visit>[0]
+) {
+  const deployment = await deploying
+  const visitor = await visit(options)
+  const { page } = visitor
+  await page.goto(`${deployment.url}api/auth/login`)
+  // Only the demo asks who signs in.
+  if ('demo' in deployment) await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await status(page, 'You are signed in as Ada Lovelace.')
+  return { ...deployment, ...visitor }
 }

@@ -65,17 +65,7 @@ test('every npm script, file and value that the workflow uses exists', t => {
   t.is(readText('deploy/helm/values.yaml').match(/^ {2}repository: platform-auth-server$/gm)?.length, 1)
 })
 
-interface NotesOptions {
-  readonly tag?: string
-  readonly version?: string
-  readonly env?: NodeJS.ProcessEnv
-}
-
-async function notesOf(
-  t: ExecutionContext,
-  changelog: string,
-  { tag = 'v1.2.0', version = '1.2.0', env = {} }: NotesOptions = {}
-) {
+async function notesOf(t: ExecutionContext, changelog: string, { tag = 'v1.2.0', version = '1.2.0', env = {} } = {}) {
   const cwd = await tempFolder(t, { 'CHANGELOG.md': changelog, 'package.json': JSON.stringify({ version }) })
   const { GITHUB_REPOSITORY: _, ...others } = process.env
   const script = `${repository}scripts/release-notes.js`

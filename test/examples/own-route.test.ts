@@ -8,8 +8,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
-import type Koa from 'koa'
-import type { ExtensionTools } from '#src/http/routes/extension.js'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
@@ -19,10 +17,6 @@ import { environmentFor, movableClock } from '../helpers/program.js'
 import { repository } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-
-interface Example {
-  default(app: Koa, tools: ExtensionTools, hubsUrl: string): void
-}
 
 const path = `${repository}examples/own-route.js`
 
@@ -34,7 +28,7 @@ async function startExample(t: ExecutionContext) {
     response.end('{"data":["a hub"]}')
   })
   const hubsUrl = `http://127.0.0.1:${await listen(t, server)}`
-  const { default: addHubs } = (await import(path)) as Example
+  const { default: addHubs } = await import(path)
   const started = await startTestServer(t, {
     mode: 'dual',
     parts: { extend: (app, tools) => addHubs(app, tools, hubsUrl) }

@@ -4,24 +4,9 @@ import { isRequestedByBrowser } from '#src/gateway/forward-auth.js'
 for (const [what, url, headersDistinct, isAsked] of [
   ['a request of a gateway about another page', '/_forward_auth', { 'x-forwarded-uri': ['/page'] }, false],
   ['a request of a gateway to / about /', '/', { 'x-forwarded-uri': ['/'] }, false],
-  [
-    'a request whose X-Forwarded-Uri is its own path',
-    '/_forward_auth',
-    { 'x-forwarded-uri': ['/_forward_auth'] },
-    true
-  ],
-  [
-    'a request whose X-Original-Uri is its own path',
-    '/_forward_auth?a=1',
-    { 'x-original-uri': ['/_forward_auth?a=1'] },
-    true
-  ],
-  [
-    'a request whose own path is one of two X-Original-Uri values',
-    '/auth',
-    { 'x-original-uri': ['/page', '/auth'] },
-    true
-  ],
+  ['a request with its own path in X-Forwarded-Uri', '/_forward_auth', { 'x-forwarded-uri': ['/_forward_auth'] }, true],
+  ['a request with its own URL in X-Original-Uri', '/auth?a=1', { 'x-original-uri': ['/auth?a=1'] }, true],
+  ['a request with its own path in one of two X-Original-Uri', '/auth', { 'x-original-uri': ['/page', '/auth'] }, true],
   ['a request whose path is also the start of X-Original-Uri', '/auth', { 'x-original-uri': ['/auth/page'] }, false],
   ['a request without X-Forwarded-Uri and X-Original-Uri', '/auth', {}, false]
 ] as const) {

@@ -2,12 +2,12 @@
 // token.
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
-import { discovered, type TestSettings } from '../helpers/config.js'
+import type { TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { sessionCookies, sessionHeader, startSignedIn } from './support.js'
+import { sessionCookies, sessionHeader, startDiscovered, startSignedIn } from './support.js'
 
 const address = 'ada@example.com'
 
@@ -104,11 +104,8 @@ for (const mode of modes) {
   }
 
   test(`${mode}: if the provider turns out to have neither user info nor an ID token, a sign-in fails and the log says why`, async t => {
-    const callbackUrl = 'http://localhost:8080/api/auth/callback'
-    const idp = await createHostileIdp(t, { callbackUrl })
-    idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
-    const overrides = { access: { allow: [address] }, platform: discovered(idp) }
-    const server = await startTestServer(t, { mode, idp, overrides })
+    const server = await startDiscovered(t, { mode, overrides: { access: { allow: [address] } } })
+    server.idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
     t.is((await tryToSignIn(server.browser)).statusCode, 502)
     t.deepEqual(sessionCookies(server.browser), [])
     await assertRevoked(t, server)

@@ -11,7 +11,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/request-cookies.js'
 import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
-import { publicOrigin, testConfig } from '../helpers/config.js'
+import { discovered, publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
 import type { ModeName } from '../helpers/modes.js'
@@ -29,6 +29,17 @@ export async function startSignedIn(
   const started = await startTestServer(t, options)
   await signIn(started.browser)
   return started
+}
+
+/** Starts a server that reads the endpoints of the provider from its discovery document. */
+export async function startDiscovered(
+  t: Pick<ExecutionContext, 'teardown'>,
+  { overrides, ...options }: TestServerOptions = {}
+): Promise<TestServer> {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  const platform = { ...discovered(idp), ...overrides?.platform }
+  return startTestServer(t, { ...options, idp, clock, overrides: { ...overrides, platform } })
 }
 
 /** Opens a URL of the login route, and then the identity provider. Returns the callback URL. */

@@ -8,17 +8,7 @@ const LEAST = 4.5
 // The colours behind the text, first those of light mode and then those of dark mode.
 const backgrounds = [...pageStyle.matchAll(/--(?:page|card): (#\w+);/g)].map(([, colour]) => colour)
 
-interface Shades {
-  readonly light: string
-  readonly lightHover: string
-  readonly dark: string
-  readonly darkHover: string
-  readonly button: string
-  readonly onButton: string
-  readonly buttonHover: string
-}
-
-function shadesOf(accent: string): Shades {
+function shadesOf(accent: string) {
   const style = accentStyle(accent)
   const [light = '', dark = ''] = [...style.matchAll(/--accent: (#\w{6})/g)].map(([, colour]) => colour)
   const [lightHover = '', darkHover = ''] = [...style.matchAll(/--accent-hover: (#\w{6})/g)].map(([, colour]) => colour)

@@ -88,7 +88,7 @@ const broken: readonly (readonly [
   [
     'a text outside of a group',
     { 'de.json': json({ title: 'x' }) },
-    [/has the unknown text "title"\. The known texts are /]
+    [/has the unknown text "title"\. The known texts/]
   ],
   [
     'an empty text',
@@ -109,7 +109,7 @@ const broken: readonly (readonly [
     ]
   ],
   [
-    'an unclosed placeholder',
+    'an open placeholder',
     { 'de.json': json({ busy: { next: '{{when' } }) },
     [/has \{\{ without \}\} in busy\.next\.$/]
   ],

@@ -100,11 +100,14 @@ test('the code exchange sends the parameters of RFC 6749 section 4.1.3 and the c
   t.is(withoutPkce[0]?.body, `grant_type=authorization_code&code=the-code&${redirectUri}`)
 })
 
-test('a refresh sends the parameters of RFC 6749 section 6 and always includes the scope', async t => {
+test('a refresh sends the parameters of RFC 6749 section 6 with the scope, and a user info request the access token in its header', async t => {
   const { idp, expect } = setUp(t)
-  const seen = expect('/token', 200, tokens)
+  const [refreshed, asked] = [expect('/token', 200, tokens), expect('/userinfo', 200, { sub: 'x', name: 'Ada' })]
   t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
-  t.is(seen[0]?.body, 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread')
+  const form = 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread'
+  t.is(refreshed[0]?.body, form)
+  t.deepEqual(await idp.userInfo('the-access-token', undefined), { sub: 'x', name: 'Ada' })
+  t.is(asked[0]?.headers.authorization, 'Bearer the-access-token')
 })
 
 /** Sends a request of each kind that contains the credentials of the client. */
@@ -252,13 +255,6 @@ test('the error of a failed connection contains no secret', async t => {
   t.is(error?.problem, 'unreachable')
   t.is(error?.message, "the identity provider's token endpoint: connection failed (EPROTO)")
   holdsNone(t, error, secrets)
-})
-
-test('the user info request sends the access token in the Authorization header (RFC 6750 section 2.1)', async t => {
-  const { idp, expect } = setUp(t)
-  const seen = expect('/userinfo', 200, { sub: 'x', name: 'Ada' })
-  t.deepEqual(await idp.userInfo('the-access-token', undefined), { sub: 'x', name: 'Ada' })
-  t.is(seen[0]?.headers.authorization, 'Bearer the-access-token')
 })
 
 test('user info is rejected if its subject differs from the expected one or is missing, and the error contains no subject', async t => {

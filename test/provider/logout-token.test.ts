@@ -187,17 +187,13 @@ test('a logout token that names an unusable key of the provider is rejected', as
   t.is(await reasonOf(signed(usual, ours)), undefined)
 })
 
-test('a logout token is rejected with the algorithm none, and with HMAC', async t => {
+test('a logout token is rejected with the algorithm none or HMAC, and with another type', async t => {
   const { reasonOf } = setUp()
   for (const alg of ['none', 'None', 'HS256', 'RSA-OAEP', undefined, 7]) {
     const unsigned = `${part({ alg, kid: 'key-1', typ: 'logout+jwt' })}.${part(usual)}`
     const hmac = createHmac('sha256', JSON.stringify(ours.jwk)).update(unsigned).digest('base64url')
     for (const signature of ['', hmac]) t.is(await reasonOf(`${unsigned}.${signature}`), 'alg', String(alg))
   }
-})
-
-test('a token of another type is rejected', async t => {
-  const { reasonOf } = setUp()
   for (const typ of ['at+jwt', 'secevent+jwt', '', 7, null])
     t.is(await reasonOf(signed(usual, ours, { typ })), 'typ', String(typ))
 })

@@ -25,14 +25,8 @@ const providerKey = { ...newKey('RS256').export({ format: 'jwk' }), use: 'sig' }
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-interface RealProvider {
-  readonly issuer: string
-  /** The assertion of each token request that succeeded. */
-  readonly assertions: readonly string[]
-}
-
-/** Starts a provider in which everyone is signed in as the same user. */
-async function startProvider(t: ExecutionContext, clients: readonly ClientMetadata[]): Promise<RealProvider> {
+/** Starts a provider in which everyone is signed in as the same user. It keeps the assertions of successful token requests. */
+async function startProvider(t: ExecutionContext, clients: readonly ClientMetadata[]) {
   const server = http.createServer()
   const issuer = `http://127.0.0.1:${await listen(t, server)}`
   const provider = new Provider(issuer, {
@@ -76,6 +70,19 @@ function clientWith(id: string, algorithm: KeyAlgorithm, ...keys: readonly (read
     grant_types: ['authorization_code', 'refresh_token'],
     jwks: { keys: keys.map(([key, kid]) => publicJwkOf(key, { kid, use: 'sig' })) }
   } as ClientMetadata
+}
+
+/** The variables of a server that authenticates with a key. */
+function environmentFor(issuer: string) {
+  return {
+    PLATFORM_AUTH_MODE: 'single',
+    PLATFORM_ISSUER: issuer,
+    PLATFORM_SCOPES: 'openid',
+    PLATFORM_CALLBACK_URL: defaultCallbackUrl,
+    PLATFORM_CLIENT_ID: 'app',
+    PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
+    SERVER_SESSION_SECRET: sessionSecret
+  }
 }
 
 /** The part of an assertion with this position, decoded. */
@@ -130,14 +137,8 @@ test('users sign in and stay signed in with a key, and SIGHUP replaces the key',
     env: {
       PORT: '0',
       PLATFORM_AUTH_HOST: '127.0.0.1',
-      PLATFORM_AUTH_MODE: 'single',
-      PLATFORM_ISSUER: issuer,
-      PLATFORM_SCOPES: 'openid',
-      PLATFORM_CALLBACK_URL: defaultCallbackUrl,
-      PLATFORM_CLIENT_ID: 'app',
-      PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
       PLATFORM_CLIENT_KEY_FILE: 'key.jwk',
-      SERVER_SESSION_SECRET: sessionSecret
+      ...environmentFor(issuer)
     }
   })
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
@@ -181,16 +182,11 @@ test('check says if the provider accepts the key, and what to register', async t
   const [right, wrong] = [newKey('RS256'), newKey('RS256')]
   const { issuer } = await startProvider(t, [clientWith('app', 'RS256', [right, 'key-1'])])
   const lineWith = async (key: KeyObject) => {
-    const { line } = await check(t, ['--mode', 'single'], {
+    const { line } = await check(t, [], {
       env: {
-        PLATFORM_ISSUER: issuer,
-        PLATFORM_SCOPES: 'openid',
-        PLATFORM_CALLBACK_URL: defaultCallbackUrl,
-        PLATFORM_CLIENT_ID: 'app',
-        PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
         PLATFORM_CLIENT_KEY: pemOf(key),
         PLATFORM_CLIENT_KEY_ID: 'key-1',
-        SERVER_SESSION_SECRET: sessionSecret
+        ...environmentFor(issuer)
       }
     })
     return line('client')

@@ -2,25 +2,12 @@
 
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import test, { type ExecutionContext } from 'ava'
-import { discovered } from '../helpers/config.js'
+import test from 'ava'
+import { defaultCallbackUrl, discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { createHostileIdp, type HostileIdp } from '../helpers/hostile-idp/index.js'
-import { type ProxiedServer, startProxy, startUpstream } from '../helpers/upstream.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { startProxy, startUpstream } from '../helpers/upstream.js'
 import { ask, newSession, open, statusOf } from './clients.js'
-
-/** Starts a proxy whose sessions contain the `sub` of the user. */
-async function startIdentified(t: ExecutionContext, routes: readonly string[]) {
-  const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback' })
-  const platform = { ...discovered(idp), scopes: ['openid', 'data:read'] }
-  const proxied = await startProxy(t, { routes }, { idp, overrides: { platform } })
-  return { proxied, idp }
-}
-
-function signInAs(proxied: ProxiedServer, idp: HostileIdp, sub: string): Promise<string> {
-  idp.settings.profile = { sub, name: sub }
-  return newSession(proxied)
-}
 
 test('two sessions with 32 slow uploads each do not delay the request of another user', async t => {
   const upstream = await startUpstream(t, (request, response) => {
@@ -59,12 +46,18 @@ test('one user with many sessions cannot take all slots of an upstream', async t
     if (request.url === '/held') held.push(response)
     else response.end('{}')
   })
-  const { proxied, idp } = await startIdentified(t, [`GET /api/* ${upstream.origin}/*`])
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+  const overrides = { platform: { ...discovered(idp), scopes: ['openid', 'data:read'] } }
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] }, { idp, overrides })
+  const signInAs = (sub: string) => {
+    idp.settings.profile = { sub, name: sub }
+    return newSession(proxied)
+  }
   for (let count = 0; count < 3; count++) {
-    const cookie = await signInAs(proxied, idp, 'greedy')
+    const cookie = await signInAs('greedy')
     for (let more = 0; more < 32; more++) ask(t, proxied, { cookie, path: '/api/held' })
   }
   await eventually(() => held.length === 48)
-  t.is(await statusOf(ask(t, proxied, { cookie: await signInAs(proxied, idp, 'other') })), 200)
+  t.is(await statusOf(ask(t, proxied, { cookie: await signInAs('other') })), 200)
   t.is(held.length, 48)
 })

@@ -237,10 +237,8 @@ test('an upstream that cannot be reached becomes 502, and only the log has the r
     t.is(response.statusCode, 502)
     t.is(response.json().error, 'upstream_unreachable')
     t.notRegex(response.text(), pattern)
-    t.true(
-      logs.lines.some(line => pattern.test(line)),
-      path
-    )
+    const reasons = logs.lines.filter(line => pattern.test(line))
+    t.true(reasons.length > 0, path)
   }
 })
 

@@ -116,9 +116,9 @@ test('the allowed methods of a path are those of all rules that match the path',
 
 test('the first rule that matches the path and the method is used', t => {
   const rules = [
-    'POST /a/** https://one.example/**',
-    'GET /a/b https://two.example/b',
-    'GET,POST /a/** https://three.example/**'
+    'POST /a/** https://1.example/**',
+    'GET /a/b https://2.example/b',
+    'GET,POST /a/** https://3.example/**'
   ]
   const find = createRoutes(parseRules(rules).rules, 'https://app.example')
   const rule = (method: string, target: string) => {

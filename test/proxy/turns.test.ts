@@ -38,18 +38,6 @@ function start(more: Partial<TurnLimits> = {}) {
   }
 }
 
-/** Queues a request and appends its session to `served` when its turn comes. */
-function recordInto(served: string[], take: ReturnType<typeof start>) {
-  return (session: string) => {
-    const turn = take(session)
-    const ended = turn.wait(patient).then(hasStarted => {
-      if (hasStarted) served.push(session)
-      turn.end()
-    })
-    return { turn, ended }
-  }
-}
-
 test('when as many requests of a host wait for a response head as allowed, the next request is queued, and one after it is rejected', async t => {
   const take = start()
   const first = take('1')
@@ -158,11 +146,13 @@ test('the queue is served in turn by user, and for each user in turn by session'
   const take = start({ waitingForHead: 1, queued: 100 })
   const running = take('first')
   const served: string[] = []
-  const enqueue = recordInto(served, take)
-  const names = ['ana/1', 'ana/1', 'ana/1', 'ana/2', 'bob', 'bob', 'carl']
-  const waiting = names.map(enqueue)
+  const waiting = ['ana/1', 'ana/1', 'ana/1', 'ana/2', 'bob', 'bob', 'carl'].map(async session => {
+    const turn = take(session)
+    if (await turn.wait(patient)) served.push(session)
+    turn.end()
+  })
   running.end()
-  await Promise.all(waiting.map(({ ended }) => ended))
+  await Promise.all(waiting)
   t.deepEqual(served, ['ana/1', 'bob', 'carl', 'ana/2', 'bob', 'ana/1', 'ana/1'])
 })
 

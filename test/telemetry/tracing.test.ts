@@ -31,7 +31,7 @@ async function start(t: ExecutionContext, env: Record<string, string> = {}, comm
 }
 
 /** The variables that an operator sets. The shorter delay lets the test see the spans soon. */
-const exportTo = ({ url }: Collector) => ({
+const exportTo = ({ url }: Pick<Collector, 'url'>) => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: url,
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   OTEL_BSP_SCHEDULE_DELAY: '50'
@@ -153,11 +153,7 @@ test('without the SDK, the server runs, and a warning has the command that insta
 })
 
 test('if the collector cannot be reached, the log says so once, and the server works and stops in time', async t => {
-  const env = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
-    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
-    OTEL_BSP_SCHEDULE_DELAY: '50'
-  }
+  const env = { ...exportTo({ url: 'http://127.0.0.1:9' }), OTEL_EXPORTER_OTLP_TIMEOUT: '500' }
   const { program, browser } = await start(t, env)
   await signIn(browser)
   const { problem } = await program.logged('tracing_problem')

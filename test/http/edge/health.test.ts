@@ -29,18 +29,21 @@ for (const [path, body] of Object.entries(bodies)) {
     t.is(head.headers['content-length'], String(JSON.stringify(body).length))
   })
 
-  test(`${path} works while the provider is down and uses neither the provider nor the session`, async t => {
-    const { browser, clock, idp } = await startSignedIn(t)
+  test(`while the provider is down, ${path}, active sessions, static files and redirects to the provider work`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
     const before = idp.requests.length
-    clock.advanceSeconds(3600)
     await idp.offline()
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    t.is((await browser.get('/')).statusCode, 200)
+    t.is((await browser.navigate('/api/auth/login')).statusCode, 302, 'the endpoints are configured')
+    clock.advanceSeconds(3600)
     for (const headers of [{}, { cookie: 'platform_session=1garbage' }]) {
       const response = await browser.get(path, { headers })
       t.is(response.statusCode, 200)
       t.deepEqual(response.setCookies, [])
     }
     await idp.online()
-    t.is(idp.requests.length, before)
+    t.is(idp.requests.length, before, 'neither the session is refreshed nor the provider asked')
   })
 
   test(`${path} takes precedence over a file of that name and matches only its exact path`, async t => {

@@ -11,6 +11,7 @@ const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' 
 const crossSite = { 'sec-fetch-site': 'cross-site' }
 const sameSite = { 'sec-fetch-site': 'same-site' }
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+const prerender = { 'sec-purpose': 'prefetch;prerender' }
 
 const table: readonly (readonly [
   what: string,
@@ -44,21 +45,11 @@ const table: readonly (readonly [
   ['a WebSocket of a neighbouring host', 'GET', { ...webSocket, origin: 'https://evil.example' }, 'other_origin'],
   ['a WebSocket with the Origin null', 'GET', { ...webSocket, origin: 'null' }, 'other_origin'],
   ['a WebSocket without Origin', 'GET', { ...webSocket }, 'not_same_origin'],
-  [
-    'a prefetch of speculation rules',
-    'GET',
-    { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'none', ...navigation },
-    'prefetch'
-  ],
+  ['a speculative prefetch', 'GET', { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'none', ...navigation }, 'prefetch'],
   ['a prefetch without Fetch Metadata', 'GET', { 'sec-purpose': 'prefetch' }, 'prefetch'],
+  ['a script of our prerendered page', 'GET', { ...prerender, ...sameOrigin, 'sec-fetch-dest': 'script' }, undefined],
   [
-    'a script of our own page that the browser has prerendered',
-    'GET',
-    { 'sec-purpose': 'prefetch;prerender', ...sameOrigin, 'sec-fetch-dest': 'script' },
-    undefined
-  ],
-  [
-    'a form of our own page with the referrer policy no-referrer',
+    'a form of our page with the policy no-referrer',
     'POST',
     { origin: 'null', ...sameOrigin, ...navigation },
     undefined

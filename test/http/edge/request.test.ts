@@ -105,11 +105,9 @@ test('no part of a request can break or forge a log line', async t => {
       `/api/auth/callback?state=${encoded}&code=${encoded}`
     ]) {
       await sendRaw(server.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-      await sendRaw(
-        server.port,
-        `GET ${decodeURIComponent(target)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
-        { timeoutMs: 300 }
-      )
+      const decoded = decodeURIComponent(target)
+      const request = `GET ${decoded} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+      await sendRaw(server.port, request, { timeoutMs: 300 })
     }
     for (const name of headerNames) {
       const request = `GET /api/auth/login HTTP/1.1\r\nHost: localhost\r\n${name}: ${latin1}\r\nConnection: close\r\n\r\n`
@@ -165,8 +163,5 @@ test('no response of the provider can break or forge a log line', async t => {
   }
   assertCleanLines(t, started)
   t.true(logs.all('refresh_failed').length > nasty.length)
-  t.is(
-    logs.lines.find(line => line.includes('forged')),
-    undefined
-  )
+  t.false(logs.lines.some(line => line.includes('forged')))
 })

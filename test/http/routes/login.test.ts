@@ -2,11 +2,18 @@ import { createHash } from 'node:crypto'
 import test from 'ava'
 import type { Browser } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
-import { createClock } from '../../helpers/clock.js'
-import { discovered, publicOrigin } from '../../helpers/config.js'
-import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
-import { authorize, guarded, httpsCallbackUrl, loginCookieName, parameter, startSignedIn } from '../support.js'
+import {
+  authorize,
+  guarded,
+  httpsCallbackUrl,
+  loginCookieName,
+  parameter,
+  startDiscovered,
+  startSignedIn
+} from '../support.js'
 
 test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'consent' } } })
@@ -33,9 +40,7 @@ test('without PKCE neither a code challenge nor a code verifier is sent', async 
 })
 
 test('if discovery fails, login responds with 502, 503 or 504, and it works when discovery succeeds', async t => {
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now })
-  const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
+  const { browser, idp } = await startDiscovered(t)
   await idp.offline()
   t.is((await browser.navigate('/api/auth/login')).statusCode, 504)
   await idp.online()

@@ -1,10 +1,8 @@
-import test, { type ExecutionContext } from 'ava'
-import { discovered } from '../../helpers/config.js'
+import test from 'ava'
 import { eventually } from '../../helpers/eventually.js'
-import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { startTestServer } from '../../helpers/server.js'
-import { httpsCallbackUrl, startSignedIn } from '../support.js'
+import { httpsCallbackUrl, startDiscovered, startSignedIn } from '../support.js'
 
 for (const mode of modes) {
   test(`${mode}: logout revokes the newest refresh token in the background, even with an older cookie, and no copy of a cookie is accepted afterwards`, async t => {
@@ -21,11 +19,8 @@ for (const mode of modes) {
     hold.release()
     await eventually(() => logs.first('revoked') !== undefined)
     const [request] = idp.requestsTo('revoke')
-    t.is(
-      request?.form.token,
-      idp.issued.refreshTokens.at(-1)?.value,
-      'the newest refresh token is revoked, although the browser sent an older cookie'
-    )
+    const newest = idp.issued.refreshTokens.at(-1)?.value
+    t.is(request?.form.token, newest, 'the browser sent an older cookie, but the newest token is revoked')
     t.is(request?.form.token_type_hint, 'refresh_token')
     t.regex(String(request?.headers.authorization), /^Basic /)
     for (const one of [copy, browser]) {
@@ -75,15 +70,8 @@ test('with logout: idp the browser is redirected to the provider with the URL to
   )
 })
 
-/** Starts a server with logout: idp whose end-session endpoint comes from discovery. */
-async function startDiscovered(t: ExecutionContext) {
-  const idp = await createHostileIdp(t)
-  const platform = { ...discovered(idp), timeoutSeconds: 30 }
-  return startTestServer(t, { idp, overrides: { logout: 'idp', platform } })
-}
-
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
-  const { browser, idp } = await startDiscovered(t)
+  const { browser, idp } = await startDiscovered(t, { overrides: { logout: 'idp', platform: { timeoutSeconds: 30 } } })
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
   await idp.online()
@@ -96,7 +84,9 @@ test('with logout: idp the browser is redirected to the discovered endpoint with
 })
 
 test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
-  const { browser, idp, logs } = await startDiscovered(t)
+  const { browser, idp, logs } = await startDiscovered(t, {
+    overrides: { logout: 'idp', platform: { timeoutSeconds: 30 } }
+  })
   const hold = idp.hold('discovery')
   const started = performance.now()
   const response = await browser.navigate('/api/auth/logout')

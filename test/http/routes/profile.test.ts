@@ -78,19 +78,10 @@ for (const mode of modes) {
 
   test(`${mode}: the display name is a string for any user info`, async t => {
     const { browser, idp } = await startSignedIn(t, { mode })
-    const whole = {
-      name: 'Whole Name',
-      firstName: 'First',
-      lastName: 'Last',
-      given_name: 'Given',
-      family_name: 'Family'
-    }
+    const given = { name: 'Whole Name', given_name: 'Given', family_name: 'Family' }
     const profiles: readonly (readonly [Record<string, unknown>, string])[] = [
-      [whole, mode === 'single' ? 'Whole Name' : 'First Last'],
-      [
-        { name: 'Whole Name', given_name: 'Given', family_name: 'Family' },
-        mode === 'single' ? 'Whole Name' : 'Given Family'
-      ],
+      [{ ...given, firstName: 'First', lastName: 'Last' }, mode === 'single' ? 'Whole Name' : 'First Last'],
+      [given, mode === 'single' ? 'Whole Name' : 'Given Family'],
       [{ firstName: 'First', lastName: 'Last' }, 'First Last'],
       [{ given_name: 'Given' }, 'Given'],
       [{ name: 'Whole Name' }, 'Whole Name'],

@@ -59,11 +59,8 @@ for (const mode of modes) {
     const { browser, clock, idp } = await startProgram(t, {}, { mode })
     t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
     clock.advanceSeconds(3600)
-    t.is(
-      sessionCookiesSet(await browser.fetch('/add?item=b')).length,
-      1,
-      'the refresh and the change set the cookie once'
-    )
+    const refreshed = await browser.fetch('/add?item=b')
+    t.is(sessionCookiesSet(refreshed).length, 1, 'the refresh and the change set the cookie once')
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     const cart = await browser.fetch('/cart')
