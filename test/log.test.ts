@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import test, { type Implementation } from 'ava'
+import test from 'ava'
 import type { Logger } from 'pino'
 import { createLog, standardOutput } from '#src/log.js'
 import { ProviderError } from '#src/provider/errors.js'
@@ -15,8 +15,7 @@ import { tempFolder } from './helpers/temp-folder.js'
 
 /** Every write to this device fails as on a full disk. Only Linux has it. */
 const FULL = '/dev/full'
-const onFullDisk = (title: string, implementation: Implementation<[]>) =>
-  testWhere(existsSync(FULL), `no ${FULL}`, title, implementation)
+const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)
 
 for (const pretty of [false, true]) {
   onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {

@@ -150,25 +150,22 @@ for (const [what, fault] of [
 const unshare = ['unshare', '--pid', '--fork', '--kill-child']
 const canBeFirst = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0
 
-testWhere(
-  canBeFirst,
-  'this machine does not allow a new PID namespace',
-  'the program handles signals as process 1 of a container',
-  async t => {
-    const { program, browser } = await start(t, {
-      command: [...unshare, ...defaultCommand],
-      inside: "if (process.pid !== 1) throw new Error('it is not')"
-    })
-    const { pid } = program.child
-    const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
-    await signIn(browser)
-    process.kill(server, 'SIGHUP')
-    await program.logged('secrets_reloaded')
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    process.kill(server, 'SIGTERM')
-    t.deepEqual(await program.ended, fine)
-  }
-)
+const testAsFirst = testWhere(canBeFirst, 'this machine does not allow a new PID namespace')
+
+testAsFirst('the program handles signals as process 1 of a container', async t => {
+  const { program, browser } = await start(t, {
+    command: [...unshare, ...defaultCommand],
+    inside: "if (process.pid !== 1) throw new Error('it is not')"
+  })
+  const { pid } = program.child
+  const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
+  await signIn(browser)
+  process.kill(server, 'SIGHUP')
+  await program.logged('secrets_reloaded')
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  process.kill(server, 'SIGTERM')
+  t.deepEqual(await program.ended, fine)
+})
 
 // npm starts a program through a shell, which survives if npm is killed.
 const likeNpm = `require('node:child_process').spawn('sh', ['-c', '"$0" "$@"; true', ...process.argv.slice(1)], {
@@ -176,26 +173,23 @@ const likeNpm = `require('node:child_process').spawn('sh', ['-c', '"$0" "$@"; tr
   env: { ...process.env, npm_command: 'exec' }
 })`
 
+const testWithProc = testWhere(existsSync('/proc/self/stat'), 'this system has no /proc')
+
 for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
-  testWhere(
-    existsSync('/proc/self/stat'),
-    'this system has no /proc',
-    `a server that npm started finishes its requests and stops if npm ends by ${signal}`,
-    async t => {
-      const { idp, program, browser } = await start(t, {
-        command: [process.execPath, '-e', likeNpm, '--', ...defaultCommand]
-      })
-      const callback = await startLogin(browser)
-      const hold = idp.hold('token')
-      const answer = openCallback(browser, callback)
-      await hold.arrived()
-      program.signal(signal)
-      t.is((await program.logged('server_stopping')).reason, 'parent_ended')
-      hold.release()
-      t.is((await answer).statusCode, 302)
-      await program.logged('server_stopped')
-    }
-  )
+  testWithProc(`a server that npm started finishes its requests and stops if npm ends by ${signal}`, async t => {
+    const { idp, program, browser } = await start(t, {
+      command: [process.execPath, '-e', likeNpm, '--', ...defaultCommand]
+    })
+    const callback = await startLogin(browser)
+    const hold = idp.hold('token')
+    const answer = openCallback(browser, callback)
+    await hold.arrived()
+    program.signal(signal)
+    t.is((await program.logged('server_stopping')).reason, 'parent_ended')
+    hold.release()
+    t.is((await answer).statusCode, 302)
+    await program.logged('server_stopped')
+  })
 }
 
 // The program `script` opens a terminal and runs a command in it. The terminal is closed when `script` is killed.
@@ -205,7 +199,7 @@ for (const [what, prefix, outcome, signal] of [
   ['stops when its terminal is closed', '', 'server_stopped', 'SIGHUP'],
   ['continues when its terminal is closed if it was started with nohup', 'nohup ', 'secrets_reloaded', 'SIGKILL']
 ] as const) {
-  testWhere(hasScript, 'the program script is not installed', `the server ${what}`, async t => {
+  testWhere(hasScript, 'the program script is not installed')(`the server ${what}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
     const cwd = await tempFolder(t)
     // The kernel sends SIGHUP only to the shell, which passes it on, as an interactive shell does. The first `wait` ends at

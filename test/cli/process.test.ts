@@ -165,25 +165,22 @@ test('a reader that closes the pipe causes no error message', async t => {
   t.notRegex(output.stderr, /EPIPE/)
 })
 
-testWhere(
-  existsSync(FULL),
-  `no ${FULL}`,
-  'if the output cannot be written to a full disk, a command prints the reason and exits with code 1',
-  async t => {
-    const full = openSync(FULL, 'w')
-    t.teardown(() => closeSync(full))
-    const cwd = await tempFolder(t)
-    for (const args of [['secret'], ['config', '--json'], ['init']]) {
-      const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
-        cwd,
-        env: {},
-        encoding: 'utf8',
-        stdio: ['ignore', full, 'pipe']
-      })
-      t.deepEqual([status, stderr], [1, 'The output could not be written: ENOSPC.\n'], args[0])
-    }
+const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)
+
+onFullDisk('if the output cannot be written, a command prints the reason and exits with code 1', async t => {
+  const full = openSync(FULL, 'w')
+  t.teardown(() => closeSync(full))
+  const cwd = await tempFolder(t)
+  for (const args of [['secret'], ['config', '--json'], ['init']]) {
+    const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
+      cwd,
+      env: {},
+      encoding: 'utf8',
+      stdio: ['ignore', full, 'pipe']
+    })
+    t.deepEqual([status, stderr], [1, 'The output could not be written: ENOSPC.\n'], args[0])
   }
-)
+})
 
 test('if the working directory was deleted, commands that need it print one sentence and exit with code 1', async t => {
   const inGoneFolder = async (...args: string[]) => {

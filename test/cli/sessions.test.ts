@@ -107,31 +107,27 @@ for (const store of ['cookie', 'redis'] as const) {
   })
 }
 
-testWithRedis(
-  'a name of several users ends no session, because somebody may have taken the name of another user',
-  async t => {
-    const { env, signIn, statuses, json } = await startReplicas(t)
-    // The demo gives both the same user name and e-mail address.
-    const [one, two] = [await signIn('Zoé'), await signIn('Zoe')]
-    await eventually(async () => (await json('--user', 'zoe@example.com')).users.length === 2)
-    const text = await run(t, ['sessions', '--user', 'zoe@example.com'], { env })
-    t.is(
-      text.output.match(/^[A-Z0-9]{12} has 1 session:\n {2}since \S+Z, ends by \S+Z unless it is used again$/gm)
-        ?.length,
-      2
-    )
-    const refused = await run(t, ['sessions', 'end', '--user', 'zoe@example.com'], { env })
-    t.is(refused.code, 2)
-    const [, sub = ''] =
-      /Repeat the command with the sub of one of them: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ?? []
-    t.is(
-      (await run(t, ['sessions', 'end', '--user', sub], { env })).output,
-      `Ended 1 session of ${sub} on all replicas.\nRevoked 1 refresh token.\n`
-    )
-    const left = [await statuses(one), await statuses(two)].map(([status]) => status)
-    t.deepEqual(left.toSorted(), [200, 401])
-  }
-)
+testWithRedis('a name of several users ends no session, because a user may have taken the name of another', async t => {
+  const { env, signIn, statuses, json } = await startReplicas(t)
+  // The demo gives both the same user name and e-mail address.
+  const [one, two] = [await signIn('Zoé'), await signIn('Zoe')]
+  await eventually(async () => (await json('--user', 'zoe@example.com')).users.length === 2)
+  const text = await run(t, ['sessions', '--user', 'zoe@example.com'], { env })
+  t.is(
+    text.output.match(/^[A-Z0-9]{12} has 1 session:\n {2}since \S+Z, ends by \S+Z unless it is used again$/gm)?.length,
+    2
+  )
+  const refused = await run(t, ['sessions', 'end', '--user', 'zoe@example.com'], { env })
+  t.is(refused.code, 2)
+  const [, sub = ''] =
+    /Repeat the command with the sub of one of them: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ?? []
+  t.is(
+    (await run(t, ['sessions', 'end', '--user', sub], { env })).output,
+    `Ended 1 session of ${sub} on all replicas.\nRevoked 1 refresh token.\n`
+  )
+  const left = [await statuses(one), await statuses(two)].map(([status]) => status)
+  t.deepEqual(left.toSorted(), [200, 401])
+})
 
 testWithRedis('what cannot be revoked is counted, and the sessions end all the same', async t => {
   const { demo, signIn, statuses, json } = await startReplicas(t, { PLATFORM_REVOCATION_ENDPOINT: 'none' })

@@ -8,8 +8,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, sessionSecret } from './given.js'
 
 const hasPermissionBits = process.platform !== 'win32'
-const testPermissions = (title: string, body: (t: ExecutionContext) => Promise<void>) =>
-  testWhere(hasPermissionBits, 'Windows has no permission bits', title, body)
+const testPermissions = testWhere(hasPermissionBits, 'Windows has no permission bits')
 
 /** Returns the warnings about settings in a folder that every user may enter. */
 async function warningsOf(

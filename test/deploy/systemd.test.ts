@@ -30,7 +30,7 @@ const [program] = Object.keys(bin)
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
 const title = 'systemd-analyze finds no problem in the unit and rates its exposure below 2 of 10'
-testWhere(hasSystemd, 'systemd-analyze is not installed', title, async t => {
+testWhere(hasSystemd, 'systemd-analyze is not installed')(title, async t => {
   // systemd-analyze checks that the program exists, and Node.js may be in another folder on this machine.
   const folder = await tempFolder(t, { [name]: unit.replace('/usr/bin/node', process.execPath) })
   const analyze = (...args: string[]) =>

@@ -29,7 +29,8 @@ type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => 
 export function browserTests(test: TestFn, flags: readonly string[] = []): BrowserTest {
   const executablePath = findChromium()
   if (executablePath === undefined) {
-    return title => testWhere(false, 'no Chromium found, set CHROMIUM to its path', title, () => {})
+    const define = testWhere(false, 'no Chromium found, set CHROMIUM to its path')
+    return title => define(title, () => {})
   }
   let browser: Browser | undefined
   test.before(async () => {

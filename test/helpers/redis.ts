@@ -1,6 +1,6 @@
 // Helpers for AVA tests that need Redis. The server itself is in a separate module, because programs outside of AVA use
 // it too.
-import test, { type Implementation } from 'ava'
+import test from 'ava'
 import { hasRedis } from './redis-server.js'
 import { testWhere } from './requirement.js'
 
@@ -9,11 +9,7 @@ export { type RedisServer, startRedis } from './redis-server.js'
 const missing = 'redis-server is not installed'
 
 /** Defines a test that needs Redis. */
-export function testWithRedis(title: string, implementation: Implementation<[]>): void {
-  testWhere(hasRedis, missing, title, implementation)
-}
+export const testWithRedis = testWhere(hasRedis, missing)
 
 /** Defines a test that needs Redis and measures time. */
-export function serialTestWithRedis(title: string, implementation: Implementation<[]>): void {
-  testWhere(hasRedis, missing, title, implementation, test.serial)
-}
+export const serialTestWithRedis = testWhere(hasRedis, missing, test.serial)

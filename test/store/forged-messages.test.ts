@@ -4,7 +4,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { Browser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { type RedisServer, testWithRedis } from '../helpers/redis.js'
+import { type RedisServer, testWithRedis as test } from '../helpers/redis.js'
 import { openCallback, signIn, startLogin, type TestServer } from '../helpers/server.js'
 import { startDeployment } from './deployment.js'
 
@@ -89,18 +89,15 @@ async function pauseAll({ two, one }: Replicated): Promise<void> {
 
 for (const rotates of [false, true]) {
   const rotation = 'during a rotation of the session secret, if this replica has both secrets and the other one the old'
-  testWithRedis(
-    `a message of another replica pauses logins and ends sessions${rotates ? ` ${rotation}` : ''}`,
-    async t => {
-      const replicated = await startReplicated(t, { rotates })
-      await allReceived(replicated)
-      await pauseAll(replicated)
-      t.is(await loginStatus(replicated.one), 503)
-    }
-  )
+  test(`a message of another replica pauses logins and ends sessions${rotates ? ` ${rotation}` : ''}`, async t => {
+    const replicated = await startReplicated(t, { rotates })
+    await allReceived(replicated)
+    await pauseAll(replicated)
+    t.is(await loginStatus(replicated.one), 503)
+  })
 }
 
-testWithRedis('neither forged messages nor recorded ones that are sent again pause logins or refreshes', async t => {
+test('neither forged messages nor recorded ones that are sent again pause logins or refreshes', async t => {
   const replicated = await startReplicated(t)
   const { one, redis } = replicated
   const { browser, clock, config } = one
@@ -136,28 +133,25 @@ testWithRedis('neither forged messages nor recorded ones that are sent again pau
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-testWithRedis(
-  `${FLOOD} forged messages with invented kinds and ids are not stored, and requests are answered meanwhile`,
-  async t => {
-    const replicated = await startReplicated(t)
-    const { one, two, redis } = replicated
-    await signIn(one.browser)
-    const forged = Array.from({ length: FLOOD }, (_, n) =>
-      JSON.stringify({ kind: 'loggedOut', id: `forged${n}`, rev: 1, from: 'me', at: Date.now() })
-    )
-    const flood = publish(redis, forged)
-    t.is((await one.browser.get('/healthz')).statusCode, 200)
-    await flood
-    t.is((await one.browser.get('/healthz')).statusCode, 200)
-    await allReceived(replicated)
+test(`${FLOOD} forged messages with invented kinds and ids are not stored, and requests are answered meanwhile`, async t => {
+  const replicated = await startReplicated(t)
+  const { one, two, redis } = replicated
+  await signIn(one.browser)
+  const forged = Array.from({ length: FLOOD }, (_, n) =>
+    JSON.stringify({ kind: 'loggedOut', id: `forged${n}`, rev: 1, from: 'me', at: Date.now() })
+  )
+  const flood = publish(redis, forged)
+  t.is((await one.browser.get('/healthz')).statusCode, 200)
+  await flood
+  t.is((await one.browser.get('/healthz')).statusCode, 200)
+  await allReceived(replicated)
 
-    // After a loss of data, a replica writes everything to Redis again that it has in memory, in the order of its arrival.
-    await two.server.close()
-    await redis.admin.flushall()
-    await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    await eventually(async () => (await redis.admin.keys('*:session:*')).length > 0)
-    t.deepEqual(await redis.admin.keys('*forged*'), [])
-    t.true((await redis.admin.dbsize()) < 10)
-    t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)
-  }
-)
+  // After a loss of data, a replica writes everything to Redis again that it has in memory, in the order of its arrival.
+  await two.server.close()
+  await redis.admin.flushall()
+  await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await eventually(async () => (await redis.admin.keys('*:session:*')).length > 0)
+  t.deepEqual(await redis.admin.keys('*forged*'), [])
+  t.true((await redis.admin.dbsize()) < 10)
+  t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)
+})

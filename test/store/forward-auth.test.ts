@@ -2,11 +2,11 @@
 // browser keeps its first session cookie all day, because it never gets the new cookie of a refresh.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import test from 'ava'
+import ava from 'ava'
 import { askAbout } from '../helpers/gateway.js'
 import { tableRows } from '../helpers/markdown.js'
 import { modes } from '../helpers/modes.js'
-import { testWithRedis } from '../helpers/redis.js'
+import { testWithRedis as test } from '../helpers/redis.js'
 import { readText } from '../helpers/repository.js'
 import { signIn } from '../helpers/server.js'
 import { startDeployment } from './deployment.js'
@@ -16,50 +16,47 @@ for (const [mode, store] of [
   ['dual', 'cookie'],
   ['single', 'redis']
 ] as const) {
-  testWithRedis(
-    `${mode}, session.store: ${store}: two replicas refresh a session 24 times and keep one session in Redis`,
-    async t => {
-      const overrides = { forwardAuth: { port: 0 }, session: { store } }
-      const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides })
-      let [one, two] = [await start(), await start()]
-      await signIn(one.browser)
-      const { browser } = one
-      const before = idp.tokenRequests.length
-      for (let hour = 1; hour <= 24; hour++) {
-        clock.advance(3_599_500)
-        if (hour === 12) {
-          await one.server.close()
-          one = await start()
-        }
-        const ports = [one.server.forwardAuthPort, two.server.forwardAuthPort] as number[]
-        if (hour % 2 === 0) ports.reverse()
-        const asked = [...ports, ...ports].map(port => askAbout(port, browser))
-        const answers = await Promise.all(asked)
-        t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-        t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
+  test(`${mode}, session.store: ${store}: two replicas refresh a session 24 times and keep one session in Redis`, async t => {
+    const overrides = { forwardAuth: { port: 0 }, session: { store } }
+    const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides })
+    let [one, two] = [await start(), await start()]
+    await signIn(one.browser)
+    const { browser } = one
+    const before = idp.tokenRequests.length
+    for (let hour = 1; hour <= 24; hour++) {
+      clock.advance(3_599_500)
+      if (hour === 12) {
+        await one.server.close()
+        one = await start()
       }
-      t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
-      t.deepEqual(idp.reuses, [])
-
-      const sessions = await redis.admin.keys('*:session:*')
-      t.is(sessions.length, 1)
-      t.is(await redis.admin.hexists(sessions[0] as string, 'r'), 1, 'the record stays until a newer one replaces it')
-      t.true((await redis.admin.pttl(sessions[0] as string)) > 60_000)
-
-      two.connect(browser)
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-      t.is(
-        idp.tokenRequests.length - before,
-        24 * (mode === 'dual' ? 2 : 1),
-        'the browser gets the stored session without another provider call'
-      )
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      const ports = [one.server.forwardAuthPort, two.server.forwardAuthPort] as number[]
+      if (hour % 2 === 0) ports.reverse()
+      const asked = [...ports, ...ports].map(port => askAbout(port, browser))
+      const answers = await Promise.all(asked)
+      t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
     }
-  )
+    t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
+    t.deepEqual(idp.reuses, [])
+
+    const sessions = await redis.admin.keys('*:session:*')
+    t.is(sessions.length, 1)
+    t.is(await redis.admin.hexists(sessions[0] as string, 'r'), 1, 'the record stays until a newer one replaces it')
+    t.true((await redis.admin.pttl(sessions[0] as string)) > 60_000)
+
+    two.connect(browser)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(
+      idp.tokenRequests.length - before,
+      24 * (mode === 'dual' ? 2 : 1),
+      'the browser gets the stored session without another provider call'
+    )
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
 }
 
 for (const mode of modes) {
-  testWithRedis(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
+  test(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
     const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
     const { redis, clock, idp } = deployment
     const { server, browser, config } = await deployment.start()
@@ -98,10 +95,10 @@ const documentedSizes = tableRows(readText('docs/forward-auth.md')).filter(([, c
   / in (one|two)$/.test(cookies ?? '')
 )
 
-test('docs/forward-auth.md documents the size of four kinds of entries', t => t.is(documentedSizes.length, 4))
+ava('docs/forward-auth.md documents the size of four kinds of entries', t => t.is(documentedSizes.length, 4))
 
 for (const [session = '', , inRedis = ''] of documentedSizes) {
-  testWithRedis(`an entry in Redis has the documented size: ${session}`, async t => {
+  test(`an entry in Redis has the documented size: ${session}`, async t => {
     const mode = session.startsWith('dual') ? 'dual' : 'single'
     const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
     const { redis, idp } = deployment

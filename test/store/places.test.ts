@@ -46,19 +46,16 @@ testOnLinux('a process names its place while it has the socket, and the next one
   t.false(await second.isDead({ ...second.me(), until: 0 }))
 })
 
-testOnLinux(
-  'processes at different ports have different places, and a lease without a place proves nothing',
-  async t => {
-    const cells = createCells()
-    const [one, two] = [startPlaces(t, cells, 'one'), startPlaces(t, cells, 'two')]
-    one.start(await freePort())
-    two.start(await freePort())
-    await eventually(() => one.me().place !== undefined && two.me().place !== undefined)
-    t.not(one.me().place, two.me().place)
-    t.false(await two.isDead({ ...one.me(), until: 0 }))
-    t.false(await two.isDead({ owner: 'somebody', until: 0 }))
-  }
-)
+testOnLinux('processes at two ports have different places, and a lease without a place proves nothing', async t => {
+  const cells = createCells()
+  const [one, two] = [startPlaces(t, cells, 'one'), startPlaces(t, cells, 'two')]
+  one.start(await freePort())
+  two.start(await freePort())
+  await eventually(() => one.me().place !== undefined && two.me().place !== undefined)
+  t.not(one.me().place, two.me().place)
+  t.false(await two.isDead({ ...one.me(), until: 0 }))
+  t.false(await two.isDead({ owner: 'somebody', until: 0 }))
+})
 
 testOnLinux('a machine that was reset to a snapshot names no place, because its clock proves nothing', async t => {
   const cells = createCells()
@@ -73,41 +70,38 @@ testOnLinux('a machine that was reset to a snapshot names no place, because its 
   t.deepEqual(places.me(), { owner: 'one' })
 })
 
-testWithRedis(
-  'after kill -9 and a restart at the same port, the users of the killed process are served soon',
-  async t => {
-    const redis = await startRedis(t)
-    const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 3 })
-    const cwd = await tempFolder(t)
-    const start = (port: number) => {
-      const env = { REDIS_URL: redis.url, PLATFORM_TIMEOUT: '60', PORT: String(port) }
-      return startProgram(t, { cwd, env: { ...environmentFor(idp, defaultCallbackUrl), ...env } })
-    }
-    const port = await freePort()
-    const [other, owner] = [await start(0), await start(port)]
-    const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: other.url } })
-    await signIn(browser)
-    const atOwner = browser.clone()
-    atOwner.connectTo(publicOrigin, owner.url)
-    // Nobody has a lease in the first 2 seconds after its connection, and the tokens must expire.
-    await pause(3100)
-    const before = idp.tokenRequests.length
-    idp.fail('token', faults.hang('before'))
-    const hasSentToken = () => idp.tokenRequests.length > before
-    // On a slow machine, the process may still be connecting to Redis. The request then gets 503 and is repeated.
-    const asked = eventually(async () => {
-      await atOwner.fetch('/api/auth/profile').catch(() => undefined)
-      return hasSentToken()
-    })
-    await eventually(hasSentToken)
-    owner.signal('SIGKILL')
-    await Promise.all([asked, owner.ended])
-    await start(port)
-    const restarted = performance.now()
-    await eventually(async () => (await browser.fetch('/api/auth/profile')).statusCode === 200)
-    const servedAfterMs = performance.now() - restarted
-    t.log(`served ${Math.round(servedAfterMs)} ms after the restart`)
-    t.true(servedAfterMs < 30_000, `the lease of the killed process would have lasted for 65 s: ${servedAfterMs} ms`)
-    t.deepEqual(idp.reuses, [])
+testWithRedis('after kill -9 and a restart at the same port, users of the killed process are served soon', async t => {
+  const redis = await startRedis(t)
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 3 })
+  const cwd = await tempFolder(t)
+  const start = (port: number) => {
+    const env = { REDIS_URL: redis.url, PLATFORM_TIMEOUT: '60', PORT: String(port) }
+    return startProgram(t, { cwd, env: { ...environmentFor(idp, defaultCallbackUrl), ...env } })
   }
-)
+  const port = await freePort()
+  const [other, owner] = [await start(0), await start(port)]
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: other.url } })
+  await signIn(browser)
+  const atOwner = browser.clone()
+  atOwner.connectTo(publicOrigin, owner.url)
+  // Nobody has a lease in the first 2 seconds after its connection, and the tokens must expire.
+  await pause(3100)
+  const before = idp.tokenRequests.length
+  idp.fail('token', faults.hang('before'))
+  const hasSentToken = () => idp.tokenRequests.length > before
+  // On a slow machine, the process may still be connecting to Redis. The request then gets 503 and is repeated.
+  const asked = eventually(async () => {
+    await atOwner.fetch('/api/auth/profile').catch(() => undefined)
+    return hasSentToken()
+  })
+  await eventually(hasSentToken)
+  owner.signal('SIGKILL')
+  await Promise.all([asked, owner.ended])
+  await start(port)
+  const restarted = performance.now()
+  await eventually(async () => (await browser.fetch('/api/auth/profile')).statusCode === 200)
+  const servedAfterMs = performance.now() - restarted
+  t.log(`served ${Math.round(servedAfterMs)} ms after the restart`)
+  t.true(servedAfterMs < 30_000, `the lease of the killed process would have lasted for 65 s: ${servedAfterMs} ms`)
+  t.deepEqual(idp.reuses, [])
+})

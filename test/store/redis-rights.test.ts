@@ -1,7 +1,7 @@
 // The ACL line in docs/redis-and-replicas.md allows everything that servers need, and nothing else.
 import { Redis } from 'ioredis'
 import { optionalCommands, serverCommands } from '#src/cli/check/redis-inspection.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisCluster } from '../helpers/redis-topologies.js'
 import { signIn } from '../helpers/server.js'
 import { startDeployment } from './deployment.js'
@@ -15,41 +15,38 @@ function urlFor(url: string): string {
 }
 
 for (const place of ['cookie', 'redis'] as const) {
-  testWithRedis(
-    `with the documented ACL line and sessions in ${place}, servers log people in and out and refresh sessions`,
-    async t => {
-      const redisArguments = ['--user', ...documentedUser.slice(1)]
-      const { redis, clock, idp, start } = await startDeployment(t, { mode: 'dual', redisArguments })
-      const settings = { redisUrl: urlFor(redis.url), session: { store: place } }
-      const [one, two] = [await start(settings), await start(settings)]
-      const { browser } = one
-      await signIn(browser)
-      const old = browser.clone()
-      for (let n = 0; n < 3; n++) {
-        clock.advanceSeconds(3600)
-        t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-        t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-      }
-      two.connect(old)
-      t.is((await old.fetch('/api/auth/token')).statusCode, 200)
-      await browser.navigate('/api/auth/logout')
-      t.is((await old.fetch('/api/auth/token')).statusCode, 401)
-      t.deepEqual(idp.reuses, [])
-      for (const { logs, browser } of [one, two]) {
-        t.is((await browser.get('/readyz')).json().store, 'redis')
-        // A busy machine can need longer for its first connection than a server waits without a log line.
-        t.is(
-          logs.find(({ event, reason }) => event === 'redis_unavailable' && reason !== 'no connection'),
-          undefined
-        )
-      }
-      // The logout reached the other server as a message.
-      t.is((await redis.admin.pubsub('CHANNELS', 'platform-auth:*')).length, 1)
+  test(`with the documented ACL line and sessions in ${place}, servers log people in and out and refresh sessions`, async t => {
+    const redisArguments = ['--user', ...documentedUser.slice(1)]
+    const { redis, clock, idp, start } = await startDeployment(t, { mode: 'dual', redisArguments })
+    const settings = { redisUrl: urlFor(redis.url), session: { store: place } }
+    const [one, two] = [await start(settings), await start(settings)]
+    const { browser } = one
+    await signIn(browser)
+    const old = browser.clone()
+    for (let n = 0; n < 3; n++) {
+      clock.advanceSeconds(3600)
+      t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+      t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
     }
-  )
+    two.connect(old)
+    t.is((await old.fetch('/api/auth/token')).statusCode, 200)
+    await browser.navigate('/api/auth/logout')
+    t.is((await old.fetch('/api/auth/token')).statusCode, 401)
+    t.deepEqual(idp.reuses, [])
+    for (const { logs, browser } of [one, two]) {
+      t.is((await browser.get('/readyz')).json().store, 'redis')
+      // A busy machine can need longer for its first connection than a server waits without a log line.
+      t.is(
+        logs.find(({ event, reason }) => event === 'redis_unavailable' && reason !== 'no connection'),
+        undefined
+      )
+    }
+    // The logout reached the other server as a message.
+    t.is((await redis.admin.pubsub('CHANNELS', 'platform-auth:*')).length, 1)
+  })
 }
 
-testWithRedis('with the documented ACL line, other keys, other channels and other commands are refused', async t => {
+test('with the documented ACL line, other keys, other channels and other commands are refused', async t => {
   const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
   const client = new Redis(urlFor(redis.url))
   t.teardown(() => client.disconnect())
@@ -70,7 +67,7 @@ testWithRedis('with the documented ACL line, other keys, other channels and othe
     await t.throwsAsync(act, { message: /NOPERM|The user executing the script/ }, what)
 })
 
-testWithRedis('in a cluster, all scripts work with the documented rights, and all nodes store sessions', async t => {
+test('in a cluster, all scripts work with the documented rights, and all nodes store sessions', async t => {
   const cluster = await startRedisCluster(t)
   for (const { admin } of cluster.nodes)
     await admin.call('ACL', 'SETUSER', ...documentedUser.slice(1), ...clusterRights)
@@ -81,7 +78,7 @@ testWithRedis('in a cluster, all scripts work with the documented rights, and al
   t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
 })
 
-testWithRedis('none of the documented commands is superfluous', async t => {
+test('none of the documented commands is superfluous', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
   await connected(one, two)

@@ -5,14 +5,14 @@ import type { Redis } from 'ioredis'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { environmentFor, startProgram } from '../helpers/program.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../helpers/redis-topologies.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { connected, find, isBack, logIn, refresh, SESSION_PREFIX, startReplica, startReplicas } from './replicas.js'
 
 const impatient = { isImpatient: true }
 
-testWithRedis('if a cluster has lost a node, requests fail until the node is back', async t => {
+test('if a cluster has lost a node, requests fail until the node is back', async t => {
   const { url, nodes } = await startRedisCluster(t)
   const replica = await startReplica(t, url, impatient)
   await connected(replica)
@@ -33,21 +33,21 @@ testWithRedis('if a cluster has lost a node, requests fail until the node is bac
   t.pass()
 })
 
-testWithRedis('a process that closes its client while it reads the slots of a cluster ends by itself', async t => {
+test('a process that closes its client while it reads the slots of a cluster ends by itself', async t => {
   const { url } = await startRedisCluster(t)
   const child = fork(new URL('closing-client.js', import.meta.url), [url])
   t.teardown(() => child.kill('SIGKILL'))
   t.deepEqual(await once(child, 'exit'), [0, null])
 })
 
-testWithRedis('the address of one node is enough to connect to a cluster', async t => {
+test('the address of one node is enough to connect to a cluster', async t => {
   const { nodes } = await startRedisCluster(t)
   const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
   for (let n = 0; n < 10; n++) await one.store.logOut({ id: `id-${n}` })
   for (let n = 0; n < 10; n++) t.is((await two.store.find({ id: `id-${n}` })).kind, 'over')
 })
 
-testWithRedis('the address of the master comes from the sentinels, also after a failover', async t => {
+test('the address of the master comes from the sentinels, also after a failover', async t => {
   const { url, sentinel } = await startRedisWithSentinel(t)
   const [one, two] = await startReplicas(t, url, impatient)
   const session = await logIn(one, 'id')
@@ -65,7 +65,7 @@ testWithRedis('the address of the master comes from the sentinels, also after a 
   t.is(one.status(), 'redis')
 })
 
-testWithRedis('the user, the password and the database number are taken from redisUrl', async t => {
+test('the user, the password and the database number are taken from redisUrl', async t => {
   const user = ['--user', 'server', 'on', '>p@ss', '~platform-auth:*', '&platform-auth:*', '+@all']
   const redis = await startRedis(t, user)
   const replica = await startReplica(t, `redis://server:p%40ss@127.0.0.1:${redis.port}/7`)
@@ -76,7 +76,7 @@ testWithRedis('the user, the password and the database number are taken from red
   t.is(await redis.admin.exists(`${SESSION_PREFIX}id`), 1)
 })
 
-testWithRedis('over TLS a server connects if the certificate is trusted through NODE_EXTRA_CA_CERTS', async t => {
+test('over TLS a server connects if the certificate is trusted through NODE_EXTRA_CA_CERTS', async t => {
   const { url, certificate } = await startRedisWithTls(t)
   const idp = { clientId: 'client', clientSecret: 'gH5tR2wQ8zXc7VbN', issuer: 'https://127.0.0.1:9' }
   const program = await startProgram(t, {

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
-import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { type RedisServer, startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisWithTls } from '../helpers/redis-topologies.js'
 import { startTcpProxy } from '../real/chaos/tcp-proxy.js'
 import {
@@ -80,7 +80,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
 }
 
 for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
-  testWithRedis(`with a Redis that ${what}, no lease is granted, and sessions and logouts are still known`, async t => {
+  test(`with a Redis that ${what}, no lease is granted, and sessions and logouts are still known`, async t => {
     const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', '~*', '&*', '+@all'])
     const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'), { isImpatient: !reads })
     const [before, leaving] = [await logIn(one, 'before'), await logIn(one, 'leaving')]
@@ -124,7 +124,7 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
   })
 }
 
-testWithRedis('with a read-only Redis, reads continue, until a new master has its address', async t => {
+test('with a read-only Redis, reads continue, until a new master has its address', async t => {
   const [old, next] = [await startRedis(t, ['--repl-diskless-sync-delay', '0']), await startRedis(t)]
   const address = await startTcpProxy(t, old.port)
   const replica = await startReplica(t, `redis://127.0.0.1:${address.port}`)
@@ -161,7 +161,7 @@ testWithRedis('with a read-only Redis, reads continue, until a new master has it
   t.is(await old.admin.exists(`${SESSION_PREFIX}id-0`), 0)
 })
 
-testWithRedis('a full Redis refuses leases, but stores results and logouts', async t => {
+test('a full Redis refuses leases, but stores results and logouts', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, impatient)
   const ids = ['tokens', 'failure', 'over', 'leaving']
@@ -188,7 +188,7 @@ testWithRedis('a full Redis refuses leases, but stores results and logouts', asy
   await eventually(async () => (await acquired(two, 'failure')) === 'paused')
 })
 
-testWithRedis('sessions and logouts that Redis lost in a restart are stored again', async t => {
+test('sessions and logouts that Redis lost in a restart are stored again', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { recoveryMs: 900 })
   const session = await logIn(one, 'id')
@@ -202,7 +202,7 @@ testWithRedis('sessions and logouts that Redis lost in a restart are stored agai
   await eventually(async () => (await find(third, recordOf('gone', 1)).catch(() => undefined))?.kind === 'over')
 })
 
-testWithRedis('if Redis has evicted a session, no replica sends its old refresh token', async t => {
+test('if Redis has evicted a session, no replica sends its old refresh token', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { recoveryMs: 500 })
   const session = await logIn(one, 'id')
@@ -219,7 +219,7 @@ testWithRedis('if Redis has evicted a session, no replica sends its old refresh 
   t.deepEqual(events(two), [])
 })
 
-testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
+test('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { recoveryMs: 900 })
   const session = await logIn(owner, 'id')
@@ -241,7 +241,7 @@ testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed 
   await eventually(async () => (await acquired(other, 'id')) === 'newer')
 })
 
-testWithRedis('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
+test('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, impatient)
   const session = await logIn(one, 'id')
@@ -258,7 +258,7 @@ testWithRedis('a result that could not be stored while Redis was down is stored 
   await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
 })
 
-testWithRedis('after a start, no lease is granted for the recovery time, except for logins', async t => {
+test('after a start, no lease is granted for the recovery time, except for logins', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { recoveryMs: 60_000 })
   await connected(one)
@@ -268,7 +268,7 @@ testWithRedis('after a start, no lease is granted for the recovery time, except 
   t.is(one.status(), 'redis')
 })
 
-testWithRedis('if the reply to a request for a lease is lost, the lease is released', async t => {
+test('if the reply to a request for a lease is lost, the lease is released', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { isImpatient: true, recoveryMs: 100 })
   await logIn(one, 'id')
@@ -284,7 +284,7 @@ testWithRedis('if the reply to a request for a lease is lost, the lease is relea
   t.pass()
 })
 
-testWithRedis('a replica starts while its Redis is down, and uses it when it is up', async t => {
+test('a replica starts while its Redis is down, and uses it when it is up', async t => {
   const redis = await startRedis(t)
   await redis.kill()
   const replica = await startReplica(t, redis.url, impatient)
@@ -304,7 +304,7 @@ const refusals: Readonly<Record<string, (t: ExecutionContext) => Promise<string>
 }
 
 for (const [reason, startRefusing] of Object.entries(refusals)) {
-  testWithRedis(`if a connection fails with ${reason}, the log has this reason and no password`, async t => {
+  test(`if a connection fails with ${reason}, the log has this reason and no password`, async t => {
     const replica = await startReplica(t, await startRefusing(t), impatient)
     await eventually(() => isUnavailable(replica))
     t.is(await acquired(replica, 'id'), 'redis')
@@ -313,7 +313,7 @@ for (const [reason, startRefusing] of Object.entries(refusals)) {
   })
 }
 
-testWithRedis('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
+test('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   let session = await logIn(one, 'id')
@@ -327,7 +327,7 @@ testWithRedis('a connection that breaks and is restored at once loses nothing an
   t.deepEqual([...events(one), ...events(two)], [])
 })
 
-testWithRedis('logouts reach the memory of a replica again after its connection for messages was broken', async t => {
+test('logouts reach the memory of a replica again after its connection for messages was broken', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   await connected(one, two)
@@ -340,7 +340,7 @@ testWithRedis('logouts reach the memory of a replica again after its connection 
   t.is(two.status(), 'redis')
 })
 
-testWithRedis('when a replica is closed, waiting calls end, and no lease is granted', async t => {
+test('when a replica is closed, waiting calls end, and no lease is granted', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url)
   await connected(replica)
@@ -351,7 +351,7 @@ testWithRedis('when a replica is closed, waiting calls end, and no lease is gran
   t.is(await acquired(replica, 'id'), 'redis')
 })
 
-testWithRedis('a replica closes quickly while Redis is stalled', async t => {
+test('a replica closes quickly while Redis is stalled', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url, impatient)
   await connected(replica)
@@ -361,7 +361,7 @@ testWithRedis('a replica closes quickly while Redis is stalled', async t => {
   t.true(performance.now() - started < 5000)
 })
 
-testWithRedis('one slow reply with a large session does not make others wait or count as an outage', async t => {
+test('one slow reply with a large session does not make others wait or count as an outage', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { isImpatient: true })
   const large = { ...recordOf('large', 1), fields: { ...recordOf('large', 1).fields, token: 'x'.repeat(240_000) } }

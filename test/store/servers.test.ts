@@ -3,7 +3,7 @@
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { modes } from '../helpers/modes.js'
-import { serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
+import { serialTestWithRedis as serialTest, startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { commandsRun, difference } from '../helpers/redis-commands.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import { startServers } from './deployment.js'
@@ -17,7 +17,7 @@ for (const [mode, calls] of [
   const path = pathOf[mode]
 
   // Serial, because these requests keep the process busy, and a login in another test would get its reply of Redis too late.
-  serialTestWithRedis(`${mode}: a thousand requests to four replicas with one session cause one refresh`, async t => {
+  serialTest(`${mode}: a thousand requests to four replicas with one session cause one refresh`, async t => {
     const { servers: pair, start, idp, clock } = await startServers(t, { mode })
     const servers = [...pair, await start(), await start()]
     const { browser } = pair[0]
@@ -56,53 +56,47 @@ for (const [mode, store] of [
 ] as const) {
   const path = pathOf[mode]
 
-  testWithRedis(
-    `${mode}, session.store: ${store}: a refresh and a logout at one replica are known to another, for the old and the new cookie`,
-    async t => {
-      const { servers, idp, clock, redis } = await startServers(t, { mode, overrides: { session: { store } } })
-      const [one, two] = servers
-      const { browser } = one
-      await signIn(browser)
-      const old = browser.clone()
-      clock.advanceSeconds(3600)
-      t.is((await browser.fetch(path)).statusCode, 200)
-      const after = idp.tokenRequests.length
-      const fresh = browser.clone()
-      for (const tab of [fresh, old]) two.connect(tab)
-      t.is((await fresh.fetch(path)).statusCode, 200)
-      const response = await old.fetch(path)
-      t.is(response.statusCode, 200)
-      t.true(response.setCookies.length > 0, 'a browser that lost the first response gets the session again')
-      t.is(idp.tokenRequests.length, after)
-      await browser.navigate('/api/auth/logout')
-      for (const tab of [fresh, old]) {
-        for (const url of [path, '/api/auth/profile']) t.is((await tab.clone().fetch(url)).statusCode, 401)
-      }
-      const [name = ''] = await redis.admin.keys('*:session:*')
-      t.is(await redis.admin.hget(name, 'r'), null)
-      await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
-      t.deepEqual(idp.reuses, [])
+  test(`${mode}, session.store: ${store}: a refresh and a logout at one replica are known to another, for the old and the new cookie`, async t => {
+    const { servers, idp, clock, redis } = await startServers(t, { mode, overrides: { session: { store } } })
+    const [one, two] = servers
+    const { browser } = one
+    await signIn(browser)
+    const old = browser.clone()
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(path)).statusCode, 200)
+    const after = idp.tokenRequests.length
+    const fresh = browser.clone()
+    for (const tab of [fresh, old]) two.connect(tab)
+    t.is((await fresh.fetch(path)).statusCode, 200)
+    const response = await old.fetch(path)
+    t.is(response.statusCode, 200)
+    t.true(response.setCookies.length > 0, 'a browser that lost the first response gets the session again')
+    t.is(idp.tokenRequests.length, after)
+    await browser.navigate('/api/auth/logout')
+    for (const tab of [fresh, old]) {
+      for (const url of [path, '/api/auth/profile']) t.is((await tab.clone().fetch(url)).statusCode, 401)
     }
-  )
+    const [name = ''] = await redis.admin.keys('*:session:*')
+    t.is(await redis.admin.hget(name, 'r'), null)
+    await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+    t.deepEqual(idp.reuses, [])
+  })
 
-  testWithRedis(
-    `${mode}, session.store: ${store}: a new login in a browser with an old copy of the cookie ends the session of every copy`,
-    async t => {
-      const { servers, clock } = await startServers(t, { mode, overrides: { session: { store } } })
-      const [one, two] = servers
-      await signIn(one.browser)
-      const copy = one.browser.clone()
-      clock.advanceSeconds(3600)
-      t.is((await one.browser.fetch(path)).statusCode, 200)
-      two.connect(copy)
-      await signIn(copy)
-      t.is((await copy.fetch(path)).statusCode, 200)
-      t.is((await one.browser.fetch(path)).statusCode, 401)
-    }
-  )
+  test(`${mode}, session.store: ${store}: a new login in a browser with an old copy of the cookie ends the session of every copy`, async t => {
+    const { servers, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+    const [one, two] = servers
+    await signIn(one.browser)
+    const copy = one.browser.clone()
+    clock.advanceSeconds(3600)
+    t.is((await one.browser.fetch(path)).statusCode, 200)
+    two.connect(copy)
+    await signIn(copy)
+    t.is((await copy.fetch(path)).statusCode, 200)
+    t.is((await one.browser.fetch(path)).statusCode, 401)
+  })
 }
 
-testWithRedis('a logout during a refresh at another replica ends the session and revokes the new token', async t => {
+test('a logout during a refresh at another replica ends the session and revokes the new token', async t => {
   const { servers, idp, clock } = await startServers(t)
   const [{ browser }, two] = servers
   await signIn(browser)
@@ -119,30 +113,27 @@ testWithRedis('a logout during a refresh at another replica ends the session and
   t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-testWithRedis(
-  'if a refresh returns tokens of another person, the session ends at all replicas, for every copy of its cookie',
-  async t => {
-    const overrides = { platform: { scopes: ['openid', 'data:read'] } }
-    const { servers, idp, clock } = await startServers(t, { overrides })
-    const [{ browser }, two] = servers
-    idp.settings.quirks = { idTokenOnRefresh: true }
-    await signIn(browser)
-    const copy = browser.clone()
-    two.connect(copy)
-    idp.settings.idTokenClaims = claims => ({ ...claims, sub: 'somebody-else' })
-    clock.advanceSeconds(4000)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-    idp.settings.quirks = {}
-    const calls = idp.tokenRequests.length
-    for (const seconds of [0, 3600]) {
-      clock.advanceSeconds(seconds)
-      t.is((await copy.clone().fetch('/api/auth/profile')).statusCode, 401)
-    }
-    t.is(idp.tokenRequests.length, calls)
+test('if a refresh returns tokens of another person, the session ends at all replicas, for every copy of its cookie', async t => {
+  const overrides = { platform: { scopes: ['openid', 'data:read'] } }
+  const { servers, idp, clock } = await startServers(t, { overrides })
+  const [{ browser }, two] = servers
+  idp.settings.quirks = { idTokenOnRefresh: true }
+  await signIn(browser)
+  const copy = browser.clone()
+  two.connect(copy)
+  idp.settings.idTokenClaims = claims => ({ ...claims, sub: 'somebody-else' })
+  clock.advanceSeconds(4000)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  idp.settings.quirks = {}
+  const calls = idp.tokenRequests.length
+  for (const seconds of [0, 3600]) {
+    clock.advanceSeconds(seconds)
+    t.is((await copy.clone().fetch('/api/auth/profile')).statusCode, 401)
   }
-)
+  t.is(idp.tokenRequests.length, calls)
+})
 
-testWithRedis('the same callback at two replicas exchanges its code once, and both succeed', async t => {
+test('the same callback at two replicas exchanges its code once, and both succeed', async t => {
   const { servers, idp } = await startServers(t)
   const [{ browser }, two] = servers
   const callbackUrl = await startLogin(browser)
@@ -157,59 +148,53 @@ testWithRedis('the same callback at two replicas exchanges its code once, and bo
   for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-testWithRedis(
-  '/readyz reports which store is in use, and while Redis is down, a server refreshes no session',
-  async t => {
-    const redis = await startRedis(t)
-    const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
-    const { browser, clock, idp, logs } = server
-    const store = async () => (await browser.get('/readyz')).json().store
-    await eventually(async () => (await store()) === 'redis')
-    await signIn(browser)
-    const leaving = server.newBrowser()
-    await signIn(leaving)
-    await redis.kill()
-    while ((await store()) !== 'unavailable') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-    const ready = await browser.get('/readyz')
-    t.is(ready.statusCode, 200)
-    t.deepEqual(ready.json(), { status: 'ready', store: 'unavailable' })
-    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-    t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
-    clock.advanceSeconds(3600)
-    const calls = idp.tokenRequests.length
-    const refused = await browser.fetch('/api/auth/token')
-    t.is(refused.statusCode, 503)
-    t.truthy(refused.headers['retry-after'])
-    t.deepEqual(refused.setCookies, [])
-    t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
-    await redis.restart()
-    await eventually(() => logs.find(({ event }) => event === 'redis_back') !== undefined)
-    t.is(await store(), 'redis')
-    let response = refused
-    while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')
-    t.is(response.statusCode, 200)
-    t.deepEqual(idp.reuses, [])
-  }
-)
+test('/readyz reports which store is in use, and while Redis is down, a server refreshes no session', async t => {
+  const redis = await startRedis(t)
+  const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
+  const { browser, clock, idp, logs } = server
+  const store = async () => (await browser.get('/readyz')).json().store
+  await eventually(async () => (await store()) === 'redis')
+  await signIn(browser)
+  const leaving = server.newBrowser()
+  await signIn(leaving)
+  await redis.kill()
+  while ((await store()) !== 'unavailable') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  const ready = await browser.get('/readyz')
+  t.is(ready.statusCode, 200)
+  t.deepEqual(ready.json(), { status: 'ready', store: 'unavailable' })
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
+  clock.advanceSeconds(3600)
+  const calls = idp.tokenRequests.length
+  const refused = await browser.fetch('/api/auth/token')
+  t.is(refused.statusCode, 503)
+  t.truthy(refused.headers['retry-after'])
+  t.deepEqual(refused.setCookies, [])
+  t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
+  await redis.restart()
+  await eventually(() => logs.find(({ event }) => event === 'redis_back') !== undefined)
+  t.is(await store(), 'redis')
+  let response = refused
+  while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')
+  t.is(response.statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
 
 for (const mode of modes) {
-  serialTestWithRedis(
-    `${mode}: while Redis is down, valid tokens within the refresh margin are served at once`,
-    async t => {
-      const redis = await startRedis(t)
-      const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
-      const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
-      await signIn(browser)
-      await redis.kill()
-      await eventually(async () => (await browser.get('/readyz')).json().store === 'unavailable')
-      clock.advanceSeconds(3600 - 11)
-      const calls = idp.tokenRequests.length
-      const started = performance.now()
-      for (let n = 0; n < 20; n++) t.is((await browser.fetch(pathOf[mode])).statusCode, 200)
-      t.true(performance.now() - started < 4000)
-      t.is(idp.tokenRequests.length, calls)
-    }
-  )
+  serialTest(`${mode}: while Redis is down, valid tokens within the refresh margin are served at once`, async t => {
+    const redis = await startRedis(t)
+    const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
+    const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
+    await signIn(browser)
+    await redis.kill()
+    await eventually(async () => (await browser.get('/readyz')).json().store === 'unavailable')
+    clock.advanceSeconds(3600 - 11)
+    const calls = idp.tokenRequests.length
+    const started = performance.now()
+    for (let n = 0; n < 20; n++) t.is((await browser.fetch(pathOf[mode])).statusCode, 200)
+    t.true(performance.now() - started < 4000)
+    t.is(idp.tokenRequests.length, calls)
+  })
 }
 
 for (const [mode, store, calls] of [
@@ -217,26 +202,23 @@ for (const [mode, store, calls] of [
   ['dual', 'cookie', 4],
   ['single', 'redis', 2]
 ] as const) {
-  testWithRedis(
-    `${mode}, session.store: ${store}: a request reads once and runs no script, and a refresh runs ${calls}`,
-    async t => {
-      const { servers, redis, clock } = await startServers(t, { mode, overrides: { session: { store } } })
-      const [{ browser }] = servers
-      const path = pathOf[mode]
-      await signIn(browser)
-      await browser.fetch(path)
-      const start = await commandsRun(redis)
-      for (let n = 0; n < 5; n++) t.is((await browser.fetch(path)).statusCode, 200)
-      t.deepEqual(difference(await commandsRun(redis), start), { reads: 5, scripts: 0 })
+  test(`${mode}, session.store: ${store}: a request reads once and runs no script, and a refresh runs ${calls}`, async t => {
+    const { servers, redis, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+    const [{ browser }] = servers
+    const path = pathOf[mode]
+    await signIn(browser)
+    await browser.fetch(path)
+    const start = await commandsRun(redis)
+    for (let n = 0; n < 5; n++) t.is((await browser.fetch(path)).statusCode, 200)
+    t.deepEqual(difference(await commandsRun(redis), start), { reads: 5, scripts: 0 })
 
-      clock.advanceSeconds(3600)
-      const before = await commandsRun(redis)
-      t.is((await browser.fetch(path)).statusCode, 200)
-      t.deepEqual(difference(await commandsRun(redis), before), { reads: 1, scripts: calls })
+    clock.advanceSeconds(3600)
+    const before = await commandsRun(redis)
+    t.is((await browser.fetch(path)).statusCode, 200)
+    t.deepEqual(difference(await commandsRun(redis), before), { reads: 1, scripts: calls })
 
-      const after = await commandsRun(redis)
-      t.is((await browser.fetch(path)).statusCode, 200)
-      t.deepEqual(difference(await commandsRun(redis), after), { reads: 1, scripts: 0 }, 'nothing in the background')
-    }
-  )
+    const after = await commandsRun(redis)
+    t.is((await browser.fetch(path)).statusCode, 200)
+    t.deepEqual(difference(await commandsRun(redis), after), { reads: 1, scripts: 0 }, 'nothing in the background')
+  })
 }

@@ -1,6 +1,6 @@
 // Whole servers with `session.store: redis`: the sessions are in Redis, and the cookie has only the id and the key of its
 // session.
-import test, { type ExecutionContext } from 'ava'
+import ava, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/app.js'
 import { createKeyring } from '#src/session/keyring.js'
@@ -12,7 +12,7 @@ import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
-import { testWithRedis } from '../helpers/redis.js'
+import { testWithRedis as test } from '../helpers/redis.js'
 import { IMPATIENT } from '../helpers/redis-clock.js'
 import { openCallback, signIn, startLogin, type TestServer, type TestServerOptions } from '../helpers/server.js'
 import { startDeployment, startServers } from './deployment.js'
@@ -49,7 +49,7 @@ function referenceIn(browser: Browser, { config }: Pick<TestServer, 'config'>): 
 }
 
 for (const mode of modes) {
-  testWithRedis(`${mode}: tokens of 100 kB work, and the Cookie header stays below 300 bytes`, async t => {
+  test(`${mode}: tokens of 100 kB work, and the Cookie header stays below 300 bytes`, async t => {
     const overrides = { platform: { callbackUrl: HTTPS_CALLBACK } }
     const { idp, clock, servers, redis } = await setUp(t, {
       mode,
@@ -100,7 +100,7 @@ interface TokenBody {
   readonly access_token: string
 }
 
-testWithRedis('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
+test('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
   const { servers, idp } = await setUp(t, { mode: 'dual' })
   const [one, two] = servers
   const callback = await startLogin(one.browser)
@@ -113,33 +113,30 @@ testWithRedis('if the response of the callback is lost, the repeated callback le
   t.is(idp.tokenRequests.length, 2)
 })
 
-testWithRedis(
-  'while Redis is away, a request with a session gets 503 with Retry-After, and nobody is signed out',
-  async t => {
-    const overrides = { forwardAuth: { port: 0 } }
-    const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
-    const [{ browser, server }] = servers
-    await signIn(browser)
-    // A process remembers the sessions of the last minute.
-    clock.advanceSeconds(61)
-    redis.pause()
-    for (let n = 0; n < 2; n++) {
-      const response = await browser.fetch(PROFILE)
-      t.is(response.statusCode, 503)
-      t.is(response.headers['retry-after'], '1')
-      t.deepEqual(response.setCookies, [])
-    }
-    t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 503)
-    redis.resume()
-    await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
-    t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 200)
-    redis.pause()
-    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302, 'a logout always works')
-    redis.resume()
+test('while Redis is away, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
+  const overrides = { forwardAuth: { port: 0 } }
+  const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
+  const [{ browser, server }] = servers
+  await signIn(browser)
+  // A process remembers the sessions of the last minute.
+  clock.advanceSeconds(61)
+  redis.pause()
+  for (let n = 0; n < 2; n++) {
+    const response = await browser.fetch(PROFILE)
+    t.is(response.statusCode, 503)
+    t.is(response.headers['retry-after'], '1')
+    t.deepEqual(response.setCookies, [])
   }
-)
+  t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 503)
+  redis.resume()
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 200)
+  redis.pause()
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302, 'a logout always works')
+  redis.resume()
+})
 
-testWithRedis('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
+test('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
   const { servers, start, redis, clock, idp } = await setUp(t)
   const [one] = servers
   const { browser } = one
@@ -173,7 +170,7 @@ testWithRedis('with a read-only Redis, valid tokens work, logouts are seen, and 
   t.is(idp.tokenRequests.length, 3)
 })
 
-testWithRedis('if Redis loses its data, people are signed out and can sign in again', async t => {
+test('if Redis loses its data, people are signed out and can sign in again', async t => {
   const { servers, redis, clock } = await setUp(t)
   const [{ browser }] = servers
   await signIn(browser)
@@ -191,23 +188,20 @@ testWithRedis('if Redis loses its data, people are signed out and can sign in ag
   t.is((await browser.fetch(PROFILE)).statusCode, 200)
 })
 
-testWithRedis(
-  'if Redis loses its data, a session of the last minute is stored again by the process that has it',
-  async t => {
-    const { servers, redis, idp, clock } = await setUp(t)
-    const [{ browser }, two] = servers
-    await signIn(browser)
-    const other = browser.clone()
-    two.connect(other)
-    await redis.admin.flushall()
-    t.is((await other.fetch(PROFILE)).statusCode, 200)
-    clock.advanceSeconds(3600)
-    t.is((await other.fetch(PROFILE)).statusCode, 200)
-    t.deepEqual(idp.reuses, [])
-  }
-)
+test('if Redis loses its data, a session of the last minute is stored again by the process that has it', async t => {
+  const { servers, redis, idp, clock } = await setUp(t)
+  const [{ browser }, two] = servers
+  await signIn(browser)
+  const other = browser.clone()
+  two.connect(other)
+  await redis.admin.flushall()
+  t.is((await other.fetch(PROFILE)).statusCode, 200)
+  clock.advanceSeconds(3600)
+  t.is((await other.fetch(PROFILE)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
 
-testWithRedis('a session that is too large is refused at the login with its sizes in the log', async t => {
+test('a session that is too large is refused at the login with its sizes in the log', async t => {
   const { servers, idp } = await setUp(t)
   const [{ browser, logs }] = servers
   idp.settings.accessTokenLength = TOO_LARGE
@@ -218,7 +212,7 @@ testWithRedis('a session that is too large is refused at the login with its size
   await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
 })
 
-testWithRedis('if a refresh makes the session too large, the login and its newest refresh token are kept', async t => {
+test('if a refresh makes the session too large, the login and its newest refresh token are kept', async t => {
   const { servers, idp, clock } = await setUp(t)
   const [{ browser, logs }] = servers
   await signIn(browser)
@@ -235,7 +229,7 @@ testWithRedis('if a refresh makes the session too large, the login and its newes
   t.deepEqual(idp.reuses, [])
 })
 
-testWithRedis('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
+test('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
   const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
   const { start: startWith, clock } = await startDeployment(t, { overrides: { session: { store: 'redis' } } })
   const start = (secret: string, previousSecrets: string[] = []) => startWith({ session: { secret, previousSecrets } })
@@ -258,7 +252,7 @@ testWithRedis('the session secret can be replaced, and the old secret opens sess
   }
 })
 
-testWithRedis('after a change of the setting, sessions in cookies and sessions in Redis stay valid', async t => {
+test('after a change of the setting, sessions in cookies and sessions in Redis stay valid', async t => {
   const { start, servers, clock } = await setUp(t)
   const [inRedis] = servers
   const inCookies = await start({ session: { store: 'cookie' } })
@@ -274,7 +268,7 @@ testWithRedis('after a change of the setting, sessions in cookies and sessions i
   }
 })
 
-testWithRedis('a change of ctx.session is stored although an early refresh has just failed', async t => {
+test('a change of ctx.session is stored although an early refresh has just failed', async t => {
   const { servers, clock, idp } = await setUp(t, {
     overrides: { refresh: { marginSeconds: 600 } },
     extend(app) {
@@ -295,7 +289,7 @@ testWithRedis('a change of ctx.session is stored although an early refresh has j
   t.is((await browser.fetch('/visits')).text(), '2')
 })
 
-testWithRedis('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {
+test('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {
   const { servers, clock, idp } = await setUp(t, {
     extend(app) {
       app.use(requireTokens)
@@ -327,6 +321,6 @@ testWithRedis('changes of ctx.session are in Redis, at every replica and after a
   t.deepEqual(idp.reuses, [])
 })
 
-test('the default keeps sessions in cookies', t => {
+ava('the default keeps sessions in cookies', t => {
   t.is(testConfig(unreachableIdp).session.store, 'cookie')
 })

@@ -2,7 +2,7 @@
 // SECURITY.md has the list.
 import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
-import { testWithRedis } from '../helpers/redis.js'
+import { testWithRedis as test } from '../helpers/redis.js'
 import { signIn } from '../helpers/server.js'
 import { startServers } from './deployment.js'
 
@@ -22,34 +22,30 @@ async function setUp(t: ExecutionContext) {
 }
 
 for (const field of ['e', 'r']) {
-  testWithRedis(
-    `an invented text in the field ${field} is answered with 503 and one error in the log, and sends no token`,
-    async t => {
-      const { redis, two, browser, old, idp, clock, key } = await setUp(t)
-      await redis.admin.hset(key, field, 'nonsense')
-      const refused = await old.fetch('/api/auth/token')
-      t.is(refused.statusCode, 503)
-      t.truthy(refused.headers['retry-after'])
-      t.is(two.logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
-      clock.advanceSeconds(3600)
-      const calls = idp.tokenRequests.length
-      for (const text of ['', 'somebody', JSON.stringify({ rev: 1000, hasRecord: true }), 'A'.repeat(300)]) {
-        await redis.admin.hset(key, field, text)
-        const response = await old.fetch('/api/auth/token')
-        t.is(response.statusCode, 503, text)
-        t.deepEqual(response.setCookies, [])
-      }
-      if (field === 'e')
-        t.is((await browser.fetch('/api/auth/token')).statusCode, 503, 'a logout could be hidden in it')
-      t.is(idp.tokenRequests.length, calls)
-      await redis.admin.del(key)
-      await eventually(async () => (await browser.fetch('/api/auth/token')).statusCode === 200)
-      t.deepEqual(idp.reuses, [])
+  test(`an invented text in the field ${field} is answered with 503 and one error in the log, and sends no token`, async t => {
+    const { redis, two, browser, old, idp, clock, key } = await setUp(t)
+    await redis.admin.hset(key, field, 'nonsense')
+    const refused = await old.fetch('/api/auth/token')
+    t.is(refused.statusCode, 503)
+    t.truthy(refused.headers['retry-after'])
+    t.is(two.logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
+    clock.advanceSeconds(3600)
+    const calls = idp.tokenRequests.length
+    for (const text of ['', 'somebody', JSON.stringify({ rev: 1000, hasRecord: true }), 'A'.repeat(300)]) {
+      await redis.admin.hset(key, field, text)
+      const response = await old.fetch('/api/auth/token')
+      t.is(response.statusCode, 503, text)
+      t.deepEqual(response.setCookies, [])
     }
-  )
+    if (field === 'e') t.is((await browser.fetch('/api/auth/token')).statusCode, 503, 'a logout could be hidden in it')
+    t.is(idp.tokenRequests.length, calls)
+    await redis.admin.del(key)
+    await eventually(async () => (await browser.fetch('/api/auth/token')).statusCode === 200)
+    t.deepEqual(idp.reuses, [])
+  })
 }
 
-testWithRedis('an earlier state that is written back is repaired, and no old refresh token is sent', async t => {
+test('an earlier state that is written back is repaired, and no old refresh token is sent', async t => {
   const { redis, browser, idp, clock, key, before } = await setUp(t)
   await redis.admin.del(key)
   await redis.admin.hset(key, before)
@@ -59,7 +55,7 @@ testWithRedis('an earlier state that is written back is repaired, and no old ref
   t.deepEqual(idp.reuses, [])
 })
 
-testWithRedis('the session of another user in Redis is not accepted', async t => {
+test('the session of another user in Redis is not accepted', async t => {
   const { redis, two, old, idp, key } = await setUp(t)
   const other = two.newBrowser()
   await signIn(other)
@@ -71,7 +67,7 @@ testWithRedis('the session of another user in Redis is not accepted', async t =>
   t.is(idp.tokenRequests.length, calls)
 })
 
-testWithRedis('a key of the wrong type is answered with 503, and a logout is remembered', async t => {
+test('a key of the wrong type is answered with 503, and a logout is remembered', async t => {
   const { redis, browser, key } = await setUp(t)
   await redis.admin.del(key)
   await redis.admin.set(key, 'text')
@@ -81,17 +77,14 @@ testWithRedis('a key of the wrong type is answered with 503, and a logout is rem
   t.is((await copy.fetch('/api/auth/token')).statusCode, 401)
 })
 
-testWithRedis(
-  'after the cell of a logged-out session was deleted, a process that remembers the logout refuses it',
-  async t => {
-    const { redis, one, two, browser, old, key } = await setUp(t)
-    one.connect(browser)
-    await browser.navigate('/api/auth/logout')
-    await eventually(async () => (await old.fetch('/api/auth/profile')).statusCode === 401)
-    await redis.admin.del(key)
-    for (const server of [one, two]) {
-      server.connect(old)
-      t.is((await old.fetch('/api/auth/token')).statusCode, 401)
-    }
+test('after the cell of a logged-out session was deleted, a process that remembers the logout refuses it', async t => {
+  const { redis, one, two, browser, old, key } = await setUp(t)
+  one.connect(browser)
+  await browser.navigate('/api/auth/logout')
+  await eventually(async () => (await old.fetch('/api/auth/profile')).statusCode === 401)
+  await redis.admin.del(key)
+  for (const server of [one, two]) {
+    server.connect(old)
+    t.is((await old.fetch('/api/auth/token')).statusCode, 401)
   }
-)
+})

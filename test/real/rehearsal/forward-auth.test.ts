@@ -1,13 +1,14 @@
 // The shipped nginx configuration for forward-auth, in front of a back end in Python.
-import test, { type ExecutionContext } from 'ava'
+import ava, { type ExecutionContext } from 'ava'
 import { testWhere } from '../../helpers/requirement.js'
 import { attempts, resultOf } from '../gateways/attempts.js'
 import { hasPython } from '../gateways/back-end.js'
 import { hasNginx, nginx, startNginx } from '../gateways/gateways.js'
 import { startSite } from '../gateways/site.js'
 
-const canRun = hasNginx && hasPython
-const missing = 'nginx or python3 is not installed'
+const requirement = [hasNginx && hasPython, 'nginx or python3 is not installed'] as const
+const test = testWhere(...requirement)
+const serialTest = testWhere(...requirement, ava.serial)
 const LOCATION_PATHS = ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']
 
 /** Starts a site whose nginx has another configuration than the shipped one. */
@@ -20,55 +21,39 @@ function startChangedSite(t: ExecutionContext, change: (configuration: string) =
   })
 }
 
-testWhere(
-  canRun,
-  missing,
-  'nginx forwards, refuses and refreshes as every gateway does',
-  async t => {
-    t.timeout(240_000)
-    for (const attempt of attempts) {
-      const { result, expected } = await resultOf(nginx, attempt)
-      t.is(result, expected, attempt.tried)
-    }
-  },
-  test.serial
-)
+serialTest('nginx forwards, refuses and refreshes as every gateway does', async t => {
+  t.timeout(240_000)
+  for (const attempt of attempts) {
+    const { result, expected } = await resultOf(nginx, attempt)
+    t.is(result, expected, attempt.tried)
+  }
+})
 
-testWhere(canRun, missing, 'a client cannot reach the forward-auth location of nginx', async t => {
+test('a client cannot reach the forward-auth location of nginx', async t => {
   const { send } = await startSite(t, nginx)
   for (const target of LOCATION_PATHS) t.is((await send({ target })).statusCode, 404, target)
 })
 
-testWhere(canRun, missing, 'nginx redirects users without a session to the login, and back to their page', async t => {
+test('nginx redirects users without a session to the login, and back to their page', async t => {
   const { send } = await startSite(t, nginx)
   const { head } = await send({ target: '/app', cookie: '', headers: ['Sec-Fetch-Mode: navigate'] })
   t.regex(head, /^HTTP\/1\.1 302 /)
   t.regex(head, /\nLocation: \/api\/auth\/login\?return_to=\/app\r/i)
 })
 
-testWhere(
-  canRun,
-  missing,
-  'no response of nginx contains the internal token, even if `internal` is missing',
-  async t => {
-    const { send, token } = await startChangedSite(t, text => text.replace('internal;', ''))
-    const { statusCode, head } = await send({ target: '/_forward_auth' })
-    t.is(statusCode, 200)
-    t.false(head.includes(token()))
-  }
-)
+test('no response of nginx contains the internal token, even if `internal` is missing', async t => {
+  const { send, token } = await startChangedSite(t, text => text.replace('internal;', ''))
+  const { statusCode, head } = await send({ target: '/_forward_auth' })
+  t.is(statusCode, 200)
+  t.false(head.includes(token()))
+})
 
 for (const target of ['http://forward_auth;', 'http://forward_auth/_forward_auth;']) {
-  testWhere(
-    canRun,
-    missing,
-    `if \`internal\` is missing and nginx forwards the path to ${target}, the server refuses the request and logs forward_auth_open`,
-    async t => {
-      const { send, logs } = await startChangedSite(t, text =>
-        text.replace('internal;', '').replace('http://forward_auth/;', target)
-      )
-      for (const path of LOCATION_PATHS) t.is((await send({ target: path })).statusCode, 403, path)
-      t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
-    }
-  )
+  test(`if \`internal\` is missing and nginx forwards the path to ${target}, the server refuses the request and logs forward_auth_open`, async t => {
+    const { send, logs } = await startChangedSite(t, text =>
+      text.replace('internal;', '').replace('http://forward_auth/;', target)
+    )
+    for (const path of LOCATION_PATHS) t.is((await send({ target: path })).statusCode, 403, path)
+    t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+  })
 }

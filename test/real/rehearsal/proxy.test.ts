@@ -9,52 +9,42 @@ import { hasNginx } from '../gateways/gateways.js'
 import { letIn } from './crowd.js'
 import { deploy, startNginxFor } from './deployment.js'
 
-const canRun = hasNginx && hasRedis
-const missing = 'nginx or redis-server is not installed'
+const test = testWhere(hasNginx && hasRedis, 'nginx or redis-server is not installed')
+const testWithNginx = testWhere(hasNginx, 'nginx is not installed')
 
 /** In dual mode two tokens of this length make a session of four cookies. */
 const longToken = 6000
 
-testWhere(
-  canRun,
-  missing,
-  'the shipped nginx configuration passes a session of four cookies in requests and responses',
-  async t => {
-    const { idp, newBrowser } = await deploy(t, { accessTokenLength: longToken })
-    const browser = newBrowser()
-    await signIn(browser)
-    t.is(sessionCookies(browser).length, 4)
-    for (let request = 0; request < 4; request += 1) {
-      t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    }
-    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
-    t.is(sessionCookies(browser).length, 0)
-    t.deepEqual(idp.reuses, [])
+test('the shipped nginx configuration passes a session of four cookies in requests and responses', async t => {
+  const { idp, newBrowser } = await deploy(t, { accessTokenLength: longToken })
+  const browser = newBrowser()
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 4)
+  for (let request = 0; request < 4; request += 1) {
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   }
-)
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  t.is(sessionCookies(browser).length, 0)
+  t.deepEqual(idp.reuses, [])
+})
 
-testWhere(
-  canRun,
-  missing,
-  "with nginx's default buffers a session of four cookies would cause 502 at the login and 400 afterwards",
-  async t => {
-    const without = (line: RegExp) => (configuration: string) => configuration.replace(line, '')
-    const answers = await deploy(t, { accessTokenLength: longToken, nginx: without(/proxy_\w*buffer\w* .*;/g) })
-    const refused = answers.newBrowser()
-    t.is((await openCallback(refused, await startLogin(refused))).statusCode, 502)
+test("with nginx's default buffers a session of four cookies would cause 502 at the login and 400 afterwards", async t => {
+  const without = (line: RegExp) => (configuration: string) => configuration.replace(line, '')
+  const answers = await deploy(t, { accessTokenLength: longToken, nginx: without(/proxy_\w*buffer\w* .*;/g) })
+  const refused = answers.newBrowser()
+  t.is((await openCallback(refused, await startLogin(refused))).statusCode, 502)
 
-    const requests = await deploy(t, {
-      accessTokenLength: longToken,
-      nginx: without(/large_client_header_buffers .*;/)
-    })
-    const browser = requests.newBrowser()
-    await signIn(browser)
-    t.is((await browser.fetch('/api/auth/token')).statusCode, 400)
-  }
-)
+  const requests = await deploy(t, {
+    accessTokenLength: longToken,
+    nginx: without(/large_client_header_buffers .*;/)
+  })
+  const browser = requests.newBrowser()
+  await signIn(browser)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 400)
+})
 
-testWhere(canRun, missing, 'nginx keeps using both replicas while the identity provider fails', async t => {
+test('nginx keeps using both replicas while the identity provider fails', async t => {
   const { idp, newBrowser } = await deploy(t)
   const browser = newBrowser()
   await signIn(browser)
@@ -65,77 +55,62 @@ testWhere(canRun, missing, 'nginx keeps using both replicas while the identity p
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
 
-testWhere(
-  canRun,
-  missing,
-  'during a rolling restart under load no request fails and no user is logged out',
-  async t => {
-    // A process takes no locks in its first two seconds. With a longer margin, no token expires in this time.
-    const { idp, replicas, newBrowser, startAgain } = await deploy(t, {
-      accessTokenLifetimeSeconds: 8,
-      env: { PLATFORM_AUTH_REFRESH_MARGIN: '4' }
-    })
-    const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
-    await crowd.everyoneRefreshed()
-    for (const index of [0, 1]) {
-      const replica = replicas[index]
-      replica?.signal('SIGTERM')
-      t.deepEqual(await replica?.ended, { code: 0, signal: null })
-      t.is(replica?.stderr(), '')
-      await startAgain(index)
-      // The wait between two restarts that the shipped configuration recommends.
-      await pause(2000)
-    }
-    await crowd.everyoneRefreshed()
-    await crowd.leaveUnnoticed(t)
-    t.deepEqual(idp.reuses, [])
+test('during a rolling restart under load no request fails and no user is logged out', async t => {
+  // A process takes no locks in its first two seconds. With a longer margin, no token expires in this time.
+  const { idp, replicas, newBrowser, startAgain } = await deploy(t, {
+    accessTokenLifetimeSeconds: 8,
+    env: { PLATFORM_AUTH_REFRESH_MARGIN: '4' }
+  })
+  const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+  await crowd.everyoneRefreshed()
+  for (const index of [0, 1]) {
+    const replica = replicas[index]
+    replica?.signal('SIGTERM')
+    t.deepEqual(await replica?.ended, { code: 0, signal: null })
+    t.is(replica?.stderr(), '')
+    await startAgain(index)
+    // The wait between two restarts that the shipped configuration recommends.
+    await pause(2000)
   }
-)
+  await crowd.everyoneRefreshed()
+  await crowd.leaveUnnoticed(t)
+  t.deepEqual(idp.reuses, [])
+})
 
-testWhere(
-  hasNginx,
-  'nginx is not installed',
-  'the logs of the shipped nginx configuration contain no code and no state',
-  async t => {
-    const { server } = await startTestServer(t)
-    const query = 'code=code-of-a-user&state=state-of-a-user'
-    const ask = (url: string, path: string) =>
-      fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
+testWithNginx('the logs of the shipped nginx configuration contain no code and no state', async t => {
+  const { server } = await startTestServer(t)
+  const query = 'code=code-of-a-user&state=state-of-a-user'
+  const ask = (url: string, path: string) =>
+    fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
 
-    const up = await startNginxFor(t, [server.port, server.port])
-    const down = await startNginxFor(t, [await freePort(), await freePort()])
-    t.is((await ask(up.url, '/api/auth/callback')).status, 400)
-    t.is((await ask(down.url, '/api/auth/callback')).status, 502)
-    // A request to another path shows that errors are logged.
-    t.is((await ask(down.url, '/api/auth/login')).status, 502)
-    for (const { accessLog } of [up, down]) {
-      const lines = await accessLog()
-      t.regex(lines, /"GET \/api\/auth\/callback HTTP\/1\.1" (400|502) /)
-      t.notRegex(lines, /of-a-user/)
-    }
-    const errors = down.errorLog().split('\n')
-    t.true(errors.some(line => line.includes('GET /api/auth/login')))
-    t.deepEqual(
-      errors.filter(line => line.includes('/api/auth/callback')),
-      []
-    )
+  const up = await startNginxFor(t, [server.port, server.port])
+  const down = await startNginxFor(t, [await freePort(), await freePort()])
+  t.is((await ask(up.url, '/api/auth/callback')).status, 400)
+  t.is((await ask(down.url, '/api/auth/callback')).status, 502)
+  // A request to another path shows that errors are logged.
+  t.is((await ask(down.url, '/api/auth/login')).status, 502)
+  for (const { accessLog } of [up, down]) {
+    const lines = await accessLog()
+    t.regex(lines, /"GET \/api\/auth\/callback HTTP\/1\.1" (400|502) /)
+    t.notRegex(lines, /of-a-user/)
   }
-)
+  const errors = down.errorLog().split('\n')
+  t.true(errors.some(line => line.includes('GET /api/auth/login')))
+  t.deepEqual(
+    errors.filter(line => line.includes('/api/auth/callback')),
+    []
+  )
+})
 
-testWhere(
-  hasNginx,
-  'nginx is not installed',
-  'the shipped nginx configuration sends HSTS and hides its version',
-  async t => {
-    const { server } = await startTestServer(t)
-    const up = await startNginxFor(t, [server.port, server.port])
-    const down = await startNginxFor(t, [await freePort(), await freePort()])
-    for (const { url } of [up, down]) {
-      for (const path of ['/', '/api/auth/callback', '/api/auth/profile', '/nothing-there']) {
-        const { headers } = await fetch(url + path, { redirect: 'manual' })
-        t.is(headers.get('strict-transport-security'), 'max-age=31536000', path)
-        t.is(headers.get('server'), 'nginx')
-      }
+testWithNginx('the shipped nginx configuration sends HSTS and hides its version', async t => {
+  const { server } = await startTestServer(t)
+  const up = await startNginxFor(t, [server.port, server.port])
+  const down = await startNginxFor(t, [await freePort(), await freePort()])
+  for (const { url } of [up, down]) {
+    for (const path of ['/', '/api/auth/callback', '/api/auth/profile', '/nothing-there']) {
+      const { headers } = await fetch(url + path, { redirect: 'manual' })
+      t.is(headers.get('strict-transport-security'), 'max-age=31536000', path)
+      t.is(headers.get('server'), 'nginx')
     }
   }
-)
+})
