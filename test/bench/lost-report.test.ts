@@ -48,14 +48,11 @@ test('the same seed gives the same random numbers, and another seed gives others
   t.true(numbers(7).every(number => number >= 0 && number < 1))
 })
 
-test('the table shows the value of each run, and does not count zero if there is no result', t => {
+test('the table shows the value of each run that has played a case, and does not count zero if there is no result', t => {
   const text = lossTable([run(1, 12), run(2, 9)])
   t.deepEqual(cellsOf(text, 'two processes'), ['12, 9', '0 (2 waited)'])
   t.deepEqual(cellsOf(text, 'Redis restarted, empty'), ['not possible', 'no result'])
   t.false(text.includes('a process killed'), 'a case that no run played has no row')
-})
-
-test('a case that only one run has played has the value of this run, and says so', t => {
   const second = run(2, 9)
   for (const program of second.programs) delete program.outcomes['two-processes']
   t.deepEqual(cellsOf(lossTable([run(1, 12), second]), 'two processes'), ['12 (1 run)', '0 (2 waited) (1 run)'])
@@ -127,9 +124,11 @@ test('with tokens of an hour, a fault signs out users whose refresh meets it', t
   t.deepEqual(cellsOf(text, 'process stopped, 6 s'), ['1.7 to 3.3'], '10,000 × 0.2 × 3 s or 6 s / 3,600 s')
 })
 
-test('with tokens of an hour, a program that needs two token requests for a refresh refreshes half as often', t => {
+test('with tokens of an hour, a program with two token requests refreshes half as often, and without refreshes nothing is computed', t => {
   const text = hourTable([runOf({ ...undisturbed, killed: { signedOut: 12 } }, 'platform-auth-server-dual')])
   t.deepEqual(cellsOf(text, 'process killed'), ['3.3'])
+  const unknown = hourTable([runOf({ ...undisturbed, 'redis-empty': { signedOut: 12 } })])
+  t.deepEqual(cellsOf(unknown, 'Redis restarted, empty, busy page'), ['–'])
 })
 
 test('with tokens of an hour, an outage of Redis signs out users who send a request in it, or all if it loses its data', t => {
@@ -147,11 +146,6 @@ test('with tokens of an hour, an outage of Redis signs out users who send a requ
   t.deepEqual(cellsOf(text, 'Redis restarted, empty, quiet page'), ['10000'], 'the processes have forgotten them')
   t.deepEqual(cellsOf(text, 'Redis restarted, with its file, busy page'), ['5000'])
   t.deepEqual(cellsOf(text, 'Redis restarted, with its file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
-})
-
-test('with tokens of an hour, nothing is computed without the case that has no refreshes', t => {
-  const text = hourTable([runOf({ ...undisturbed, 'redis-empty': { signedOut: 12 } })])
-  t.deepEqual(cellsOf(text, 'Redis restarted, empty, busy page'), ['–'])
 })
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {

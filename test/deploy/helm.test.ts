@@ -46,10 +46,11 @@ function settingsOf(t: Parameters<typeof settingsFrom>[0], example: string) {
   return settingsFrom(t, { ...variables, PLATFORM_CLIENT_ID: 'a-client' })
 }
 
-test('the chart has the version of the package', t => {
+test('the chart has the version of the package and the default mode of the server', t => {
   const { version } = JSON.parse(readText('package.json')) as { version: string }
   const [chart] = readYaml(`${chartFolder}/Chart.yaml`) as [Values]
   t.like(chart, { name: release.name, version, appVersion: version })
+  t.is(values.mode, settingOf('mode').default)
 })
 
 const valuePaths = pathsOf(values).map(path => path.join('.'))
@@ -104,10 +105,6 @@ test('every variable that the chart sets is reserved, and the message names a va
   for (const name of set.map(one => one.replace(/_FILE$/, ''))) t.regex(list, new RegExp(`^${name}: |"${name}"`, 'm'))
   for (const [, value = ''] of list.matchAll(/^[A-Z_]+: ([\w.]+)/gm))
     if (value !== 'the') t.true(isIn(valuePaths, value))
-})
-
-test('the default mode of the chart is that of the server', t => {
-  t.is(values.mode, settingOf('mode').default)
 })
 
 test('the alerts of the chart are those of deploy/monitoring', t => {
@@ -179,14 +176,11 @@ test('a security context of the pod replaces the default as a whole, and that of
   t.like(containerOf('openshift').securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
 })
 
-test('autoscaling replaces the number of replicas, and a chart without it has a fixed number', t => {
+test('autoscaling replaces the fixed number of replicas, and monitoring objects have the labels by which Prometheus selects them', t => {
   t.is(rendered<Deployment>('monitored', 'Deployment')[0]?.spec.replicas, undefined)
   t.is(rendered('monitored', 'HorizontalPodAutoscaler').length, 1)
   t.is(rendered<Deployment>('two-replicas', 'Deployment')[0]?.spec.replicas, 2)
   t.is(rendered('two-replicas', 'HorizontalPodAutoscaler').length, 0)
-})
-
-test('the ServiceMonitor and the PrometheusRule have the labels by which Prometheus selects them', t => {
   for (const kind of ['ServiceMonitor', 'PrometheusRule']) {
     const [object] = rendered('monitored', kind)
     t.is(object?.metadata.labels?.release, 'prometheus', kind)

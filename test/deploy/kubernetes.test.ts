@@ -53,7 +53,7 @@ test('every secret file that the variables name is in the mounted secret', t => 
   t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret?.secretName} `))
 })
 
-test('the pod runs without privileges and with a read-only file system', t => {
+test('the pod runs the image of this version, without privileges and with a read-only file system', t => {
   t.like(pod.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
   t.deepEqual(container.securityContext, {
     runAsNonRoot: true,
@@ -62,9 +62,11 @@ test('the pod runs without privileges and with a read-only file system', t => {
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] }
   })
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  t.is(container.image, `platform-auth-server:${version}`)
 })
 
-test('the replicas use a password for Redis, and only they can reach it', async t => {
+test('the replicas use a password for Redis, only they can reach it, and they can connect only to DNS, Redis and port 443', async t => {
   const { config } = await settingsFrom(t, variables)
   const { hosts: [redis] = [], password } = config.redisUrl ?? {}
   t.is(redis?.host, 'redis')
@@ -74,9 +76,6 @@ test('the replicas use a password for Redis, and only they can reach it', async 
     policyTypes: ['Ingress'],
     ingress: [{ from: [{ podSelector: { matchLabels: pod.metadata.labels } }], ports: [{ port: redis?.port }] }]
   })
-})
-
-test('the replicas can connect only to DNS, Redis and port 443', t => {
   t.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
   const ports = policy.spec.egress?.map(({ ports }) => ports.map(({ port }) => port))
   t.deepEqual(ports, [[53, 53], [6379, 26379], [443]])
@@ -91,11 +90,6 @@ test('kustomization.yaml lists plain files that exist, and no file that needs fu
     const objects = readYaml(`deploy/kubernetes/${name}`) as { readonly apiVersion: string }[]
     for (const { apiVersion } of objects) t.regex(apiVersion, /^(v1|\w+\/v1|networking\.k8s\.io\/v1)$/)
   }
-})
-
-test('the image in the manifests has the version of the package', t => {
-  const { version } = JSON.parse(readText('package.json')) as { version: string }
-  t.is(container.image, `platform-auth-server:${version}`)
 })
 
 test('the volume with the pages is mounted where the server looks for them', async t => {

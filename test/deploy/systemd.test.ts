@@ -55,14 +55,6 @@ test('the environment file has no quotes or references that systemd reads in ano
   t.notDeepEqual(ofFile(), ofFile({ offers: true }))
 })
 
-test('the settings that the environment file offers in comments are valid', async t => {
-  const { PLATFORM_AUTH_WWWROOT: folder, ...offered } = ofFile({ offers: true })
-  t.is(folder, '/srv/www')
-  const { config, warnings } = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
-  t.deepEqual(warnings, [])
-  t.is(config.redisUrl?.kind, 'single')
-})
-
 test('the introduction installs the packed file of this version, and the unit and the environment file from it', t => {
   const introduction = unit.slice(0, unit.indexOf('[Unit]'))
   const { version } = JSON.parse(readText('package.json')) as { version: string }
@@ -105,12 +97,17 @@ test('the commands in the introduction install the unit, its settings and its se
   t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
 })
 
-test('the settings of the unit cause no warning', async t => {
+test('the settings of the unit and those that the environment file offers in comments cause no warning', async t => {
   const { config, warnings } = await settingsFrom(t, { ...environment, ...ofFile(), PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(warnings, [])
   t.is(config.port, 8081, 'the instance name is the port')
   const { delaySeconds, graceSeconds } = config.shutdown
   t.true(Number(values('TimeoutStopSec')) > delaySeconds + graceSeconds)
+  const { PLATFORM_AUTH_WWWROOT: folder, ...offered } = ofFile({ offers: true })
+  t.is(folder, '/srv/www')
+  const withOffered = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
+  t.deepEqual(withOffered.warnings, [])
+  t.is(withOffered.config.redisUrl?.kind, 'single')
 })
 
 test('a reload of the unit makes the server read its secrets again, and the introduction lists their files', t => {

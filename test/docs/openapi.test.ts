@@ -307,8 +307,9 @@ async function start(t: ExecutionContext, options: Partial<Provocation>): Promis
   return { ...replica, browser }
 }
 
-test('every answer in the document is tested', t => {
+test('the document has the version of the package, and each of its answers is tested', t => {
   t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(({ answer }) => answer))].sort())
+  t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })
 
 test('methods and paths that are not documented are answered with the documented 405 and 404', async t => {
@@ -330,12 +331,9 @@ test('methods and paths that are not documented are answered with the documented
   }
 })
 
-test('the document lists every route of the server and no other', t => {
+test('the document lists every route of the server and no other, and the cookies of a deployment over https', t => {
   t.true(serverRoutes().includes('/api/auth/login'))
   t.deepEqual(Object.keys(document.paths).toSorted(), serverRoutes())
-})
-
-test('the document lists the cookies of a deployment over https', t => {
   const { session, loginCookie } = document.components.securitySchemes
   const names = cookieNames('platform_session', `${publicOrigin.replace('http:', 'https:')}/api/auth/callback`)
   t.deepEqual([session?.name, loginCookie?.name], [names.session, names.login])
@@ -347,8 +345,4 @@ test('the examples in the document match their schemas', t => {
   for (const [name, schema] of schemas) {
     for (const example of (schema.examples ?? []) as unknown[]) t.deepEqual(mismatches(schema, example, name), [])
   }
-})
-
-test('the document has the version of the package', t => {
-  t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })

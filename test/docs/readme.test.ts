@@ -3,7 +3,7 @@ import { fencedLines, tableRows } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { serverRoutes } from './openapi.js'
 
-test('the table in the README lists every route under /api/auth and no other', t => {
+test('the README lists the health routes, and in a table every route under /api/auth and no other', t => {
   const paths = tableRows(readText('README.md')).flatMap(
     ([cell = '']) => /^`(\/api\/auth\/[\w.-]+)`$/.exec(cell)?.[1] ?? []
   )
@@ -11,9 +11,6 @@ test('the table in the README lists every route under /api/auth and no other', t
     paths.toSorted(),
     serverRoutes().filter(path => path.startsWith('/api/auth/'))
   )
-})
-
-test('the README lists the health routes', t => {
   for (const path of serverRoutes().filter(path => !path.startsWith('/api/')))
     t.true(readText('README.md').includes(path), path)
 })

@@ -256,21 +256,15 @@ test('the public port does not respond to forward-auth requests for any path, me
   }
 })
 
-test('without forwardAuth.port no port for forward-auth is opened', async t => {
-  const { server } = await startTestServer(t)
-  t.is(server.forwardAuthPort, undefined)
-})
-
-test('if the port for forward-auth is in use, the start fails with an error whose `listener` is `forwardAuth`', async t => {
-  const { port } = await startGuarded(t)
-  const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
-  t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
-})
-
-test('if a later listener cannot open its port, the ports of earlier listeners are closed', async t => {
+test('the port for forward-auth is not opened without forwardAuth.port, and a port in use fails the start and closes the earlier listeners', async t => {
   const metricsPort = await listen(t, createServer())
   const [port, forwardAuthPort] = [await freePort(), await freePort()]
   const overrides = { port, forwardAuth: { port: forwardAuthPort }, metrics: { port: metricsPort, host: '127.0.0.1' } }
   t.like(await t.throwsAsync(startTestServer(t, { overrides })), { code: 'EADDRINUSE', listener: 'metrics' })
   for (const closed of [port, forwardAuthPort]) await t.notThrowsAsync(listen(t, createServer(), closed))
+  const { port: used } = await startGuarded(t)
+  const failed = startTestServer(t, { overrides: { forwardAuth: { port: used } } })
+  t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
+  const { server } = await startTestServer(t)
+  t.is(server.forwardAuthPort, undefined)
 })

@@ -41,30 +41,23 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a late response for a logged-out session does not change the session of the next login`, async t => {
-    const { browser, hold, idp, late } = await startWithLateResponse(t, mode)
-    idp.fail('token', faults.none, faults.none)
-    await browser.navigate('/api/auth/logout')
-    await signIn(browser)
-    hold.release()
-    const answer = await late
-    t.is(answer.statusCode, 401)
-    t.deepEqual(answer.setCookies, [])
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  })
-
-  test(`${mode}: a new login ends the previous session, for copies of its cookie and for late responses`, async t => {
-    const { browser, hold, idp, late } = await startWithLateResponse(t, mode)
-    const copy = browser.clone()
-    idp.fail('token', faults.none, faults.none)
-    await signIn(browser)
-    const cookie = browser.cookies.value('platform_session')
-    hold.release()
-    t.is((await late).statusCode, 401)
-    t.is(browser.cookies.value('platform_session'), cookie)
-    t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  })
+  for (const end of ['a logout and a new login', 'a new login']) {
+    test(`${mode}: ${end} ends the previous session, for copies of its cookie and for late responses`, async t => {
+      const { browser, hold, idp, late } = await startWithLateResponse(t, mode)
+      const copy = browser.clone()
+      idp.fail('token', faults.none, faults.none)
+      if (end.startsWith('a logout')) await browser.navigate('/api/auth/logout')
+      await signIn(browser)
+      const cookie = browser.cookies.value('platform_session')
+      hold.release()
+      const answer = await late
+      t.is(answer.statusCode, 401)
+      t.deepEqual(answer.setCookies, [])
+      t.is(browser.cookies.value('platform_session'), cookie)
+      t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    })
+  }
 
   test(`${mode}: if the first response to a callback was lost, repeating the callback replaces the older session of the browser`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })

@@ -52,11 +52,13 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
   t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
 })
 
-test('the metrics are served only on the port for metrics, and this port serves nothing else', async t => {
+test('the metrics are served only on the port for metrics, which serves nothing else and is not opened without metrics.port', async t => {
   const started = await startTestServer(t, { overrides })
   t.is((await scrape(started, '/')).status, 404)
   t.is((await scrape(started, '/metrics?x=1')).status, 404)
   t.is((await started.browser.get('/metrics')).statusCode, 404)
+  const { server } = await startTestServer(t)
+  t.is(server.metricsPort, undefined)
 })
 
 test('labels of metrics contain no text that a client or the provider sends', async t => {
@@ -73,9 +75,4 @@ test('labels of metrics contain no text that a client or the provider sends', as
   const { text } = await scrape(started)
   t.notRegex(text, /page-|route-|error_\d|made-up/)
   t.true(text.split('\n').length < 400, `${text.split('\n').length} lines of metrics`)
-})
-
-test('without metrics.port no port for metrics is opened', async t => {
-  const { server } = await startTestServer(t)
-  t.is(server.metricsPort, undefined)
 })

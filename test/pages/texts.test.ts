@@ -25,22 +25,17 @@ test('the pages have texts in English, German, French, Japanese and Chinese, and
 })
 
 for (const language of languages) {
-  test(`the language ${language} has exactly the keys and the placeholders of English`, t => {
+  test(`the language ${language} has exactly the keys and the placeholders of English, and its own texts`, t => {
     const texts = textsOf(language)
     t.deepEqual([...texts.keys()], [...english.keys()])
     for (const [key, text] of texts) {
       t.is(text, text.trim(), key)
       t.true(text.length > 1, key)
       t.deepEqual(placeholdersOf(text), placeholdersOf(english.get(key)), key)
+      if (language !== 'en') t.not(text, english.get(key), key)
     }
   })
 }
-
-test('no language except English contains an English text', t => {
-  for (const language of languages.slice(1)) {
-    for (const [key, text] of textsOf(language)) t.not(text, english.get(key), `${language} ${key}`)
-  }
-})
 
 test('each sentence ends in the full stop of its language, and titles have none', t => {
   const stop = { en: '.', de: '.', fr: '.', ja: '。', zh: '。' } as Readonly<Record<string, string>>

@@ -376,7 +376,7 @@ test('if discovery fails, every request fails with an error about discovery that
   }
 })
 
-test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents', async t => {
+test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents, and the query of the endpoint (section 3.1)', async t => {
   const { idp, origin } = setUp(t, { clientId: 'our client' })
   const query = [
     'client_id=our+client',
@@ -386,6 +386,10 @@ test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the 
     'scope=data%3Aread+account%3Aread'
   ]
   t.is(await idp.authorizationUrl(authorizationRequest), `${origin}/authorize?${query.join('&')}`)
+  const { idp: ofTenant } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?tenant=a%20b' })
+  const url = new URL(await ofTenant.authorizationUrl(authorizationRequest))
+  t.is(url.searchParams.get('tenant'), 'a b')
+  t.is(url.searchParams.get('client_id'), 'our-client')
 })
 
 test('the authorization URL contains the nonce and the code challenge if they are given, and the prompt of the login or of the settings', async t => {
@@ -405,11 +409,4 @@ test('the authorization URL contains the nonce and the code challenge if they ar
       ['code_challenge_method', 'S256']
     ])
   }
-})
-
-test('the authorization URL keeps the query of the configured endpoint (RFC 6749 section 3.1)', async t => {
-  const { idp } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?tenant=a%20b' })
-  const url = new URL(await idp.authorizationUrl(authorizationRequest))
-  t.is(url.searchParams.get('tenant'), 'a b')
-  t.is(url.searchParams.get('client_id'), 'our-client')
 })

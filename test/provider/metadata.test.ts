@@ -44,11 +44,13 @@ function answering(...answers: [unknown, ...unknown[]]) {
   }
 }
 
-test('without settings the endpoints are those of APS, and no discovery request is sent', async t => {
+test('without settings the endpoints are those of APS without a discovery request, and a configured endpoint of APS keeps its issuer', async t => {
   const transport = answering(document)
   const quirks = quirksOf({ tokenEndpoint: APS.tokenEndpoint })
   t.deepEqual(await createMetadata(nothingConfigured, transport)(), { ...APS, ...withoutDocument, quirks })
   t.is(transport.requests.length, 0)
+  const own = { ...nothingConfigured, authorizationEndpoint: APS.authorizationEndpoint }
+  t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
 })
 
 test('configured endpoints replace those of APS, and the issuer is then unknown', async t => {
@@ -65,11 +67,6 @@ test('configured endpoints replace those of APS, and the issuer is then unknown'
   t.is(transport.requests.length, 0)
 })
 
-test('if a configured endpoint is the one of APS, the issuer is still the one of APS', async t => {
-  const own = { ...nothingConfigured, authorizationEndpoint: APS.authorizationEndpoint }
-  t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
-})
-
 test('the value none switches off the endpoints for user info, revocation and end of session', async t => {
   for (const issuer of [undefined, document.issuer]) {
     const off = { userinfoEndpoint: 'none', revocationEndpoint: 'none', endSessionEndpoint: 'none' }
@@ -82,7 +79,7 @@ test('the value none switches off the endpoints for user info, revocation and en
   }
 })
 
-test('the endpoints of a configured issuer come from its discovery document', async t => {
+test('the endpoints of a configured issuer come from its discovery document, whose path has no double slash', async t => {
   const transport = answering(document)
   t.deepEqual(await createMetadata(discovering, transport)(), {
     issuer,
@@ -99,12 +96,9 @@ test('the endpoints of a configured issuer come from its discovery document', as
   t.deepEqual(transport.requests, [
     { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
   ])
-})
-
-test('for an issuer that ends in a slash, the path of the discovery document has no double slash', async t => {
-  const transport = answering({ ...document, issuer: 'https://idp.example/' })
-  await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, transport)()
-  t.is(transport.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
+  const withSlash = answering({ ...document, issuer: 'https://idp.example/' })
+  await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, withSlash)()
+  t.is(withSlash.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
 })
 
 test('the discovery document is requested at the first use, and only once for all uses', async t => {
@@ -174,20 +168,17 @@ for (const member of required) {
   })
 }
 
-test('an endpoint that is missing from the discovery document is switched off and not replaced by the one of APS', async t => {
+test('an endpoint that is missing from the discovery document is switched off, and a configured one takes precedence over the document', async t => {
   const { authorization_endpoint, token_endpoint } = document
   const metadata = await createMetadata(discovering, answering({ issuer, authorization_endpoint, token_endpoint }))()
   t.is(metadata.userinfoEndpoint, undefined)
   t.is(metadata.revocationEndpoint, undefined)
   t.is(metadata.endSessionEndpoint, undefined)
   t.false(metadata.issParameterSupported)
-})
-
-test('a configured endpoint takes precedence over the discovery document', async t => {
   const configured = { ...discovering, revocationEndpoint: 'https://own.example/revoke' }
-  const metadata = await createMetadata(configured, answering(document))()
-  t.is(metadata.revocationEndpoint, 'https://own.example/revoke')
-  t.is(metadata.endSessionEndpoint, document.end_session_endpoint)
+  const changed = await createMetadata(configured, answering(document))()
+  t.is(changed.revocationEndpoint, 'https://own.example/revoke')
+  t.is(changed.endSessionEndpoint, document.end_session_endpoint)
 })
 
 const endpoints = [...required, 'userinfo_endpoint', 'revocation_endpoint', 'end_session_endpoint']

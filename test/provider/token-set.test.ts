@@ -24,14 +24,11 @@ test('a complete token response becomes a token set with camelCase names', t => 
   })
 })
 
-test('optional members of a token response may be absent or null', t => {
+test('optional members of a token response may be absent or null, and unknown ones are ignored', t => {
   const absent = { accessToken: 'a', refreshToken: undefined, expiresIn: 1, scope: undefined, idToken: undefined }
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1 }), absent)
   const nulls = { refresh_token: null, scope: null, id_token: null, token_type: null }
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1, ...nulls }), absent)
-})
-
-test('unknown members of a token response are ignored', t => {
   t.deepEqual(Object.keys(parseTokenSet({ ...whole, user: 'x', constructor: 'y' })).sort(), [
     'accessToken',
     'expiresIn',
@@ -41,11 +38,8 @@ test('unknown members of a token response are ignored', t => {
   ])
 })
 
-test('token_type may be spelled in any case (RFC 6749 section 5.1)', t => {
+test('token_type may be spelled in any case (RFC 6749 section 5.1), and scopes are separated by one or more spaces', t => {
   for (const token_type of ['bearer', 'BEARER', 'Bearer']) t.is(parseTokenSet({ ...whole, token_type }).expiresIn, 3599)
-})
-
-test('scopes are separated by one or more spaces', t => {
   t.deepEqual(parseTokenSet({ ...whole, scope: ' a  b ' }).scope, ['a', 'b'])
   t.deepEqual(parseTokenSet({ ...whole, scope: '' }).scope, [])
 })

@@ -17,15 +17,12 @@ for (const mode of modes) {
   })
 }
 
-test('a server whose wwwroot has its own pages does not serve the files of the starter page', async t => {
+test('a server whose wwwroot has its own pages serves the files of the starter page only if it has a copy, whose files take precedence', async t => {
   const { browser } = await startTestServer(t)
   for (const path of ['/starter-about.json', '/starter-base.css']) t.is((await browser.get(path)).statusCode, 404)
-})
-
-test('a copy of the starter page works, and its files take precedence over the generated file', async t => {
   const wwwroot = await tempFolder(t, { 'starter.js': '' })
-  const { browser } = await startTestServer(t, { overrides: { wwwroot } })
-  t.like((await browser.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
+  const { browser: copied } = await startTestServer(t, { overrides: { wwwroot } })
+  t.like((await copied.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
 })
 
 test('a request that names another host does not get the description of the server', async t => {
