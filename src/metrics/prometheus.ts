@@ -9,11 +9,6 @@ interface WatchedStore {
   readonly rememberedSessions: () => number
 }
 
-interface ScrapeAddress {
-  readonly port: number
-  readonly host: string
-}
-
 const PREFIX = 'platform_auth_'
 const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
@@ -118,27 +113,25 @@ export function createPrometheusMetrics(version: string) {
     /** Returns the metrics in the text exposition format. */
     text: () => registry.metrics(),
     /**
-     * Serves `GET /metrics`. If the port cannot be opened, rejects with Node's error, which then has the property
-     * `listener: 'metrics'`, so that the caller can name the setting.
+     * Serves `GET /metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
+     * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
+     * name the setting.
      * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
      */
-    listen: (address: ScrapeAddress) => listenForScrapes(registry, address)
-  }
-}
-
-/** The metrics have a separate port, so that the public port does not expose them. */
-async function listenForScrapes(registry: Registry, { port, host }: ScrapeAddress) {
-  const server = http.createServer(async (request, response) => {
-    response.setHeader('X-Content-Type-Options', 'nosniff')
-    if (request.method !== 'GET' || request.url !== '/metrics') {
-      response.writeHead(404).end()
-      return
+    async listen({ port, host }: { readonly port: number; readonly host: string }) {
+      const server = http.createServer(async (request, response) => {
+        response.setHeader('X-Content-Type-Options', 'nosniff')
+        if (request.method !== 'GET' || request.url !== '/metrics') {
+          response.writeHead(404).end()
+          return
+        }
+        response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
+        response.end(await registry.metrics())
+      })
+      return {
+        port: await listen(server, { port, host, listener: 'metrics' }),
+        close: () => closeServer(server)
+      }
     }
-    response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
-    response.end(await registry.metrics())
-  })
-  return {
-    port: await listen(server, { port, host, listener: 'metrics' }),
-    close: () => closeServer(server)
   }
 }
