@@ -2,6 +2,7 @@
  * The template of a page, which an operator may replace. A template gets only the values that are listed here, and none
  * of them is a secret. All values are escaped or are markup of this server.
  */
+import { fileError } from './custom/files.js'
 import {
   fill,
   type Html,
@@ -39,17 +40,6 @@ export interface Template {
   readonly styles: readonly string[]
 }
 
-/** A template cannot be used. Each problem continues a sentence that begins with the name of the file. */
-export class TemplateError extends Error {
-  override readonly name = 'TemplateError'
-  readonly problems: readonly string[]
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('; '))
-    this.problems = problems
-  }
-}
-
 const NAMES = ['lang', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
 const REQUIRED = ['lang', 'head', 'content']
 
@@ -70,15 +60,18 @@ const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file. Use a data: URL.']
 ]
 
-/** @throws {TemplateError} if the template cannot be used */
-export function parseTemplate(text: string): Template {
+/**
+ * @param path the path of the file, for messages
+ * @throws {PageFilesError} with all problems, if the template cannot be used
+ */
+export function parseTemplate(text: string, path: string): Template {
   // Browsers convert each line break to a line feed before they compute the hash of a style. The server must compute
   // the hash of the same string.
   const markup = text.replace(/\r\n?/g, '\n')
   const parts = splitAtPlaceholders(markup)
   const styles = [...markup.matchAll(STYLE_ELEMENT)].map(([, style = '']) => style)
   const problems = problemsOf(markup, parts, styles)
-  if (problems.length > 0) throw new TemplateError(problems)
+  if (problems.length > 0) throw fileError(path, ...problems)
   return {
     styles,
     render: values => toMarkup(fill(parts, { ...values }, trusted))
@@ -108,8 +101,7 @@ function braced(name: string): string {
   return `{{${name}}}`
 }
 
-/** The built-in template. It is used for each language for which the operator has no template. */
-export const builtInTemplate = parseTemplate(`<!doctype html>
+const BUILT_IN = `<!doctype html>
 <html lang="{{lang}}">
 <head>
 {{head}}
@@ -122,4 +114,7 @@ export const builtInTemplate = parseTemplate(`<!doctype html>
 </main>
 </body>
 </html>
-`)
+`
+
+/** The built-in template. It is used for each language for which the operator has no template. */
+export const builtInTemplate = parseTemplate(BUILT_IN, 'page.html')

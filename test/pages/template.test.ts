@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
 import { html } from '#src/pages/html.js'
-import { parseTemplate, TemplateError } from '#src/pages/template.js'
+import { PageFilesError } from '#src/pages/index.js'
+import { parseTemplate } from '#src/pages/template.js'
 
+const parse = (text: string) => parseTemplate(text, 'page.html')
 const frame = (body: string, head = '') =>
   `<!doctype html>\n<html lang="{{lang}}"><head>{{head}}${head}</head><body>${body}</body></html>`
 const values = {
@@ -16,7 +18,7 @@ const values = {
 }
 
 test('a template shows its values, texts are escaped, and a value is never taken for a placeholder', t => {
-  const template = parseTemplate(frame('<p title="{{title}}">{{ name }}</p>{{brand}}{{content}}'))
+  const template = parse(frame('<p title="{{title}}">{{ name }}</p>{{brand}}{{content}}'))
   const page = template.render(values)
   const title = '&#60;script&#62;alert(1)&#60;/script&#62; &#34;quoted&#34; {{name}}'
   t.is(
@@ -28,9 +30,11 @@ test('a template shows its values, texts are escaped, and a value is never taken
 test('a template gets no value except the seven that are documented', t => {
   const names = ['token', 'access_token', 'session', 'cookie', 'state', '__proto__', 'constructor', 'content.x', '']
   for (const name of names) {
-    const error = t.throws(() => parseTemplate(frame(`{{content}}{{${name}}}`)), { instanceOf: TemplateError })
+    const error = t.throws(() => parse(frame(`{{content}}{{${name}}}`)), { instanceOf: PageFilesError })
     t.true(
-      error?.message.startsWith(`has the unknown placeholder {{${name}}}. The known ones are {{lang}}, {{head}}`),
+      error?.message.startsWith(
+        `the file page.html has the unknown placeholder {{${name}}}. The known ones are {{lang}}, {{head}}`
+      ),
       name
     )
   }
@@ -59,7 +63,7 @@ const unusable: readonly (readonly [what: string, template: string, problem: str
 
 for (const [what, template, problem] of unusable) {
   test(`a template with ${what} is refused with the reason`, t => {
-    const error = t.throws(() => parseTemplate(template), { instanceOf: TemplateError })
+    const error = t.throws(() => parse(template), { instanceOf: PageFilesError })
     t.true(error?.message.includes(problem), error?.message)
   })
 }
@@ -67,12 +71,12 @@ for (const [what, template, problem] of unusable) {
 test('a template may have links, inline images, its own styles, comments, and braces in its styles', t => {
   const css = '@media print { p { color: #000 }}\n.a { background: url(data:image/gif;base64,R0lGOD) }'
   const body = `<!-- <script> is blocked --><img alt="" src="data:image/gif;base64,R0lGOD"><a href="https://a.example/">A</a><svg><use href="#b"/></svg>`
-  const template = parseTemplate(frame(`${body}{{content}}`, `<style>${css}</style><link rel="icon" href="data:,">`))
+  const template = parse(frame(`${body}{{content}}`, `<style>${css}</style><link rel="icon" href="data:,">`))
   t.deepEqual(template.styles, [css])
 })
 
 test('the styles of a template have the line breaks of the page in the browser, so that their hashes agree', t => {
-  const template = parseTemplate(frame('{{content}}<style media="all">\r\np { color: red }\r\n</style>'))
+  const template = parse(frame('{{content}}<style media="all">\r\np { color: red }\r\n</style>'))
   const [style = ''] = template.styles
   t.is(style, '\np { color: red }\n')
   const [, sent = ''] = /<style media="all">([\s\S]*?)<\/style>/.exec(template.render(values)) ?? []

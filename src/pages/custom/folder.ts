@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseTemplate, type Template, TemplateError } from '../template.js'
+import { parseTemplate, type Template } from '../template.js'
 import { builtInTexts, type Texts } from '../texts.js'
 import { fileError, PageFilesError, readText, whyUnreadable } from './files.js'
 import { parseTexts } from './texts-file.js'
@@ -35,7 +35,7 @@ export function readPagesFolder(folder: string): PagesFolder {
         throw fileError(path, `has a name that the server does not know. ${allowedNames}`)
       }
       const content = readText(path, MAX_BYTES)
-      if (template) templates.set(language ?? '', templateOf(content, path))
+      if (template) templates.set(language ?? '', parseTemplate(content, path))
       else if (language !== undefined) texts.set(language, parseTexts(content, path, language))
     } catch (error) {
       if (!(error instanceof PageFilesError)) throw error
@@ -54,14 +54,6 @@ function fileNamesIn(folder: string): string[] {
     return readdirSync(folder).filter(name => /\.(html|json)$/i.test(name) && !name.startsWith('.'))
   } catch (error) {
     throw new PageFilesError([`the folder ${folder} ${whyUnreadable(error)}. Use the path of a folder.`])
-  }
-}
-
-function templateOf(content: string, path: string): Template {
-  try {
-    return parseTemplate(content)
-  } catch (error) {
-    throw error instanceof TemplateError ? fileError(path, ...error.problems) : error
   }
 }
 
