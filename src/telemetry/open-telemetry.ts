@@ -9,11 +9,7 @@ import type { Attributes, Span, Tracing } from './tracing.js'
 
 type Sdk = typeof import('@opentelemetry/sdk-node')
 
-interface Packages {
-  readonly api: Sdk['api']
-  readonly resources: Sdk['resources']
-  readonly NodeSDK: Sdk['NodeSDK']
-}
+type Packages = Pick<Sdk, 'api' | 'resources' | 'NodeSDK'>
 type Api = Packages['api']
 
 const NAME = 'platform-auth-server'
