@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Got } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import { LATE_RESPONSE_MS } from '../support/clock.js'
+import { afterLimit } from '../support/clock.js'
 import { errorCode } from '../support/error-code.js'
 import { parseJson } from '../support/json.js'
 import { inSpan, type Tracing } from '../telemetry/tracing.js'
@@ -155,7 +155,8 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     const { endpoint } = request
     const record = startRecord(endpoint)
     const abort = new AbortController()
-    const cancelTimer = abortAfter(abort, request.timeoutMs ?? timeoutMs)
+    // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
+    const cancelTimer = afterLimit(request.timeoutMs ?? timeoutMs, () => abort.abort())
     let release: (() => void) | undefined
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
@@ -281,18 +282,6 @@ function sendInSpan(
     if (response.status >= 400) span.end(String(response.status))
     return response
   })
-}
-
-/**
- * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token. So Node
- * gets time to read a response that has arrived before the request is aborted. Returns a function that cancels the
- * timer.
- */
-function abortAfter(abort: AbortController, ms: number): () => void {
-  let timer = setTimeout(() => {
-    timer = setTimeout(() => abort.abort(), LATE_RESPONSE_MS)
-  }, ms)
-  return () => clearTimeout(timer)
 }
 
 function secondsOf(retryAfter: string | undefined): number | undefined {

@@ -36,11 +36,20 @@ export function startStopwatch(clock: Clock): () => number {
 /** A time limit was exceeded. */
 export class TimeLimitError extends Error {}
 
+// The milliseconds that a timer waits after its time limit.
+const LATE_RESPONSE_MS = 100
+
 /**
- * The milliseconds that a timer waits after its time limit. If the process was suspended, Node may not yet have read a
- * response that arrived in time.
+ * Calls `action` when the time limit of `ms` milliseconds is exceeded. If the process was suspended, Node may not yet
+ * have read a response that arrived in time, so `action` is called slightly later. Returns a function that cancels the
+ * timer.
  */
-export const LATE_RESPONSE_MS = 100
+export function afterLimit(ms: number, action: () => void, clock: Pick<Clock, 'after'> = systemClock): () => void {
+  let cancel = clock.after(ms, () => {
+    cancel = clock.after(LATE_RESPONSE_MS, action)
+  })
+  return () => cancel()
+}
 
 /**
  * Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. A response that arrived in time is
@@ -49,9 +58,7 @@ export const LATE_RESPONSE_MS = 100
  */
 export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'after'> = systemClock): Promise<T> {
   return new Promise((resolve, reject) => {
-    let cancel = clock.after(ms, () => {
-      cancel = clock.after(LATE_RESPONSE_MS, () => reject(new TimeLimitError(`not done within ${ms} ms`)))
-    })
+    const cancel = afterLimit(ms, () => reject(new TimeLimitError(`not done within ${ms} ms`)), clock)
     promise.then(
       value => {
         cancel()
