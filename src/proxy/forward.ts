@@ -1,7 +1,6 @@
 /** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { ProxyRule } from '../config/proxy-rules.js'
 import { hasBody, postponeBody } from '../http/edge/arrivals.js'
 import { requestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
@@ -10,83 +9,64 @@ import type { Services } from '../services.js'
 import type { Requester } from '../support/fair-queue.js'
 import { createRequestBody, createRequestHeaders, type RequestBody } from './request.js'
 import { createMapLocation, createResponseHeaders } from './response-headers.js'
-import type { FindRoute, Route } from './routes.js'
+import type { FindRoute, ForwardRoute } from './routes.js'
 import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
-type ForwardRoute = Extract<Route, { kind: 'forward' }>
-
-/**
- * Resolves in these cases:
- * - The response has ended, the API has aborted it, or the shutdown of this server has ended it.
- * - The client has disconnected.
- * - The session was logged out after its refresh. In this case, this function sends no response, and `requireTokens`
- *   responds with 401.
- *
- * Rejects with HttpError if there is no response to forward.
- */
-export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
-
 export function createForward(
   { config, site, store, shutdown, metrics, log }: Services,
   { findRoute, upstreams }: { readonly findRoute: FindRoute; readonly upstreams: Upstreams }
-): Forward {
+) {
   const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
   const selectResponseHeaders = createResponseHeaders(responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
   const turns = createTurns()
 
-  return async function forward(ctx, route) {
+  /**
+   * Resolves in these cases:
+   * - The response has ended, the API has aborted it, or the shutdown of this server has ended it.
+   * - The client has disconnected.
+   * - The session was logged out after its refresh. In this case, this function sends no response, and `requireTokens`
+   *   responds with 401.
+   *
+   * Rejects with HttpError if there is no response to forward.
+   */
+  return async function forward(ctx: Context, route: ForwardRoute): Promise<void> {
     // If the client disconnected while the session was being refreshed, nothing is sent to the API.
     if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
-    const turn = takeTurn(ctx, rule)
+    const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
+    let turn: Turn | undefined
     try {
-      const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, rule, turn, silenceMs))
+      turn = turns.take({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
+      const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, turn, silenceMs))
       if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
-    } finally {
-      turn.end()
-    }
-  }
-
-  function takeTurn(ctx: Context, rule: ProxyRule): Turn {
-    try {
-      const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
-      return turns.take({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
     } catch (error) {
-      throw errorOfTurn(error, rule)
+      if (!(error instanceof UpstreamBusyError)) throw error
+      metrics.upstreamResponded(rule.number, 'busy', 0)
+      throw upstreamBusy()
+    } finally {
+      turn?.end()
     }
   }
 
   /** Waits until this request may be sent to the API. Resolves with false if the client disconnects first. */
-  async function waitForTurn({ req, res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
+  async function waitForTurn({ req, res }: Context, turn: Turn, limitMs: number): Promise<boolean> {
     const awaitBody = postponeBody(req)
     res.once('close', turn.end)
     try {
       return await turn.wait(limitMs)
-    } catch (error) {
-      throw errorOfTurn(error, rule)
     } finally {
       res.off('close', turn.end)
       awaitBody()
     }
   }
 
-  function errorOfTurn(error: unknown, rule: ProxyRule): unknown {
-    if (!(error instanceof UpstreamBusyError)) return error
-    metrics.upstreamResponded(rule.number, 'busy', 0)
-    return upstreamBusy()
-  }
-
-  function exchangeWithUpstream(
-    ctx: Context,
-    { rule, target }: ForwardRoute,
-    silenceMs: number,
-    turn: Turn
-  ): Promise<void> {
+  function exchangeWithUpstream(ctx: Context, route: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
+    const { rule } = route
     const { req, res } = ctx
     const startedAt = performance.now()
     let state: 'waiting' | 'responding' | 'over' = 'waiting'
@@ -98,7 +78,7 @@ export function createForward(
     return new Promise((resolve, reject) => {
       res.on('close', onClientGone)
       res.on('drain', resume)
-      exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
+      exchange = upstreams.send(requestOf(ctx, route, silenceMs, body), {
         responded,
         received: chunk => res.write(chunk),
         ended: finish,
@@ -117,7 +97,7 @@ export function createForward(
       }
 
       function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
-        const mapped = (location: string) => mapLocation(location, { rule, target })
+        const mapped = (location: string) => mapLocation(location, route)
         const setsCookie = res.hasHeader('Set-Cookie')
         const headers = selectResponseHeaders({ statusCode, rawHeaders }, { mapLocation: mapped, setsCookie })
         try {
@@ -205,7 +185,9 @@ export function createForward(
 
   function requestOf(
     ctx: Context,
-    { rule, target, silenceMs, body }: Pick<ForwardRoute, 'rule' | 'target'> & SendOptions
+    { rule, target }: ForwardRoute,
+    silenceMs: number,
+    body: RequestBody | undefined
   ): UpstreamRequest {
     const length = ctx.req.headers['content-length']
     return {
@@ -235,11 +217,6 @@ function requesterOf(ctx: Context): Requester {
   const session = `session ${record?.id ?? ''}`
   const identity = record?.identity
   return { session, user: identity ? `user ${JSON.stringify([identity.iss, identity.sub])}` : session }
-}
-
-interface SendOptions {
-  readonly silenceMs: number
-  readonly body: RequestBody | undefined
 }
 
 // A response to HEAD and a response with 204 or 304 have no body (RFC 9110 sections 6.4.1 and 9.3.2).

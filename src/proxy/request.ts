@@ -2,6 +2,7 @@
  * Selects the request headers for an upstream, and limits and forwards the request body. Only headers on a list are
  * sent. Cookies and headers with the IP address of the client are not on the list.
  */
+import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 
 const ALWAYS_SENT = [
@@ -11,17 +12,15 @@ const ALWAYS_SENT = [
   ...['prefer', 'cache-control', 'user-agent', 'traceparent', 'tracestate', 'x-request-id']
 ]
 
-/**
- * Returns the selected headers: each name, in lower case, is followed by its value.
- * @param rawHeaders Node's `rawHeaders`, in which each name is followed by its value
- */
-type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
-
 /** @param additional the names of additional headers to send, from the setting `proxy.requestHeaders` */
-export function createRequestHeaders(additional: readonly string[]): SelectRequestHeaders {
+export function createRequestHeaders(additional: readonly string[]) {
   const allowed = new Set([...ALWAYS_SENT, ...additional.map(name => name.toLowerCase())])
 
-  return function selectRequestHeaders(rawHeaders) {
+  /**
+   * Returns the selected headers: each name, in lower case, is followed by its value.
+   * @param rawHeaders Node's `rawHeaders`, in which each name is followed by its value
+   */
+  return function selectRequestHeaders(rawHeaders: readonly string[]): string[] {
     const selected: string[] = []
     let hopByHop: ReadonlySet<string> | undefined
     for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -40,14 +39,9 @@ function namesIn(connection: string, others: ReadonlySet<string> = new Set()): R
   return new Set([...others, ...connection.split(',').map(name => name.trim().toLowerCase())])
 }
 
-function withoutNames(headers: readonly string[], names: ReadonlySet<string>): string[] {
+/** Removes the headers with these names from a list in which each name, in lower case, is followed by its value. */
+export function withoutNames(headers: readonly string[], names: ReadonlySet<string>): string[] {
   return headers.filter((_, index) => !names.has(headers[index - (index % 2)] as string))
-}
-
-/** A request whose body has not been read yet, such as Node's IncomingMessage. */
-interface BodySource extends Readable {
-  /** True if the whole body has arrived from the client. */
-  readonly complete: boolean
 }
 
 export class BodyTooLargeError extends Error {
@@ -57,7 +51,10 @@ export class BodyTooLargeError extends Error {
 export interface RequestBody {
   /** The stream for the upstream. If it is destroyed, the request of the client stays open. */
   readonly stream: Readable
-  /** Returns true if all received bytes were forwarded, but the client has not sent the rest of the body yet. */
+  /**
+   * Returns true if all received bytes were forwarded, but the client has not sent the rest of the body yet. In that
+   * case, the upstream waits for the client, so the time limit does not apply.
+   */
   isWaitingForClient(): boolean
   /** Stops forwarding. Reads and discards the rest of the body, so that the client can use its connection again. */
   discard(): void
@@ -67,10 +64,16 @@ export interface RequestBody {
  * Creates a stream that forwards the body of a request. undici reads this stream instead of the request, because after
  * a failure, undici destroys the stream that it reads. Destroying the request would close the connection to the browser
  * without a response.
+ * @param source a request whose body has not been read yet. Its property `complete` is true when the whole body has
+ *   arrived from the client.
  * @param maxBytes the maximum length of the body; the stream of a longer body fails with BodyTooLargeError
  * @param onProgress called for each chunk
  */
-export function createRequestBody(source: BodySource, maxBytes: number, onProgress: () => void): RequestBody {
+export function createRequestBody(
+  source: Readable & Pick<IncomingMessage, 'complete'>,
+  maxBytes: number,
+  onProgress: () => void
+): RequestBody {
   let forwardedBytes = 0
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {

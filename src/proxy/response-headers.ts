@@ -6,7 +6,7 @@
 
 import { fillPattern, matchPattern } from '../config/path-pattern.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
-import type { FindRoute } from './routes.js'
+import type { FindRoute, ForwardRoute } from './routes.js'
 
 const FORWARDED = [
   ...['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range'],
@@ -114,25 +114,16 @@ function withCookie(values: readonly string[] = []): string {
 }
 
 /**
- * Converts an upstream's Location header for the browser. Returns undefined if the location is not an http or https
- * URL.
- */
-type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
-
-/** A request to an upstream. `target` is its path and query. */
-interface RequestedTarget {
-  readonly rule: ProxyRule
-  readonly target: string
-}
-
-/**
- * Creates the function that converts a Location. If the URL belongs to the upstream and matches the target of the rule,
+ * Creates the function that converts an upstream's Location header for the browser. If the URL belongs to the upstream and matches the target of the rule,
  * the result is the path of this server that the rule forwards to this URL. Any other Location becomes an absolute URL
  * (RFC 9110 section 10.2.2).
  * @param basePath the path that a reverse proxy removes from the URLs of this server, otherwise empty
  */
-export function createMapLocation(findRoute: FindRoute, basePath: string): MapLocation {
-  return function mapLocation(location, { rule, target }) {
+export function createMapLocation(findRoute: FindRoute, basePath: string) {
+  type Requested = Pick<ForwardRoute, 'rule' | 'target'>
+
+  /** Returns undefined if the location is not an http or https URL. */
+  return function mapLocation(location: string, { rule, target }: Requested): string | undefined {
     const base = `${rule.targetOrigin}${target}`
     const ascii = location.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
     if (!URL.canParse(ascii, base)) return undefined

@@ -17,6 +17,8 @@ export type Route =
    */
   | { readonly kind: 'inexact'; readonly reason: string }
 
+export type ForwardRoute = Extract<Route, { kind: 'forward' }>
+
 /**
  * Finds the first rule that matches the path and the method. Returns undefined if no rule matches the path.
  * @param target the request target exactly as the client sent it

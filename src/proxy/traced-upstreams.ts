@@ -1,4 +1,5 @@
 import type { Tracing } from '../telemetry/tracing.js'
+import { withoutNames } from './request.js'
 import type { Upstreams } from './upstream.js'
 
 /**
@@ -15,8 +16,9 @@ export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstrea
       const attributes = { 'http.request.method': method, 'server.address': hostname, 'url.full': `${origin}/` }
       const span = tracing.start(`upstream ${method}`, 'client', attributes)
       let failure: string | undefined
+      const continued = [...withoutNames(headers, TRACE_HEADERS), ...Object.entries(span.headers).flat()]
       const exchange = upstreams.send(
-        { ...request, headers: continued(headers, span.headers) },
+        { ...request, headers: continued },
         {
           ...receiver,
           responded(statusCode, rawHeaders) {
@@ -45,9 +47,4 @@ export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstrea
   }
 }
 
-const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
-
-function continued(headers: readonly string[], added: Readonly<Record<string, string>>): string[] {
-  const kept = headers.filter((_, index) => !TRACE_HEADERS.has(headers[index - (index % 2)] as string))
-  return [...kept, ...Object.entries(added).flat()]
-}
+const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])

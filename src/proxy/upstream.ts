@@ -3,8 +3,8 @@
  * host. The receiver gets each chunk of a response when the chunk arrives, and can pause the response.
  */
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { RequestBody } from './request.js'
 
 export interface UpstreamRequest {
   /** The scheme, host and port. */
@@ -22,15 +22,9 @@ export interface UpstreamRequest {
   readonly silenceMs: number
 }
 
-interface UpstreamBody {
-  readonly stream: Readable
+interface UpstreamBody extends Pick<RequestBody, 'stream' | 'isWaitingForClient'> {
   /** The Content-Length. If undefined, the body is sent with Transfer-Encoding: chunked. */
   readonly length: number | undefined
-  /**
-   * Returns true if all available bytes were sent. In that case, the upstream waits for the client, so the time limit
-   * does not apply.
-   */
-  isWaitingForClient(): boolean
 }
 
 /** The functions that receive the response. None of them is called after `ended` or `failed`. */
@@ -102,12 +96,13 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
   const pools = new Map<string, Pool>()
   const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
 
+  function createPool(origin: string, connections: number): Pool {
+    return new Pool(origin, { connect, connections, ...NO_TIMEOUTS })
+  }
+
   function poolOf(origin: string): Pool {
-    let pool = pools.get(origin)
-    if (!pool) {
-      pool = new Pool(origin, { connect, connections: connectionsPerHost, ...NO_TIMEOUTS })
-      pools.set(origin, pool)
-    }
+    const pool = pools.get(origin) ?? createPool(origin, connectionsPerHost)
+    pools.set(origin, pool)
     return pool
   }
 
