@@ -81,8 +81,7 @@ export function createIdentityProvider(
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
     const found = await metadata()
-    const limit = timeoutMs !== undefined && { timeoutMs }
-    const request = { endpoint: 'token', url: found.tokenEndpoint, ...limit } as const
+    const request = { endpoint: 'token', url: found.tokenEndpoint, timeoutMs } as const
     const response = await transport.call({ ...request, ...(await authenticated(form, found)) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)

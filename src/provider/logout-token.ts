@@ -9,6 +9,7 @@ import { isJsonObject, parseJson } from '../support/json.js'
 import type { IdentityProvider } from './client.js'
 import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
+import type { ProviderMetadata } from './metadata.js'
 
 /** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
 interface LogoutToken {
@@ -66,36 +67,31 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
     check(header.crit === undefined, 'malformed')
     check(ALGORITHMS.includes(String(header.alg)), 'alg')
     check(TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ), 'typ')
-    const { issuer, quirks } = await metadata()
+    const provider = await metadata()
     // The claims are checked before the signature. This check costs less, and a token with wrong claims must not cause
     // a request for keys.
-    const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
-    const checked = checkClaims(claims, expected)
+    const checked = checkClaims(claims, provider, clientId, clock.now() / 1000)
     await checkSignature(token, header.kid !== undefined, keys)
     return checked
   }
-}
-
-interface Expected {
-  readonly issuer: string | undefined
-  readonly clientId: string
-  /** Milliseconds since the epoch. */
-  readonly now: number
-  readonly needsExpiry: boolean
 }
 
 /**
  * Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller must accept each `jti`
  * only once.
  */
-function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
+function checkClaims(
+  claims: Readonly<Record<string, unknown>>,
+  { issuer, quirks }: ProviderMetadata,
+  clientId: string,
+  nowSeconds: number
+): LogoutToken {
   const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
-  const nowSeconds = expected.now / 1000
-  check(isIdentifier(iss) && iss === expected.issuer, 'iss')
-  check((Array.isArray(aud) ? aud : [aud]).includes(expected.clientId), 'aud')
+  check(isIdentifier(iss) && iss === issuer, 'iss')
+  check((Array.isArray(aud) ? aud : [aud]).includes(clientId), 'aud')
   check(typeof iat === 'number', 'iat')
   check(iat - CLOCK_LEEWAY_SECONDS <= nowSeconds && iat + MAX_AGE_SECONDS >= nowSeconds, 'iat')
-  const isMissing = exp === undefined && !expected.needsExpiry
+  const isMissing = exp === undefined && quirks.omitsLogoutTokenExpiry
   check(isMissing || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
   // RFC 7519 section 4.1.5.
   check(nbf === undefined || (typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds), 'nbf')
@@ -113,7 +109,7 @@ function check(isValid: boolean, reason: string): asserts isValid {
   if (!isValid) throw new UnusableLogoutTokenError(reason)
 }
 
-async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): Promise<void> {
+async function checkSignature(token: string, hasKid: boolean, keys: ReturnType<typeof createKeyCache>): Promise<void> {
   const earlierRequests = keys.requests()
   let known = await keys.current()
   for (;;) {
@@ -171,8 +167,6 @@ function parse(token: string) {
 
 type Keys = ReturnType<typeof createLocalJWKSet>
 
-type KeyCache = ReturnType<typeof createKeyCache>
-
 // The keys are requested again after this time, so a key that the provider has withdrawn is accepted for at most this long.
 const MAX_KEY_AGE_MS = 600_000
 // The minimum time between two requests that unknown keys cause. Without this limit, forged tokens could make this
@@ -185,7 +179,7 @@ const MIN_RETRY_MS = 5000
 function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {
   let known: { readonly find: Keys; readonly request: number; readonly ageMs: () => number } | undefined
   let requests = 0
-  let sinceRequestMs = never
+  let sinceRequestMs = () => Number.POSITIVE_INFINITY
   let isLoading = false
 
   const load = retriedSparingly(clock, async () => {
@@ -252,8 +246,4 @@ function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Pro
     inProgress ??= send()
     return inProgress
   }
-}
-
-function never(): number {
-  return Number.POSITIVE_INFINITY
 }

@@ -24,7 +24,7 @@ export interface TransportRequest {
    */
   readonly form?: Readonly<Record<string, string>>
   /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** True if a failed GET must not be repeated. */
   readonly isSentOnce?: true
 }
