@@ -1,6 +1,6 @@
 /** The error responses of the API proxy. */
 
-import { HttpError } from '../http/errors/http-error.js'
+import { closingError, HttpError } from '../http/errors/http-error.js'
 import { BodyTooLargeError } from './request.js'
 import type { FailureKind, UpstreamError } from './upstream.js'
 
@@ -42,11 +42,7 @@ export function upstreamBusy(): HttpError {
   return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
 }
 
-/**
- * Returns the error for a request body that is too long. The response closes the connection, because the server would
- * otherwise have to read the rest of the body.
- */
+/** Returns the error for a request body that is too long. */
 export function tooLarge(maxBodyBytes: number): HttpError {
-  const description = `The body of this request is longer than ${maxBodyBytes} bytes.`
-  return new HttpError({ status: 413, error: 'invalid_request', description, headers: { Connection: 'close' } })
+  return closingError(413, `The body of this request is longer than ${maxBodyBytes} bytes.`)
 }

@@ -1,7 +1,7 @@
 /** Corrects or rejects unusual requests, so that later middleware need not handle them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
-import { HttpError } from '../errors/http-error.js'
+import { closingError } from '../errors/http-error.js'
 import { hasBody } from './arrivals.js'
 
 // Koa and koa-send parse these headers with the package negotiator, which takes quadratic time, so the length of the
@@ -49,14 +49,14 @@ export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(
   const { method, headers, httpVersion } = req
   const isHttp11 = httpVersion === '1.1'
   const hosts = countHosts(req)
-  if (hosts > 1 || (hosts === 0 && isHttp11)) throw rejection(400, 'A request must have exactly one Host header.')
+  if (hosts > 1 || (hosts === 0 && isHttp11)) throw closingError(400, 'A request must have exactly one Host header.')
   // RFC 9110 section 10.1.1. Node itself responds to `100-continue` before it calls this function.
   if (isHttp11 && headers.expect !== undefined && !/\b100-continue\b/i.test(headers.expect)) {
-    throw rejection(417, 'This server supports no expectation except 100-continue.')
+    throw closingError(417, 'This server supports no expectation except 100-continue.')
   }
   // No route reads the body of a GET or HEAD, so the server does not wait for such a body.
   if ((method === 'GET' || method === 'HEAD') && hasBody(req)) {
-    throw rejection(413, 'Requests to this server must not have a body.')
+    throw closingError(413, 'Requests to this server must not have a body.')
   }
   return next()
 }
@@ -70,8 +70,4 @@ function countHosts({ rawHeaders }: IncomingMessage): number {
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   return hosts
-}
-
-function rejection(status: number, description: string): HttpError {
-  return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

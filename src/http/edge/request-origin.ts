@@ -6,7 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
-import { accessDenied } from '../errors/http-error.js'
+import { HttpError } from '../errors/http-error.js'
 
 /** The kinds of routes, each with its own policy. */
 export type Audience = keyof typeof POLICIES
@@ -116,7 +116,8 @@ export function requestOrigin(audience: Audience, options: OriginOptions): Middl
 /** Throws HttpError 403 if the request may not use the session. */
 export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audience, options: OriginOptions): void {
   const rejection = rejectionOf({ methods: [ctx.method], headers: ctx.req.headers }, audience, options)
-  if (rejection !== undefined) throw accessDenied(DESCRIPTIONS[rejection])
+  if (rejection === undefined) return
+  throw new HttpError({ status: 403, error: 'access_denied', description: DESCRIPTIONS[rejection] })
 }
 
 /**

@@ -1,15 +1,11 @@
 /** The errors that become responses. The `errors` middleware (errors.ts) sends the responses. */
 import type { LoginLoopDiagnosis } from '../../pages/index.js'
 
-interface HttpErrorOptions {
-  readonly status: number
-  /** A registered OAuth error code if one is suitable, otherwise a code of this server. */
-  readonly error: string
+interface HttpErrorOptions
+  extends Pick<HttpError, 'status' | 'error'>,
+    Partial<Pick<HttpError, 'headers' | 'diagnosis'>> {
   /** Shown to the client, so it must not contain internals. */
   readonly description: string
-  readonly headers?: Readonly<Record<string, string>>
-  /** The likely reasons, if the error is that the browser did not send back a cookie. */
-  readonly diagnosis?: LoginLoopDiagnosis
   /** The original error, for the log. The response never contains it. */
   readonly cause?: unknown
 }
@@ -17,8 +13,10 @@ interface HttpErrorOptions {
 /** An error response. */
 export class HttpError extends Error {
   readonly status: number
+  /** A registered OAuth error code if one is suitable, otherwise a code of this server. */
   readonly error: string
   readonly headers: Readonly<Record<string, string>>
+  /** The likely reasons, if the error is that the browser did not send back a cookie. */
   readonly diagnosis: LoginLoopDiagnosis | undefined
 
   constructor({ status, error, description, headers = {}, diagnosis, cause }: HttpErrorOptions) {
@@ -31,14 +29,11 @@ export class HttpError extends Error {
   }
 }
 
-interface BusyErrorOptions {
-  readonly description: string
+interface BusyErrorOptions extends Pick<HttpErrorOptions, 'description' | 'cause'> {
   readonly retryAfterSeconds: number
   /** The default is 503. */
   readonly status?: 503 | 504
-  /** The URL that the error page opens next. By default it is the URL of the failed request. */
   readonly retryPath?: string | undefined
-  readonly cause?: unknown
 }
 
 /**
@@ -47,6 +42,7 @@ interface BusyErrorOptions {
  */
 export class BusyError extends HttpError {
   readonly retryAfterSeconds: number
+  /** The URL that the error page opens next. If undefined, it is the URL of the failed request. */
   readonly retryPath: string | undefined
 
   constructor({ description, retryAfterSeconds, status = 503, retryPath, cause }: BusyErrorOptions) {
@@ -64,10 +60,6 @@ export function methodNotAllowed(allow: string): HttpError {
   return new HttpError({ status: 405, error: 'method_not_allowed', description, headers: { Allow: allow } })
 }
 
-export function accessDenied(description: string): HttpError {
-  return new HttpError({ status: 403, error: 'access_denied', description })
-}
-
 /**
  * The error for an account that the access list does not allow. The reason is logged, but the response does not contain
  * it.
@@ -75,6 +67,11 @@ export function accessDenied(description: string): HttpError {
 export function accountNotAllowed(): HttpError {
   const description = 'This account may not sign in to this application.'
   return new HttpError({ status: 403, error: 'account_not_allowed', description })
+}
+
+/** The error for a request that the server does not read to its end. Its response therefore closes the connection. */
+export function closingError(status: number, description: string): HttpError {
+  return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }
 
 export function invalidRequest(description: string): HttpError {

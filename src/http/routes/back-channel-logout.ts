@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import type { Services } from '../../services.js'
 import { requestLog } from '../edge/request.js'
-import { HttpError, invalidRequest } from '../errors/http-error.js'
+import { closingError, invalidRequest } from '../errors/http-error.js'
 
 // A logout token has about 1,000 characters, so this limit is sufficient.
 const MAX_BODY_BYTES = 16 * 1024
@@ -17,7 +17,8 @@ const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
  */
 export function backChannelLogout(loading: NonNullable<Services['backChannelLogout']>, { log }: Services): Middleware {
   return async function backChannelLogoutRoute(ctx) {
-    if (!FORM.test(ctx.get('Content-Type'))) throw unusableBody('The body must be application/x-www-form-urlencoded.')
+    if (!FORM.test(ctx.get('Content-Type')))
+      throw closingError(400, 'The body must be application/x-www-form-urlencoded.')
     const [token, ...more] = new URLSearchParams(await readBody(ctx.req)).getAll('logout_token')
     if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
     const endSessions = await loading
@@ -37,17 +38,10 @@ function readBody(request: IncomingMessage): Promise<string> {
     request.on('data', (chunk: Buffer) => {
       length += chunk.length
       if (length <= MAX_BODY_BYTES) chunks.push(chunk)
-      else reject(unusableBody(`The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
+      else reject(closingError(400, `The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
     })
     request.once('end', () => resolve(Buffer.concat(chunks).toString()))
-    for (const event of ['error', 'close']) request.once(event, () => reject(unusableBody('The body is not complete.')))
+    for (const event of ['error', 'close'])
+      request.once(event, () => reject(closingError(400, 'The body is not complete.')))
   })
-}
-
-/**
- * The error for a body that cannot be used. Its response closes the connection, because the body may not have been
- * read.
- */
-function unusableBody(description: string): HttpError {
-  return new HttpError({ status: 400, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }
