@@ -52,11 +52,11 @@ export async function openDemo(
   const starting = startDemo({
     callbackUrl,
     log,
-    ...(config.platform.backChannelLogout && {
-      backChannelLogoutUrl: callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backChannelLogout)
-    }),
-    ...(demoPort !== undefined && { port: demoPort }),
-    ...(tokenLifetimeSeconds !== undefined && { tokenLifetimeSeconds })
+    backChannelLogoutUrl: config.platform.backChannelLogout
+      ? callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backChannelLogout)
+      : undefined,
+    port: demoPort,
+    tokenLifetimeSeconds
   })
   const demo = await starting.catch(async (error: unknown) => {
     if (reserved) await closeServer(reserved)

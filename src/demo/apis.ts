@@ -18,10 +18,10 @@ const MAX_TITLE_LENGTH = 200
 
 type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 
-/** Creates functions that read the access token of a request. */
 export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number) {
   const key = createPublicKey({ key: signingKey, format: 'jwk' })
-  function claimsOf(ctx: Koa.Context): Record<string, unknown> | undefined {
+  /** Returns the user id and the scopes if this demo issued the access token of a request and it has not expired. */
+  return function readAccessToken(ctx: Koa.Context) {
     const token = /^bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/i.exec(ctx.get('Authorization'))
     const [, header, payload, signature] = token ?? []
     if (!header || !payload || !signature) return undefined
@@ -30,15 +30,9 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
     // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed with the same key,
     // but is not accepted as an access token, because it has no `userid`.
     const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    const { exp, userid } = claims
-    return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined
-  }
-
-  return {
-    /** Returns the user id if this demo issued the access token and it has not expired. */
-    userIdOf: (ctx: Koa.Context) => claimsOf(ctx)?.userid as string | undefined,
-    /** Returns the scopes of a valid access token, and an empty list for any other token. */
-    scopesOf: (ctx: Koa.Context) => (claimsOf(ctx)?.scope as readonly string[] | undefined) ?? []
+    const { exp, userid, scope } = claims
+    if (typeof exp !== 'number' || exp * 1000 <= now() || typeof userid !== 'string') return undefined
+    return { userId: userid, scopes: scope as readonly string[] }
   }
 }
 
@@ -47,12 +41,12 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
  * endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. The demo's access tokens are
  * JWTs, which oidc-provider does not store.
  */
-export function userInfo({ tokens, users }: { tokens: AccessTokenReader; users: Users }): Koa.Middleware {
+export function userInfo(readAccessToken: AccessTokenReader, users: Users): Koa.Middleware {
   return async function userInfo(ctx, next) {
     if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
     ctx.set('Cache-Control', 'no-store')
-    const id = tokens.userIdOf(ctx)
-    const user = id === undefined ? undefined : users.find(id)
+    const token = readAccessToken(ctx)
+    const user = token && users.find(token.userId)
     if (!user) {
       ctx.status = 401
       ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
@@ -84,7 +78,7 @@ export function demoRules(origin: string): string[] {
   ]
 }
 
-export function platformApis({ tokens }: { readonly tokens: AccessTokenReader }): Koa.Middleware {
+export function platformApis(readAccessToken: AccessTokenReader): Koa.Middleware {
   const issues = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
   const routes: readonly (readonly [
     pattern: RegExp,
@@ -99,12 +93,12 @@ export function platformApis({ tokens }: { readonly tokens: AccessTokenReader })
   return async function platformApis(ctx, next) {
     const route = routes.find(([pattern]) => pattern.test(ctx.path))
     if (!route) return next()
-    const userId = tokens.userIdOf(ctx)
-    if (userId === undefined)
+    const token = readAccessToken(ctx)
+    if (!token)
       reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
-    else if (!tokens.scopesOf(ctx).includes(REQUIRED_SCOPE)) {
+    else if (!token.scopes.includes(REQUIRED_SCOPE)) {
       reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
-    } else await route[1](ctx, userId)
+    } else await route[1](ctx, token.userId)
   }
 
   async function handleIssues(ctx: Koa.Context, userId: string) {

@@ -44,14 +44,14 @@ export interface DemoOptions {
   /** The callback URL of the application. No other callback URL is registered. */
   callbackUrl: string
   /** The port on 127.0.0.1. By default, or with 0, the system chooses a free port. */
-  port?: number
+  port?: number | undefined
   /**
    * The URL to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, the demo sends no
    * logout tokens.
    */
-  backChannelLogoutUrl?: string
+  backChannelLogoutUrl?: string | undefined
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
-  tokenLifetimeSeconds?: number
+  tokenLifetimeSeconds?: number | undefined
   /**
    * The clock, in milliseconds since the epoch. Tests may move it ahead of the system clock. It must not be behind the
    * system clock, because oidc-provider checks some expiry times with the system clock.
@@ -96,12 +96,12 @@ export async function startDemo(options: DemoOptions) {
   })
   provider.use(localOnly(callbackUrl))
   provider.use(countCalls(calls))
-  const tokens = createAccessTokenReader(signingKey, now)
-  provider.use(userInfo({ tokens, users }))
-  provider.use(platformApis({ tokens }))
-  provider.use(signIn({ provider, users, pages }))
-  provider.use(redirectIfSignedOut())
-  provider.use(endRevokedSession({ provider }))
+  const readAccessToken = createAccessTokenReader(signingKey, now)
+  provider.use(userInfo(readAccessToken, users))
+  provider.use(platformApis(readAccessToken))
+  provider.use(signIn(provider, users, pages))
+  provider.use(redirectIfSignedOut)
+  provider.use(endRevokedSession(provider))
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider

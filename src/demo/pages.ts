@@ -115,15 +115,7 @@ const maxNameLength = 100
 const maxFormBytes = 8 * 1024
 
 /** Serves the sign-in page, on which a user chooses a name and grants or denies the requested scopes. */
-export function signIn({
-  provider,
-  users,
-  pages
-}: {
-  provider: Provider
-  users: Users
-  pages: DemoPages
-}): Koa.Middleware {
+export function signIn(provider: Provider, users: Users, pages: DemoPages): Koa.Middleware {
   return async function signIn(ctx, next) {
     if (!ctx.path.startsWith(`${paths.signIn}/`)) return next()
     if (ctx.method !== 'GET' && ctx.method !== 'POST') {
@@ -190,24 +182,22 @@ export function signIn({
  * respond with a page that needs a script. The redirect leads to the `post_logout_redirect_uri`, which oidc-provider
  * has removed if it is not registered. Without this URL, the redirect leads to the page that confirms the sign-out.
  */
-export function redirectIfSignedOut(): Koa.Middleware {
-  return async function redirectIfSignedOut(ctx, next) {
-    await next()
-    if (ctx.path !== paths.endSession || ctx.method !== 'GET' || ctx.status !== 200) return
-    const { oidc } = ctx as KoaContextWithOIDC
-    if (oidc.session?.accountId !== undefined) return
-    const target = new URL(String(oidc.params?.post_logout_redirect_uri ?? oidc.urlFor('end_session_success')))
-    if (typeof oidc.params?.state === 'string') target.searchParams.set('state', oidc.params.state)
-    ctx.status = 303
-    ctx.redirect(target.href)
-  }
+export const redirectIfSignedOut: Koa.Middleware = async function redirectIfSignedOut(ctx, next) {
+  await next()
+  if (ctx.path !== paths.endSession || ctx.method !== 'GET' || ctx.status !== 200) return
+  const { oidc } = ctx as KoaContextWithOIDC
+  if (oidc.session?.accountId !== undefined) return
+  const target = new URL(String(oidc.params?.post_logout_redirect_uri ?? oidc.urlFor('end_session_success')))
+  if (typeof oidc.params?.state === 'string') target.searchParams.set('state', oidc.params.state)
+  ctx.status = 303
+  ctx.redirect(target.href)
 }
 
 /**
  * Ends the browser's session at the demo when the application revokes a refresh token, which it does when the user
  * signs out of the application. The next login then shows the sign-in page, so the user can choose another account.
  */
-export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {
+export function endRevokedSession(provider: Provider): Koa.Middleware {
   return async function endRevokedSession(ctx, next) {
     await next()
     if (ctx.path !== paths.revocation || ctx.status !== 200) return

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createExpiringMap } from '../support/expiring-map.js'
 
 export interface User {
   /** The id has twelve capital letters and digits, like a user id of Autodesk Platform Services. */
@@ -18,15 +19,10 @@ export type Users = ReturnType<typeof createUsers>
 
 /** Remembers the users who signed in. If there are more than `maxUsers`, the least recently used are forgotten. */
 export function createUsers(maxUsers = 10_000) {
-  const recent = new Map<string, User>()
+  const recent = createExpiringMap<User>(maxUsers, Date.now)
 
   function markUsed(user: User): User {
-    recent.delete(user.id)
-    recent.set(user.id, user)
-    for (const id of recent.keys()) {
-      if (recent.size <= maxUsers) break
-      recent.delete(id)
-    }
+    recent.set(user.id, user, Number.POSITIVE_INFINITY)
     return user
   }
 
