@@ -112,8 +112,8 @@ const byStatus: Readonly<Record<number, Choice | undefined>> = {
   504: { topic: 'providerSlow', action: 'sign-in' }
 }
 
-/** A reason why a browser did not send back a cookie of a login. */
-export type LoginLoopReason = 'secure_cookie_on_http' | 'other_host' | 'cookies_blocked' | 'cookie_too_large'
+/** A reason why a browser did not send back a cookie of a login. Each reason has a text of the same name. */
+export type LoginLoopReason = 'secureCookieOnHttp' | 'otherHost' | 'cookiesBlocked' | 'cookieTooLarge'
 
 export interface LoginLoopDiagnosis {
   /** The most likely reason comes first. */
@@ -143,7 +143,10 @@ export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
     host: html`<code>${new URL(applicationUrl).host}</code>`,
     startedAt: startedAt === undefined ? undefined : html`<code>${startedAt}</code>`
   }
-  const explanations = reasons.map(reason => fillText(loginLoop[textOf(reason, startedAt)], values))
+  const explanations = reasons.map(reason => {
+    const text = reason === 'otherHost' && startedAt !== undefined ? 'otherName' : reason
+    return fillText(loginLoop[text], values)
+  })
   const code = html`<code>session_cookie_missing</code>`
   return {
     title: loginLoop.title,
@@ -158,14 +161,3 @@ ${requestId === undefined ? undefined : html`<p>${fillText(details.request, { id
 </div>`
   }
 }
-
-function textOf(reason: LoginLoopReason, startedAt: string | undefined): keyof Texts['loginLoop'] {
-  if (reason === 'other_host') return startedAt === undefined ? 'otherHost' : 'otherName'
-  return textOfReason[reason]
-}
-
-const textOfReason = {
-  secure_cookie_on_http: 'secureCookieOnHttp',
-  cookies_blocked: 'cookiesBlocked',
-  cookie_too_large: 'cookieTooLarge'
-} as const satisfies Record<Exclude<LoginLoopReason, 'other_host'>, keyof Texts['loginLoop']>

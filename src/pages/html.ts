@@ -12,7 +12,7 @@ export interface Html {
   readonly [markup]: string
 }
 
-type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
+type HtmlValue = string | number | Html | undefined | HtmlValue[]
 
 /**
  * A tagged template for markup. The template itself is trusted. Strings are escaped for text and for quoted attributes.
@@ -42,14 +42,7 @@ function render(value: HtmlValue): string {
   if (value === undefined) return ''
   if (typeof value === 'string') return escapeHtml(value)
   if (typeof value === 'number') return String(value)
-  if (isList(value)) return value.map(render).join('')
-  return value[markup]
-}
-
-// After Array.isArray returns false, TypeScript would still consider the value a readonly array, so this type guard is
-// needed.
-function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue[] {
-  return Array.isArray(value)
+  return Array.isArray(value) ? value.map(render).join('') : value[markup]
 }
 
 /**

@@ -29,7 +29,7 @@ const details = {
   homePath: '/base/'
 }
 const loop = {
-  reasons: ['cookies_blocked'] as readonly LoginLoopReason[],
+  reasons: ['cookiesBlocked'] as readonly LoginLoopReason[],
   applicationUrl: 'https://app.example/base/',
   requestId: 'req-1',
   signInPath: '/base/api/auth/login?return_to=%2Fbase%2Fmodels'
@@ -114,14 +114,14 @@ test('hostile text in an error does not change the markup of its page', t => {
       const hostile = `${weapon}${text}${weapon}`
       const page = errorPage({ ...details, error: hostile, description: hostile, requestId: hostile })
       t.deepEqual(tags(page), bare)
-      const diagnosis = loginLoopPage({ ...loop, reasons: ['other_host'], requestId: hostile, startedAt: hostile })
+      const diagnosis = loginLoopPage({ ...loop, reasons: ['otherHost'], requestId: hostile, startedAt: hostile })
       t.is(tags(diagnosis).filter(tag => tag === '<script').length, 0)
     })
   )
 })
 
 test('the page about a login loop lists the likely reasons in order and the address at which to open the application', t => {
-  const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
+  const page = loginLoopPage({ ...loop, reasons: ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked'] })
   t.regex(
     page,
     /likely reasons[\s\S]*plain http[\s\S]*host name other than <code>app\.example<\/code>[\s\S]*blocks cookies/
@@ -131,7 +131,7 @@ test('the page about a login loop lists the likely reasons in order and the addr
   t.true(page.includes(`href="${signIn}"`), 'the sign-in link has the address at which the login can work')
   t.true(page.includes('Error <code>session_cookie_missing</code>'))
   t.notRegex(page, /request less access/)
-  t.regex(loginLoopPage({ ...loop, reasons: ['cookie_too_large'] }), /likely reason<[\s\S]*request less access/)
+  t.regex(loginLoopPage({ ...loop, reasons: ['cookieTooLarge'] }), /likely reason<[\s\S]*request less access/)
 })
 
 for (const retryAfterSeconds of [undefined, 7]) {
@@ -159,7 +159,7 @@ test('the page for a refused connection says that the service cannot be reached,
 
 test('the page for a login that began at 127.0.0.1 instead of localhost shows both addresses', t => {
   const local = { ...loop, applicationUrl: 'http://localhost:8080/', signInPath: '/api/auth/login' }
-  const page = loginLoopPage({ ...local, reasons: ['other_host'], startedAt: '127.0.0.1:8080' })
+  const page = loginLoopPage({ ...local, reasons: ['otherHost'], startedAt: '127.0.0.1:8080' })
   t.regex(page, /You opened <code>127\.0\.0\.1:8080<\/code>, but sign-in returns to <code>localhost:8080<\/code>/)
   t.true(page.includes('href="http://localhost:8080/api/auth/login"'))
 })

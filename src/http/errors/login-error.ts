@@ -81,26 +81,26 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
  */
 export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
   const description = 'The session cookie of a login that has just succeeded did not come back.'
-  const reasons: readonly LoginLoopReason[] = ['cookie_too_large', 'cookies_blocked']
-  return cookieMissing(description, isOtherHost ? ['other_host', ...reasons] : reasons, startedAt)
+  const reasons: readonly LoginLoopReason[] = ['cookieTooLarge', 'cookiesBlocked']
+  return cookieMissing(description, isOtherHost ? ['otherHost', ...reasons] : reasons, startedAt)
 }
 
 /** The error for a callback without the login cookie. */
 function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefined): HttpError {
   const reasons: readonly LoginLoopReason[] = secure
-    ? ['secure_cookie_on_http', 'other_host', 'cookies_blocked']
-    : ['other_host', 'cookies_blocked']
+    ? ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked']
+    : ['otherHost', 'cookiesBlocked']
   return cookieMissing('The login cookie did not come back.', reasons, startedAt)
 }
 
-// If the login began under another name of this machine, the page gives only `other_host` as the reason for the missing
+// If the login began under another name of this machine, the page gives only `otherHost` as the reason for the missing
 // cookie.
 function cookieMissing(
   description: string,
   likelyReasons: readonly LoginLoopReason[],
   startedAt: string | undefined
 ): HttpError {
-  const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['other_host']
+  const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['otherHost']
   const diagnosis = { reasons, startedAt }
   return new HttpError({ status: 400, error: 'session_cookie_missing', description, diagnosis })
 }
