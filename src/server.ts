@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { assemble, requireTokens } from './app.js'
 import type { Config } from './config/settings.js'
 import { localUrlOf } from './config/urls.js'
-import { type ForwardAuthListener, listenForGateways } from './gateway/forward-auth.js'
+import { listenForGateways } from './gateway/forward-auth.js'
 import { countRequests, ignoreStops, inTurn, limitBodyTimes } from './http/edge/arrivals.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
@@ -84,7 +84,9 @@ export async function serve(
   limits: Partial<ClientLimits> = {}
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
-  const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
+  // The module is loaded only if metrics are on, so that servers without metrics start quickly.
+  const metricsModule = config.metrics.port === undefined ? undefined : await import('./metrics/prometheus.js')
+  const prometheus = metricsModule?.createPrometheusMetrics(version())
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...options })
   const { log, shutdown } = services
   prometheus?.watchStore(services)
@@ -107,7 +109,7 @@ export async function serve(
   const connections = watchConnections(server, clientLimits)
   limitBodyTimes(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
-  let gateways: ForwardAuthListener | undefined
+  let gateways: Awaited<ReturnType<typeof listenForGateways>> | undefined
   const { port, scrapes } = await openListeners().catch(async (error: unknown) => {
     await Promise.all([closeServer(server), gateways?.close(0)])
     await shutdown.close()
@@ -173,10 +175,4 @@ export async function serve(
       return closing
     }
   }
-}
-
-// The module is loaded only if metrics are on, so that servers without metrics start quickly.
-async function createPrometheus() {
-  const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
-  return createPrometheusMetrics(version())
 }

@@ -16,15 +16,6 @@ import { closeServer, listen } from '../support/listener.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
 import type { Span } from '../telemetry/tracing.js'
 
-export interface ForwardAuthListener {
-  readonly port: number
-  /**
-   * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
-   * connections that are still open.
-   */
-  close(graceMs: number): Promise<void>
-}
-
 interface Decision {
   readonly status: 200 | 401 | 403 | 500 | 503
   readonly accessToken?: string
@@ -52,14 +43,18 @@ export async function listenForGateways(
   services: Services,
   { port, host }: { readonly port: number; readonly host: string },
   limits: Partial<typeof LIMITS> = {}
-): Promise<ForwardAuthListener> {
+) {
   const respond = forwardAuth(services)
   const gatewayLimits = { ...LIMITS, ...limits }
   const server = http.createServer(gatewayLimits, respond)
   ignoreStops(server, gatewayLimits)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
-    close: graceMs => closeServer(server, graceMs)
+    /**
+     * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
+     * connections that are still open.
+     */
+    close: (graceMs: number) => closeServer(server, graceMs)
   }
 }
 

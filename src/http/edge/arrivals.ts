@@ -104,17 +104,12 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
   }
 }
 
-interface BodyLimits {
-  /**
-   * The time credit with which a client begins, in milliseconds. The credit never exceeds this value, so no pause in a body may
-   * be longer.
-   */
+/** All times are milliseconds. */
+interface ArrivalLimits {
+  readonly headersTimeout: number
+  /** 0 for no limit. */
   readonly requestTimeout: number
-  /**
-   * The minimum average rate of a body that a route reads. It applies after the first `requestTimeout` milliseconds.
-   */
-  readonly minBodyBytesPerSecond: number
-  /** Milliseconds between two checks of the bodies. */
+  /** The time between two checks of the connections. */
   readonly connectionsCheckingInterval: number
 }
 
@@ -145,8 +140,15 @@ export function postponeBody(request: IncomingMessage): () => void {
  *
  * If a body takes too long, the server emits `clientError` with the code ERR_HTTP_REQUEST_TIMEOUT,
  * as Node does for its own time limit.
+ * @param limits.requestTimeout the time credit with which a client begins. The credit never exceeds this value, so no
+ *   pause in a body may be longer.
+ * @param limits.minBodyBytesPerSecond the minimum average rate of a body that a route reads. It applies after the first
+ *   `requestTimeout` milliseconds.
  */
-export function limitBodyTimes(server: Server, limits: BodyLimits): void {
+export function limitBodyTimes(
+  server: Server,
+  limits: ArrivalLimits & { readonly minBodyBytesPerSecond: number }
+): void {
   const { requestTimeout, minBodyBytesPerSecond, connectionsCheckingInterval } = limits
   // The first check may come immediately after the beginning of a body, so the credit is one interval longer.
   const maxCreditMs = requestTimeout + connectionsCheckingInterval
@@ -209,15 +211,6 @@ export function limitBodyTimes(server: Server, limits: BodyLimits): void {
 /** True if the request has a body (RFC 9112 section 6). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
-/** All times are milliseconds. */
-interface ArrivalLimits {
-  readonly headersTimeout: number
-  /** 0 for no limit. */
-  readonly requestTimeout: number
-  /** The time between two of Node's checks. */
-  readonly connectionsCheckingInterval: number
 }
 
 /**
