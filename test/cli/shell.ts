@@ -6,15 +6,6 @@ import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-export interface Shell {
-  readonly terminal: Terminal & { readonly stdin: PassThrough }
-  readonly signals: EventEmitter
-  readonly exits: number[]
-  output(): string
-  errors(): string
-  log(): Record<string, unknown>[]
-}
-
 export interface ShellOptions {
   readonly env?: Record<string, string>
   readonly files?: Readonly<Record<string, string>>
@@ -24,7 +15,7 @@ export interface ShellOptions {
 }
 
 /** Creates a terminal that the test controls. The working directory is a new folder with `files`. */
-export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}): Promise<Shell> {
+export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
   const { env = {}, files = {}, isTTY = false, columns } = options
   const cwd = options.cwd ?? (await tempFolder(t, { 'wwwroot/index.html': 'hello', ...files }))
   const signals = new EventEmitter()
@@ -47,14 +38,14 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     onTerminalClosed: () => () => {},
     exit: (code: number) => void exits.push(code),
     hangUp() {}
-  }
+  } satisfies Terminal
   return {
     terminal,
     signals,
     exits,
     output: stdout.text,
     errors: stderr.text,
-    log: () =>
+    log: (): Record<string, unknown>[] =>
       log
         .text()
         .split('\n')

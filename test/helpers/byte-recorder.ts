@@ -3,22 +3,9 @@ import { connect, createServer } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { listen } from './ports.js'
 
-export interface ByteRecorder {
-  /** Clients connect to this address instead of the server's. */
-  readonly url: string
-  readonly port: number
-  /** The bytes that the server sent, one buffer for each connection. */
-  sent(): readonly Buffer[]
-  /** The bytes that the clients sent, one buffer for each connection. */
-  received(): readonly Buffer[]
-  readonly byteCount: number
-  /**
-   * Fails the test if a secret is in the bytes that the server sent or in `alsoIn` (log lines), in any usual encoding.
-   */
-  assertNone(t: ExecutionContext, secrets: readonly string[], alsoIn?: readonly string[]): void
-}
+export type ByteRecorder = Awaited<ReturnType<typeof recordBytes>>
 
-export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number): Promise<ByteRecorder> {
+export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number) {
   const connections: Buffer[][] = []
   const requests: Buffer[][] = []
   // Half-open connections are allowed on both sides, so a FIN is relayed as a FIN and neither side misses a cut
@@ -37,16 +24,22 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
     for (const socket of [client, server]) socket.on('error', () => {})
   })
   const port = await listen(t, relay)
+  /** The bytes that the server sent, one buffer for each connection. */
   const sent = () => connections.map(copy => Buffer.concat(copy))
   return {
+    /** Clients connect to this URL instead of the server's. */
     url: `http://127.0.0.1:${port}`,
     port,
     sent,
+    /** The bytes that the clients sent, one buffer for each connection. */
     received: () => requests.map(copy => Buffer.concat(copy)),
     get byteCount() {
       return connections.flat().reduce((sum, chunk) => sum + chunk.length, 0)
     },
-    assertNone: (test, secrets, alsoIn = []) => {
+    /**
+     * Fails the test if a secret is in the bytes that the server sent or in `alsoIn` (log lines), in any usual encoding.
+     */
+    assertNone(test: ExecutionContext, secrets: readonly string[], alsoIn: readonly string[] = []) {
       const haystacks = [...sent(), Buffer.from(alsoIn.join('\n'))]
       test.deepEqual(findSecrets(haystacks, secrets), [])
     }

@@ -26,18 +26,10 @@ interface Export {
   }[]
 }
 
-export interface Collector {
-  readonly url: string
-  /** Everything that was received, as it was sent. */
-  readonly bodies: readonly string[]
-  readonly spans: () => readonly ReceivedSpan[]
-  readonly resource: () => Readonly<Record<string, Value['stringValue']>>
-  /** Resolves with the span of this name in this trace, as soon as it was received. */
-  received(traceId: string, name: string): Promise<ReceivedSpan>
-  childrenOf(span: ReceivedSpan): readonly ReceivedSpan[]
-}
+export type Collector = Awaited<ReturnType<typeof startCollector>>
 
-export async function startCollector(t: Pick<ExecutionContext, 'teardown'>): Promise<Collector> {
+export async function startCollector(t: Pick<ExecutionContext, 'teardown'>) {
+  /** Everything that was received, as it was sent. */
   const bodies: string[] = []
   const server = http.createServer(async (request, response) => {
     const body = await text(request)
@@ -57,11 +49,12 @@ export async function startCollector(t: Pick<ExecutionContext, 'teardown'>): Pro
       const attributes = resourceSpans()[0]?.resource.attributes ?? []
       return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]))
     },
-    async received(traceId, name) {
+    /** Resolves with the span of this name in this trace, as soon as it was received. */
+    async received(traceId: string, name: string) {
       await eventually(() => find(traceId, name) !== undefined)
       return find(traceId, name)
     },
-    childrenOf: ({ spanId }) => spans().filter(({ parentSpanId }) => parentSpanId === spanId)
+    childrenOf: ({ spanId }: ReceivedSpan) => spans().filter(({ parentSpanId }) => parentSpanId === spanId)
   }
 }
 

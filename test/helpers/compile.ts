@@ -3,13 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { repository } from './repository.js'
 
-interface Compilation {
-  readonly status: number | null
-  readonly output: string
-}
-
 /** Type-checks files of `folder` with `strict` and writes no output. */
-export function compile(folder: string, files: readonly string[], settings = ['--module', 'nodenext']): Compilation {
+export function compile(folder: string, files: readonly string[], settings = ['--module', 'nodenext']) {
   const compiler = join(repository, 'node_modules/typescript/bin/tsc')
   const options = ['--noEmit', '--strict', '--target', 'es2023', '--types', 'node', ...settings]
   const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, ...files], {

@@ -85,7 +85,7 @@ const discovered = {
 
 async function startBehind(
   t: Test,
-  front: Front,
+  front: Awaited<ReturnType<typeof startFront>>,
   idp: KnownIdp,
   { mode = 'single', overrides = {} }: DeploymentOptions,
   platform: NonNullable<TestSettings['platform']>,
@@ -115,17 +115,7 @@ async function startBehind(
   return { url: front.url, logs, openFront }
 }
 
-interface Front {
-  /** The address of the start page, as the browser opens it. */
-  readonly url: string
-  readonly callbackUrl: string
-  leadTo(port: number): void
-}
-
-async function startFront(
-  t: Test,
-  { https = false, host = 'localhost', basePath = '', loses }: FrontOptions
-): Promise<Front> {
+async function startFront(t: Test, { https = false, host = 'localhost', basePath = '', loses }: FrontOptions) {
   let target = 0
   const pass: RequestListener = (incoming, answer) => {
     const { method, headers, url = '/' } = incoming
@@ -150,9 +140,10 @@ async function startFront(
   const port = await listen(t, server)
   const url = `${https ? 'https' : 'http'}://${host}:${port}${basePath}/`
   return {
+    /** The URL of the start page, as the browser opens it. */
     url,
     callbackUrl: `${url}api/auth/callback`,
-    leadTo: to => {
+    leadTo(to: number) {
       target = to
     }
   }

@@ -1,26 +1,15 @@
-import type { Logger } from 'pino'
 import type { Config } from '#src/config/settings.js'
 import { createLog } from '#src/log.js'
 
 export type LogEntry = Readonly<Record<string, unknown>>
 
-export interface CollectedLogs {
-  readonly log: Logger
-  /** Each line as the logger wrote it. */
-  readonly lines: readonly string[]
-  readonly entries: readonly LogEntry[]
-  find(matches: (entry: LogEntry) => boolean): LogEntry | undefined
-  /** The first line with this event. */
-  first(event: string): LogEntry | undefined
-  /** All lines with this event. */
-  all(event: string): readonly LogEntry[]
-}
+export type CollectedLogs = Awaited<ReturnType<typeof collectLogs>>
 
 /**
  * Creates the server's own logger and collects its lines, by default at level trace, so that tests can read them and
  * search them for secrets.
  */
-export async function collectLogs(level: Config['log']['level'] = 'trace'): Promise<CollectedLogs> {
+export async function collectLogs(level: Config['log']['level'] = 'trace') {
   const lines: string[] = []
   const entries: LogEntry[] = []
   const write = (line: string) => {
@@ -30,10 +19,13 @@ export async function collectLogs(level: Config['log']['level'] = 'trace'): Prom
   const log = createLog({ level, pretty: false, requests: true }, { write })
   return {
     log,
+    /** Each line as the logger wrote it. */
     lines,
     entries,
-    find: matches => entries.find(matches),
-    first: event => entries.find(entry => entry.event === event),
-    all: event => entries.filter(entry => entry.event === event)
+    find: (matches: (entry: LogEntry) => boolean) => entries.find(matches),
+    /** The first line with this event. */
+    first: (event: string) => entries.find(entry => entry.event === event),
+    /** All lines with this event. */
+    all: (event: string) => entries.filter(entry => entry.event === event)
   }
 }

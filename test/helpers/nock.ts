@@ -11,18 +11,14 @@ nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/)
 
 let hosts = 0
 
-export interface MockedHost {
-  /** For example https://idp-7.example. No other test has the same origin. */
-  readonly origin: string
-  readonly scope: nock.Scope
-  /** Throws unless every expected request was sent. It also runs at the end of the test. */
-  assertAllCame(): void
-}
+export type MockedHost = ReturnType<typeof mockHost>
 
-export function mockHost(t: Pick<ExecutionContext, 'teardown'>): MockedHost {
+export function mockHost(t: Pick<ExecutionContext, 'teardown'>) {
   hosts += 1
+  // No other test has the same origin.
   const origin = `https://idp-${hosts}.example`
   const scope = nock(origin)
+  /** Throws unless every expected request was sent. It also runs at the end of the test. */
   const assertAllCame = () => {
     const missing = scope.pendingMocks()
     if (missing.length > 0) throw new Error(`These expected requests never came: ${missing.join(', ')}`)

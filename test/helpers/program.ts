@@ -9,20 +9,7 @@ import type { HostileIdp } from './hostile-idp/index.js'
 import type { LogEntry } from './logs.js'
 import { repository } from './repository.js'
 
-export interface Program {
-  readonly child: ChildProcess
-  /** The address that the program logs when it listens. */
-  readonly url: string
-  signal(name: NodeJS.Signals): void
-  readonly lines: readonly LogEntry[]
-  readonly stderr: () => string
-  /**
-   * Resolves with the `count`-th log line of this event (default 1), which may already have been logged. Rejects if the
-   * program ends first.
-   */
-  logged(event: string, count?: number): Promise<LogEntry>
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
-}
+export type Program = Awaited<ReturnType<typeof startProgram>>
 
 export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'> {
   readonly command?: readonly string[]
@@ -53,7 +40,7 @@ process.on('exit', () => {
 })
 
 /** Starts the program and resolves when it listens. */
-export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {
+export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions) {
   const { command = defaultCommand, group = false, args = [], env = {}, onLine, ...how } = options
   const [file = '', ...more] = command
   // The program gets none of this process's environment except PATH.
@@ -66,7 +53,10 @@ export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, option
     else child.kill(name)
   }
   t.teardown(() => child.exitCode === null && child.signalCode === null && signal('SIGKILL'))
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const ended = once(child, 'close').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null
+  }))
   const lines: LogEntry[] = []
   const watchers = new Set<() => void>()
   let stderr = ''
@@ -80,6 +70,10 @@ export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, option
     for (const look of watchers) look()
   })
 
+  /**
+   * Resolves with the `count`-th log line of this event (default 1), which may already have been logged. Rejects if the
+   * program ends first.
+   */
   async function logged(event: string, count = 1): Promise<LogEntry> {
     const found = () => lines.filter(line => line.event === event)[count - 1]
     const seen = new Promise<LogEntry>(resolve => {
@@ -100,6 +94,7 @@ export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, option
     ])
   }
 
+  // The URL that the program logs when it listens.
   const { url } = await logged('server_started')
   return { child, url: String(url), signal, lines, stderr: () => stderr, logged, ended }
 }
@@ -111,6 +106,8 @@ function parse(text: string): LogEntry {
     return { event: 'not_json', text }
   }
 }
+
+export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 
 /** The settings that a server needs to log in at `idp` and to listen on a free port of 127.0.0.1. */
 export function environmentFor(
@@ -124,6 +121,19 @@ export function environmentFor(
     PLATFORM_CLIENT_SECRET: idp.clientSecret,
     PLATFORM_ISSUER: idp.issuer,
     PLATFORM_CALLBACK_URL: callbackUrl,
-    SERVER_SESSION_SECRET: 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
+    SERVER_SESSION_SECRET: SESSION_SECRET
+  }
+}
+
+/** Settings as those of `environmentFor`, but with the endpoints of the provider, so the server reads no discovery document. */
+export function environmentWithEndpoints(idp: HostileIdp, callbackUrl: string): Record<string, string> {
+  const { PLATFORM_ISSUER, ...settings } = environmentFor(idp, callbackUrl)
+  return {
+    ...settings,
+    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
+    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
+    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
+    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
+    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint
   }
 }

@@ -6,21 +6,7 @@ import { Redis } from 'ioredis'
 import { freePort } from './ports.js'
 import { tempFolder } from './temp-folder.js'
 
-export interface RedisServer {
-  readonly url: string
-  readonly port: number
-  /** The working folder of the server, in which it keeps its append-only file if it has one. */
-  readonly folder: string
-  /** A connection for tests that inspect the data or cause failures. */
-  readonly admin: Redis
-  /** Stops the process with its connections open, as on a machine that swaps. */
-  pause(): void
-  resume(): void
-  /** Kills the process as `kill -9` does. Its data is lost. */
-  kill(): Promise<void>
-  /** Starts the server again on the same port, without data. */
-  restart(): Promise<void>
-}
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 
 interface RedisProgram {
   /** The name or path of the executable. */
@@ -59,11 +45,7 @@ interface ServerKind {
   readonly program?: string
 }
 
-export async function startRedis(
-  t: Pick<ExecutionContext, 'teardown'>,
-  options: Options = [],
-  kind: ServerKind = {}
-): Promise<RedisServer> {
+export async function startRedis(t: Pick<ExecutionContext, 'teardown'>, options: Options = [], kind: ServerKind = {}) {
   let { child, port, folder, startAgain } = await startSomewhere(t, options, kind)
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
@@ -74,11 +56,16 @@ export async function startRedis(
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    /** The working folder of the server, in which it keeps its append-only file if it has one. */
     folder,
+    /** A connection for tests that inspect the data or cause failures. */
     admin,
+    /** Stops the process with its connections open, as on a machine that swaps. */
     pause: () => child.kill('SIGSTOP'),
     resume: () => child.kill('SIGCONT'),
+    /** Kills the process as `kill -9` does. Its data is lost. */
     kill: () => end(child),
+    /** Starts the server again on the same port, without data. */
     async restart() {
       await end(child)
       child = await startAgain()

@@ -67,16 +67,8 @@ interface TlsOptions extends CertificateOptions {
   readonly trusted?: readonly string[]
 }
 
-interface RedisWithTls {
-  readonly url: string
-  /** The path of the certificate, and of its private key. */
-  readonly certificate: string
-  readonly key: string
-  readonly admin: Redis
-}
-
 /** Starts a server that also speaks TLS, with a self-signed certificate that no client trusts. */
-export async function startRedisWithTls(t: Test, options: TlsOptions = {}): Promise<RedisWithTls> {
+export async function startRedisWithTls(t: Test, options: TlsOptions = {}) {
   const { requiresClients = false, trusted = [] } = options
   const signed = selfSignedCertificate(options)
   const dir = await tempFolder(t, {
@@ -84,6 +76,7 @@ export async function startRedisWithTls(t: Test, options: TlsOptions = {}): Prom
     'certificate.pem': signed.cert,
     'trusted.pem': [signed.cert, ...trusted].join('')
   })
+  // The paths of the certificate and of its private key.
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
   const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', join(dir, 'trusted.pem')]
   const clients = ['--tls-auth-clients', requiresClients ? 'yes' : 'no']

@@ -1,13 +1,13 @@
 // Starts a whole server with its own identity provider, browser and clock for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type ListeningServer, type ServeOptions, serve } from '#src/server.js'
+import { type ServeOptions, serve } from '#src/server.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
-import { type ByteRecorder, recordBytes } from './byte-recorder.js'
+import { recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
 import { defaultCallbackUrl, type TestSettings, testConfig } from './config.js'
 import { createHostileIdp, type HostileIdp } from './hostile-idp/index.js'
-import { type CollectedLogs, collectLogs } from './logs.js'
+import { collectLogs } from './logs.js'
 import { openRedisAt, PATIENT } from './redis-clock.js'
 import { tempFolder } from './temp-folder.js'
 
@@ -25,29 +25,9 @@ export interface TestServerOptions {
   readonly limits?: Parameters<typeof serve>[2]
 }
 
-export interface TestServer {
-  readonly server: ListeningServer
-  readonly idp: HostileIdp
-  readonly clock: Clock
-  readonly config: Config
-  readonly logs: CollectedLogs
-  /** Records every byte that the server sends to `browser` and to the browsers of `newBrowser`. */
-  readonly recorder: ByteRecorder
-  /** The origin of the callback address, which browsers use as the server's origin. */
-  readonly origin: string
-  readonly browser: Browser
-  newBrowser(): Browser
-  /**
-   * Connects a browser to this server. With several replicas, this is the replica that serves the browser's next
-   * requests.
-   */
-  connect(browser: Browser): void
-}
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>
 
-export async function startTestServer(
-  t: Pick<ExecutionContext, 'teardown'>,
-  options: TestServerOptions = {}
-): Promise<TestServer> {
+export async function startTestServer(t: Pick<ExecutionContext, 'teardown'>, options: TestServerOptions = {}) {
   const { mode = 'single', overrides = {}, logLevel = 'trace', clock = createClock() } = options
   const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
   const idp = options.idp ?? (await createHostileIdp(t, { now: clock.now, callbackUrl }))
@@ -71,11 +51,17 @@ export async function startTestServer(
     clock,
     config,
     logs,
+    /** Records every byte that the server sends to `browser` and to the browsers of `newBrowser`. */
     recorder,
+    /** The origin of the callback URL, which browsers use as the server's origin. */
     origin,
     browser: newBrowser(),
     newBrowser,
-    connect: browser => browser.connectTo(origin, recorder.url)
+    /**
+     * Connects a browser to this server. With several replicas, this is the replica that serves the browser's next
+     * requests.
+     */
+    connect: (browser: Browser) => browser.connectTo(origin, recorder.url)
   }
 }
 

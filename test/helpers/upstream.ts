@@ -6,7 +6,7 @@ import type { ExecutionContext } from 'ava'
 import type { TestSettings } from './config.js'
 import { listen } from './ports.js'
 import { sendRaw } from './raw.js'
-import { signIn, startTestServer, type TestServer, type TestServerOptions } from './server.js'
+import { signIn, startTestServer, type TestServerOptions } from './server.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
@@ -23,21 +23,12 @@ export interface UpstreamRequest {
   readonly aborted: Promise<void>
 }
 
-export interface TestUpstream {
-  readonly origin: string
-  readonly port: number
-  readonly requests: readonly UpstreamRequest[]
-  /** The method and the target of each request, for example `GET /x?y`. */
-  readonly requestLines: readonly string[]
-  readonly connections: readonly Socket[]
-  readonly server: http.Server
-}
-
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Answers with 200 and `{}` by default. */
-export async function startUpstream(t: Test, answer: Answer = answerJson): Promise<TestUpstream> {
+export async function startUpstream(t: Test, answer: Answer = answerJson) {
   const requests: UpstreamRequest[] = []
+  // The method and the target of each request, for example `GET /x?y`.
   const requestLines: string[] = []
   const connections: Socket[] = []
   const server = http.createServer({ keepAliveTimeout: 60_000, insecureHTTPParser: false }, (request, response) => {
@@ -76,19 +67,9 @@ function valuesOf(rawHeaders: readonly string[], name: string): readonly string[
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
 }
 
-interface RawUpstream {
-  readonly origin: string
-  readonly port: number
-  /** The bytes received on each connection, in the order in which the connections were opened. */
-  readonly received: readonly (() => string)[]
-  readonly sockets: readonly Socket[]
-}
-
 /** Calls `react` whenever bytes arrive, with all bytes that this connection has received so far. */
-export async function startRawUpstream(
-  t: Test,
-  react: (socket: Socket, text: string, connection: number) => void
-): Promise<RawUpstream> {
+export async function startRawUpstream(t: Test, react: (socket: Socket, text: string, connection: number) => void) {
+  // The bytes received on each connection, in the order in which the connections were opened.
   const received: (() => string)[] = []
   const sockets: Socket[] = []
   const server = createServer({ allowHalfOpen: false }, socket => {
@@ -106,7 +87,7 @@ export async function startRawUpstream(
 }
 
 /** Answers every complete request head with the same latin1 bytes, for requests without a body. */
-export function startFixedUpstream(t: Test, bytes: string, { close = false } = {}): Promise<RawUpstream> {
+export function startFixedUpstream(t: Test, bytes: string, { close = false } = {}) {
   return startRawUpstream(t, (socket, text) => {
     const heads = text.split('\r\n\r\n').length - 1
     if (heads === 0) return
@@ -116,32 +97,22 @@ export function startFixedUpstream(t: Test, bytes: string, { close = false } = {
   })
 }
 
-export interface ProxiedServer extends TestServer {
-  /** The Cookie header of a signed-in browser. */
-  readonly cookie: string
-  /** Sends raw bytes in which `COOKIE` is replaced by the Cookie header of the session. */
-  raw(pieces: string | readonly string[], options?: Parameters<typeof sendRaw>[2]): ReturnType<typeof sendRaw>
-}
+export type ProxiedServer = Awaited<ReturnType<typeof startProxy>>
 
 /** Starts a server with proxy rules and a signed-in browser. */
-export async function startProxy(
-  t: ExecutionContext,
-  proxy: TestSettings['proxy'],
-  options: TestServerOptions = {}
-): Promise<ProxiedServer> {
+export async function startProxy(t: ExecutionContext, proxy: TestSettings['proxy'], options: TestServerOptions = {}) {
   const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, proxy } })
   await signIn(started.browser)
   const cookie = started.browser.cookies
     .all()
     .map(({ name, value }) => `${name}=${value}`)
     .join('; ')
-  const raw: ProxiedServer['raw'] = (pieces, more = {}) => {
-    const list = typeof pieces === 'string' ? [pieces] : pieces
-    return sendRaw(
+  /** Sends raw bytes in which `COOKIE` is replaced by the Cookie header of the session. */
+  const raw = (pieces: string | readonly string[], more: Parameters<typeof sendRaw>[2] = {}) =>
+    sendRaw(
       started.server.port,
-      list.map(piece => piece.replaceAll('COOKIE', cookie)),
+      [pieces].flat().map(piece => piece.replaceAll('COOKIE', cookie)),
       more
     )
-  }
   return { ...started, cookie, raw }
 }

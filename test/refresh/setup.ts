@@ -4,8 +4,7 @@
 import type { ModeDependencies } from '#src/modes/grants.js'
 import type { Mode } from '#src/modes/mode.js'
 import { createDualMode, createSingleMode } from '#src/modes/mode.js'
-import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
-import type { Refreshed } from '#src/refresh/refresh.js'
+import { createRefreshes } from '#src/refresh/index.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/store/cells.js'
 import type { Stores } from '#src/store/index.js'
@@ -14,9 +13,9 @@ import type { SessionKey } from '#src/store/redis-cells.js'
 import type { Cell } from '#src/store/rules.js'
 import { createSessionStore, type SessionStore } from '#src/store/store.js'
 import { type Clock, createClock } from '../helpers/clock.js'
-import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
+import { collectLogs } from '../helpers/logs.js'
 import type { ModeName } from '../helpers/modes.js'
-import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
+import { createFakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
 
 /** The number of token requests of one complete refresh. */
 export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }
@@ -27,24 +26,10 @@ const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => 
     createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, dependencies)
 }
 
-/** The memory of a test that stands for Redis, and the connections of all processes to it. */
-interface SharedStore {
-  readonly cells: SessionCells
-  /** Creates the store of one more process. */
-  connect(): ConnectedStore
-}
-
 export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
 
-interface ConnectedStore {
-  readonly store: SessionStore
-  /** From now on, no command and no message gets through. */
-  disconnect(): void
-  /** Connects again. The process stores again what it remembers. */
-  reconnect(): Promise<void>
-}
-
-export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}): SharedStore {
+/** Returns the memory of a test that stands for Redis, and `connect`, which creates the store of one more process. */
+export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
   const lifetimeMs = 2 * 86_400_000
   const memory = createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
   const receivers = new Set<(message: Message) => void>()
@@ -81,9 +66,11 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}): Shared
       receivers.add(message => isAway || store.receive(message))
       return {
         store,
+        /** From now on, no command and no message gets through. */
         disconnect() {
           isAway = true
         },
+        /** Connects again. The process stores again what it remembers. */
         async reconnect() {
           isAway = false
           connectedAt = clock.monotonic()
@@ -125,40 +112,6 @@ function connectedCells(cells: SessionCells, isAway: () => boolean): SessionCell
   }
 }
 
-type UnavailableSession = Extract<Refreshed, { kind: 'unavailable' }> & { readonly record: SessionRecord }
-
-/** One process with its own store, which is connected to the shared store. */
-interface RefreshProcess extends ConnectedStore {
-  readonly refreshing: Refreshes
-  /** Returns the session for a request with the given session cookie. */
-  current(record: SessionRecord): Promise<Refreshed>
-  /** Like `current`, but throws unless the session is usable. Returns the session that the browser has afterwards. */
-  live(record: SessionRecord): Promise<SessionRecord>
-  /** Like `current`, but throws unless the session has to be refreshed and that is not possible now. */
-  unavailable(record: SessionRecord): Promise<UnavailableSession>
-  logout(record: SessionRecord): Promise<void>
-}
-
-interface RefreshSetUp extends RefreshProcess {
-  readonly idp: FakeIdp
-  readonly clock: Clock
-  readonly logs: CollectedLogs
-  /** The session that a browser has after its login. */
-  readonly record: SessionRecord
-  /** The numbers of the events in the metrics. */
-  readonly counted: { readonly waitedSeconds: number[] }
-  /** Starts one more process that uses the same stored sessions. */
-  addProcess(): RefreshProcess
-  /** Starts one more process whose store was changed by `change`. */
-  addProcessWith(change: (store: SessionStore) => SessionStore): RefreshProcess
-  /** Returns the session of one more login. */
-  login(id: string): Promise<SessionRecord>
-  /** The number of token requests that were no part of a login. */
-  refreshes(): number
-  /** The log entries of the event `refresh`. */
-  refreshLines(): readonly LogEntry[]
-}
-
 export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
   /** The seconds that pass after the login. */
@@ -166,17 +119,18 @@ export interface RefreshOptions extends FakeIdpOptions {
 }
 
 /** Like `setUpRefresh`, but the tokens of the session have expired. */
-export function setUpExpired(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
+export function setUpExpired(name: ModeName, options: RefreshOptions = {}) {
   return setUpRefresh(name, { ...options, afterSeconds: 3601 })
 }
 
-export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
+export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}) {
   const { marginSeconds = 0, afterSeconds = 0, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
   const logs = await collectLogs()
   const shared = createSharedStore(clock)
+  /** The numbers of the events in the metrics. */
   const counted = { waitedSeconds: [] as number[] }
   const metrics = {
     refreshEnded() {},
@@ -184,35 +138,40 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   }
   let logins = 0
 
-  function addProcessWith(change: (store: SessionStore) => SessionStore): RefreshProcess {
+  /** Starts one more process that uses the same stored sessions, and whose store was changed by `change`. */
+  function addProcessWith(change: (store: SessionStore) => SessionStore) {
     const connected = shared.connect()
     const store = change(connected.store)
     const margins = { marginSeconds, spreadSeconds: 0 }
     const places = { isDead: async () => false }
     const refreshing = createRefreshes({ mode, idp, store, places, clock, timeoutSeconds: 10, ...margins, metrics })
+    /** Returns the session for a request with the given session cookie. */
     const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
     return {
       ...connected,
       store,
       refreshing,
       current,
-      async live(record) {
+      /** Like `current`, but throws unless the session is usable. Returns the session that the browser has afterwards. */
+      async live(record: SessionRecord) {
         const session = await current(record)
         if (session.kind !== 'live') throw new Error(`the session is ${session.kind}`)
         return session.record
       },
-      async unavailable(record) {
+      /** Like `current`, but throws unless the session has to be refreshed and that is not possible now. */
+      async unavailable(record: SessionRecord) {
         const session = await current(record)
         if (session.kind !== 'unavailable') throw new Error(`the session is ${session.kind}`)
         if (!session.record) throw new Error('the session was not read')
         return { ...session, record: session.record }
       },
-      async logout(record) {
+      async logout(record: SessionRecord) {
         await store.logOut(record)
       }
     }
   }
 
+  /** Returns the session of one more login. */
   async function login(id: string): Promise<SessionRecord> {
     logins++
     const timeoutMs = 60_000
@@ -228,6 +187,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     return record
   }
 
+  /** Starts one more process that uses the same stored sessions. */
   const addProcess = () => addProcessWith(store => store)
   const record = await login('the-session-id')
   clock.advanceSeconds(afterSeconds)
@@ -236,12 +196,15 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     idp,
     clock,
     logs,
+    /** The session that a browser has after its login. */
     record,
     counted,
     addProcess,
     addProcessWith,
     login,
+    /** The number of token requests that were no part of a login. */
     refreshes: () => idp.grants.length - logins * grantsOf[name],
+    /** The log entries of the event `refresh`. */
     refreshLines: () => logs.entries.filter(({ event }) => event === 'refresh')
   }
 }

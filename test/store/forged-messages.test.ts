@@ -10,17 +10,13 @@ import { startDeployment } from './deployment.js'
 
 const FLOOD = 30_000
 
-interface Replicated {
-  readonly one: TestServer
-  readonly two: TestServer
-  readonly redis: RedisServer
-}
+type Replicated = Awaited<ReturnType<typeof startReplicated>>
 
 const OLD = 'the-old-session-secret-vX3qL9pTz7RmYw2K'
 const NEW = 'the-new-session-secret-Kw2YmR7zTp9Lq3Xv'
 
 /** Starts two replicas of one deployment. */
-async function startReplicated(t: ExecutionContext, { rotates = false } = {}): Promise<Replicated> {
+async function startReplicated(t: ExecutionContext, { rotates = false } = {}) {
   const { redis, start } = await startDeployment(t, { logLevel: 'info' })
   const one = await start({ session: { secret: rotates ? NEW : OLD, previousSecrets: rotates ? [OLD] : [] } })
   const two = await start({ session: { secret: OLD } })

@@ -87,7 +87,7 @@ testWithRedis('after kill -9 and a restart at the same port, users of the killed
   // Nobody has a lease in the first 2 seconds after its connection, and the tokens must expire.
   await pause(3100)
   const before = idp.tokenRequests.length
-  idp.fail('token', faults.hang('before'))
+  idp.fail('token', faults.hang())
   const hasSentToken = () => idp.tokenRequests.length > before
   // On a slow machine, the process may still be connecting to Redis. The request then gets 503 and is repeated.
   const asked = eventually(async () => {

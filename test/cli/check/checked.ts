@@ -1,8 +1,8 @@
 import type { ExecutionContext } from 'ava'
 import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
+import { environmentFor, environmentWithEndpoints } from '../../helpers/program.js'
 import { run, type ShellOptions } from '../shell.js'
 
-export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
 /** A provider that receives no request. */
@@ -14,17 +14,6 @@ export const someProvider = {
   userinfoEndpoint: 'https://a.example/userinfo',
   revocationEndpoint: 'https://a.example/revoke',
   endSessionEndpoint: 'https://a.example/logout'
-}
-
-export interface Checked {
-  readonly code: number
-  readonly output: string
-  readonly errors: string
-  readonly lines: readonly string[]
-  /** The last line, which counts the findings. */
-  readonly summary: string
-  /** The line of this finding, with single spaces. Undefined if there is none. */
-  line(check: string): string | undefined
 }
 
 const MAX_RUNS = 2
@@ -47,10 +36,12 @@ export async function fewAtOnce<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions): Promise<Checked> {
+export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions) {
   const { code, output, errors } = await fewAtOnce(() => run(t, ['check', ...args], options))
+  // The last line counts the findings.
   const [findings = '', summary = ''] = output.trimEnd().split('\n\n')
   const lines = findings.split('\n').map(line => line.replace(/ {2,}/g, ' '))
+  /** The line of this finding, with single spaces. Undefined if there is none. */
   const line = (check: string) => {
     const about = lines.filter(line => line.split(' ')[1] === check)
     if (about.length > 1) throw new Error(about.join('\n'))
@@ -61,24 +52,12 @@ export async function check(t: ExecutionContext, args: readonly string[], option
 
 /** The settings for a server that logs in at `idp`. Port 0 lets tests run in parallel. */
 export function settingsFor(idp: HostileIdp): Record<string, string> {
-  return {
-    SERVER_SESSION_SECRET: sessionSecret,
-    PORT: '0',
-    PLATFORM_CLIENT_ID: idp.clientId,
-    PLATFORM_CLIENT_SECRET: idp.clientSecret,
-    PLATFORM_CALLBACK_URL: callbackUrl,
-    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
-    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
-    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
-    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
-    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint
-  }
+  return environmentWithEndpoints(idp, callbackUrl)
 }
 
 /** The same settings, but with an issuer instead of the endpoints. */
 export function discovering(idp: HostileIdp): Record<string, string> {
-  const settings = Object.entries(settingsFor(idp)).filter(([name]) => !name.endsWith('_ENDPOINT'))
-  return { ...Object.fromEntries(settings), PLATFORM_ISSUER: idp.issuer }
+  return environmentFor(idp, callbackUrl)
 }
 
 export interface Situation extends HostileIdpOptions {
@@ -93,7 +72,7 @@ export interface Situation extends HostileIdpOptions {
 }
 
 /** Runs check with a new hostile provider. */
-export async function checkAt(t: ExecutionContext, situation: Situation = {}): Promise<Checked & { idp: HostileIdp }> {
+export async function checkAt(t: ExecutionContext, situation: Situation = {}) {
   const { prepare = () => {}, provider, discovery, env = () => ({}), args = [], ...options } = situation
   const idp = await createHostileIdp(t, { callbackUrl, ...options })
   Object.assign(idp.settings, provider?.(idp))

@@ -4,56 +4,43 @@ import { createDeferred } from '../deferred.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'
 
-export interface Hold {
-  /** Lets all waiting requests continue. Later requests do not wait. */
-  release(): void
-  /** Resolves when `count` requests (default 1) are waiting. */
-  arrived(count?: number): Promise<void>
-  readonly waiting: number
-}
+export type Hold = ReturnType<typeof createHold>['hold']
+export type FaultPlan = ReturnType<typeof createFaultPlan>
 
-export interface FaultPlan {
-  /**
-   * The next requests to an endpoint meet these faults, one fault for each request, in order. `faults.none` answers a
-   * request correctly.
-   */
-  fail(endpoint: Endpoint, ...next: readonly Fault[]): void
-  /** Applies a rule to every request to an endpoint, until `heal` is called. */
-  failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined): void
-  /**
-   * Keeps requests waiting. By default they wait before the provider processes them, so no code or token is spent yet.
-   */
-  hold(endpoint: Endpoint, when?: 'before' | 'after'): Hold
-  /** Returns to correct behaviour, for one endpoint or for all, and releases the holds. */
-  heal(endpoint?: Endpoint): void
-  faultFor(request: IdpRequest): Fault
-}
-
-export function createFaultPlan(): FaultPlan {
+export function createFaultPlan() {
   const queues = new Map<Endpoint, Fault[]>()
   const rules = new Map<Endpoint, (request: IdpRequest) => Fault | undefined>()
   const holds = new Map<Endpoint, { readonly fault: Fault; readonly release: () => void }>()
 
+  /** Returns to correct behaviour, for one endpoint or for all, and releases the holds. */
   function heal(endpoint?: Endpoint): void {
     for (const [held, hold] of holds) if (endpoint === undefined || held === endpoint) hold.release()
     for (const plan of [queues, rules]) endpoint === undefined ? plan.clear() : plan.delete(endpoint)
   }
 
   return {
-    fail: (endpoint, ...next) => {
+    /**
+     * The next requests to an endpoint meet these faults, one fault for each request, in order. `faults.none` responds to a
+     * request correctly.
+     */
+    fail(endpoint: Endpoint, ...next: readonly Fault[]) {
       queues.set(endpoint, [...(queues.get(endpoint) ?? []), ...next])
     },
-    failWhen: (endpoint, rule) => {
+    /** Applies a rule to every request to an endpoint, until `heal` is called. */
+    failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined) {
       rules.set(endpoint, rule)
     },
-    hold: (endpoint, when = 'before') => {
+    /**
+     * Keeps requests waiting. By default they wait before the provider processes them, so no code or token is spent yet.
+     */
+    hold(endpoint: Endpoint, when: 'before' | 'after' = 'before') {
       const { fault, hold } = createHold(when, () => holds.delete(endpoint))
       holds.get(endpoint)?.release()
       holds.set(endpoint, { fault, release: hold.release })
       return hold
     },
     heal,
-    faultFor: request => {
+    faultFor(request: IdpRequest): Fault {
       if (!request.endpoint) return faults.none
       return (
         queues.get(request.endpoint)?.shift() ??
@@ -65,7 +52,7 @@ export function createFaultPlan(): FaultPlan {
   }
 }
 
-function createHold(when: 'before' | 'after', onRelease: () => void): { fault: Fault; hold: Hold } {
+function createHold(when: 'before' | 'after', onRelease: () => void) {
   let waiting = 0
   const [opened, open] = createDeferred()
   const watchers: { readonly count: number; readonly resolve: () => void }[] = []
@@ -80,13 +67,15 @@ function createHold(when: 'before' | 'after', onRelease: () => void): { fault: F
     await opened
     exchange.send(early ?? exchange.process())
   }
-  const hold: Hold = {
-    release: () => {
+  const hold = {
+    /** Lets all waiting requests continue. Later requests do not wait. */
+    release() {
       onRelease()
       open()
     },
+    /** Resolves when this number of requests are waiting. */
     arrived: (count = 1) =>
-      new Promise(resolve => {
+      new Promise<void>(resolve => {
         watchers.push({ count, resolve })
         notify()
       }),

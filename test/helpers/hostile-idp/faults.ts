@@ -19,11 +19,7 @@ export type Fault = (exchange: Exchange) => void | Promise<void>
 const none: Fault = exchange => exchange.send(exchange.process())
 
 /** Never answers. The connection stays open until the client closes it or the test ends. */
-const hang = (when: 'before' | 'after' = 'before'): Fault => {
-  return exchange => {
-    if (when === 'after') exchange.process()
-  }
-}
+const hang = (): Fault => () => {}
 
 /** Cuts the connection. With `after`, the provider has spent the grant, and its answer is lost. */
 const reset = (when: 'before' | 'after' = 'before'): Fault => {

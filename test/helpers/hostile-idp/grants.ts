@@ -73,27 +73,9 @@ interface Code {
 const codeLifetimeMs = 5 * 60 * 1000
 let grantCount = 0
 
-export interface Grants {
-  readonly issued: Issued
-  /** Refresh tokens that were presented again after they had been used. Each of them ended its grant. */
-  readonly reuses: readonly string[]
-  readonly revoked: readonly string[]
-  readonly jwks: Record<string, unknown>
-  /** Signs claims with the current key. `header` replaces members of the usual header. */
-  signJwt(claims: Record<string, unknown>, header?: Record<string, unknown>): string
-  /** From now on, another key signs. The JWK Set has both keys, unless `removesOld` is true. */
-  rotateKeys(removesOld?: boolean): void
-  authorize(request: IdpRequest): Answer
-  token(request: IdpRequest): Answer
-  userinfo(request: IdpRequest): Answer
-  revoke(request: IdpRequest): Answer
-  /** Returns true if this refresh token would be accepted now. */
-  isAlive(refreshToken: string): boolean
-  /** Ends every grant, as an administrator would. Every later refresh fails with invalid_grant. */
-  endAllGrants(): void
-}
+export type Grants = ReturnType<typeof createGrants>
 
-export function createGrants(settings: GrantSettings, issuer: () => string): Grants {
+export function createGrants(settings: GrantSettings, issuer: () => string) {
   const codes = new Map<string, Code>()
   const refreshTokens = new Map<string, Grant>()
   const accessTokens = new Map<string, { readonly grant: Grant; readonly expiresAt: number }>()
@@ -251,9 +233,10 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   }
 
   return {
-    issued,
-    reuses,
-    revoked,
+    issued: issued as Issued,
+    /** Refresh tokens that were presented again after they had been used. Each of them ended its grant. */
+    reuses: reuses as readonly string[],
+    revoked: revoked as readonly string[],
     get jwks() {
       return signer.jwks
     },
@@ -263,11 +246,13 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
     token,
     userinfo,
     revoke,
-    isAlive: refreshToken => {
+    /** Returns true if this refresh token would be accepted now. */
+    isAlive(refreshToken: string) {
       const grant = refreshTokens.get(refreshToken)
       return grant !== undefined && !grant.ended && grant.refreshToken === refreshToken
     },
-    endAllGrants: () => {
+    /** Ends every grant, as an administrator would. Every later refresh fails with invalid_grant. */
+    endAllGrants() {
       for (const grant of refreshTokens.values()) grant.ended = true
     }
   }
@@ -335,12 +320,14 @@ function createSigner() {
     get jwks() {
       return { keys: keys.map(({ kid, publicJwk }) => ({ ...publicJwk, kid, use: 'sig', alg: 'ES256' })) }
     },
+    /** Signs claims with the current key. `header` replaces members of the usual header. */
     sign(claims: Record<string, unknown>, header: Record<string, unknown> = {}) {
       const { kid, key } = keys[0] as SigningKey
       const unsigned = `${part({ alg: 'ES256', kid, typ: 'JWT', ...header })}.${part(claims)}`
       const signature = sign('sha256', Buffer.from(unsigned), { key, dsaEncoding: 'ieee-p1363' })
       return `${unsigned}.${signature.toString('base64url')}`
     },
+    /** From now on, another key signs. The JWK Set has both keys, unless `removesOld` is true. */
     rotate(removesOld = false) {
       keys = [createSigningKey(`test-${++rotations}`), ...(removesOld ? [] : keys)]
     }

@@ -1,31 +1,24 @@
 import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
-import { type Browser, createBrowser } from '../browser.js'
+import { createBrowser } from '../browser.js'
 import { createClock } from '../clock.js'
-import { createHostileIdp, faults, type HostileIdp, type HostileIdpOptions } from './index.js'
+import { createHostileIdp, faults, type HostileIdpOptions } from './index.js'
 
 const callbackUrl = 'http://localhost:8080/api/auth/callback'
 const verifier = 'v'.repeat(43)
 const challenge = createHash('sha256').update(verifier).digest('base64url')
 
-interface Setup {
-  readonly idp: HostileIdp
-  readonly browser: Browser
-  login(extra?: Record<string, string>): Promise<string>
-  token(form: Record<string, string>, headers?: Record<string, string>): ReturnType<Browser['request']>
-  exchangeCode(code: string): Promise<Record<string, string>>
-}
-
-async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}): Promise<Setup> {
+async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}) {
   const idp = await createHostileIdp(t, { callbackUrl, ...options })
   const browser = createBrowser(t)
-  const basic = { authorization: `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}` }
-  const token: Setup['token'] = (form, headers = basic) => browser.request('POST', idp.tokenEndpoint, { form, headers })
+  const basic: Record<string, string> = { authorization: `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}` }
+  const token = (form: Record<string, string>, headers = basic) =>
+    browser.request('POST', idp.tokenEndpoint, { form, headers })
   return {
     idp,
     browser,
     token,
-    login: async (extra = {}) => {
+    async login(extra: Record<string, string> = {}) {
       const query = new URLSearchParams({
         client_id: idp.clientId,
         response_type: 'code',
@@ -39,7 +32,7 @@ async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}): Prom
       const { headers, statusCode } = await browser.get(`${idp.authorizationEndpoint}?${query}`)
       return headers.location ?? String(statusCode)
     },
-    exchangeCode: async location => (await token(codeForm(location))).json()
+    exchangeCode: async (location: string) => (await token(codeForm(location))).json<Record<string, string>>()
   }
 }
 

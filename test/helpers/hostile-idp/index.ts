@@ -2,8 +2,9 @@
 // every request.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
+import { listen } from '../ports.js'
 import { createFaultPlan, type FaultPlan, type Hold } from './fault-plan.js'
 import { bytesOf } from './faults.js'
 import { createGrants, type GrantSettings, type Grants, type Issued, type IssuedToken } from './grants.js'
@@ -161,7 +162,7 @@ export async function createHostileIdp(
   }
 
   let server = open()
-  port = await listenAnywhere(server)
+  port = await listenAnywhere(t, server)
 
   async function offline(): Promise<void> {
     if (!server.listening) return
@@ -223,7 +224,7 @@ export async function createHostileIdp(
     online: async () => {
       if (server.listening) return
       server = open()
-      await listen(server, port)
+      await listen(t, server, port)
     }
   }
   t.teardown(async () => {
@@ -235,25 +236,15 @@ export async function createHostileIdp(
 
 // The port is below the range that systems assign for port 0, so no other server takes it while the provider is
 // offline.
-async function listenAnywhere(server: Server): Promise<number> {
+async function listenAnywhere(t: Pick<ExecutionContext, 'teardown'>, server: Server): Promise<number> {
   for (let attempts = 0; attempts < 50; attempts += 1) {
     try {
-      return await listen(server, 20_000 + Math.floor(Math.random() * 12_000))
+      return await listen(t, server, 20_000 + Math.floor(Math.random() * 12_000))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     }
   }
   throw new Error('No free port for the identity provider in fifty tries.')
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      resolve((server.address() as AddressInfo).port)
-    })
-  })
 }
 
 async function readRequest(incoming: IncomingMessage): Promise<IdpRequest> {

@@ -7,31 +7,17 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 
-interface ServerProcess {
-  readonly port: number
-  /** The lines that the server has written to standard output so far. */
-  readonly lines: readonly string[]
-  readonly errorOutput: () => string
-  /** Undefined while the process runs. */
-  readonly exit: () => { readonly code: number | null; readonly signal: string | null } | undefined
-  /** The size of the heap in bytes after a garbage collection, without compiled code. */
-  heapUsed(): Promise<number>
-  /** Milliseconds of CPU time that the process has used so far. */
-  cpuMs(): Promise<number>
-}
-
-interface ServerProcessOptions {
-  /** How many files and sockets the process can open while it serves, in addition to those that it has open when it starts. */
-  readonly freeFiles?: number
-}
-
 const script = fileURLToPath(new URL('./child.js', import.meta.url))
 
+/**
+ * @param options.freeFiles how many files and sockets the process can open while it serves, in addition to those that it has
+ *   open when it starts
+ */
 export async function startServerProcess(
   t: Pick<ExecutionContext, 'teardown'>,
   config: Config,
-  { freeFiles }: ServerProcessOptions = {}
-): Promise<ServerProcess> {
+  { freeFiles }: { readonly freeFiles?: number } = {}
+) {
   const command = [process.execPath, '--expose-gc', script, JSON.stringify(config)]
   if (freeFiles !== undefined) command.push(String(freeFiles))
   const child = spawn(
@@ -65,13 +51,17 @@ export async function startServerProcess(
   const { port } = await ask<{ port: number }>()
   return {
     port,
-    lines,
+    /** The lines that the server has written to standard output so far. */
+    lines: lines as readonly string[],
     errorOutput: () => errors,
+    /** Undefined while the process runs. */
     exit: () =>
       child.exitCode === null && child.signalCode === null
         ? undefined
         : { code: child.exitCode, signal: child.signalCode },
+    /** The size of the heap in bytes after a garbage collection, without compiled code. */
     heapUsed: async () => (await ask<{ heapUsed: number }>('heapUsed')).heapUsed,
+    /** Milliseconds of CPU time that the process has used so far. */
     cpuMs: async () => (await ask<{ cpuMs: number }>('cpuMs')).cpuMs
   }
 }

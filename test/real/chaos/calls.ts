@@ -98,30 +98,22 @@ function withheld(fault: Fault): Behaviour {
   }
 }
 
-/** A gate at the provider, at which the responses to calls wait until it opens. */
-interface Gate {
-  readonly behaviour: Behaviour
-  /** The names of the processes whose calls have arrived. */
-  readonly callers: readonly string[]
-  /** Resolves when this many calls wait. Rejects if they do not arrive within 10 s. */
-  arrived(count: number): Promise<void>
-  open(): void
-}
-
 const ARRIVE_MS = 10_000
 
 /**
+ * Creates a gate at the provider, at which the responses to calls wait until it opens.
  * @param spendsFirst if true, each call spends its refresh token when it arrives. Otherwise it does so when the gate
  *   opens, unless the caller has disconnected.
  */
-export function createGate({ spendsFirst = true } = {}): Gate {
+export function createGate({ spendsFirst = true } = {}) {
+  // The names of the processes whose calls have arrived.
   const callers: string[] = []
   let notify = () => {}
   const [opened, open] = createDeferred()
   return {
     open,
     callers,
-    async behaviour(call) {
+    async behaviour(call: Call) {
       const made = spendsFirst ? call.work() : undefined
       callers.push(call.caller)
       notify()
@@ -129,8 +121,9 @@ export function createGate({ spendsFirst = true } = {}): Gate {
       if (made) call.answer(made)
       else if (!call.exchange.response.destroyed) await answers(call)
     },
-    arrived(count) {
-      return new Promise((resolve, reject) => {
+    /** Resolves when this number of calls wait. Rejects if they do not arrive within 10 s. */
+    arrived(count: number) {
+      return new Promise<void>((resolve, reject) => {
         const timer = setTimeout(() => reject(new Error(`Only ${callers.length} of ${count} calls came.`)), ARRIVE_MS)
         notify = () => {
           if (callers.length < count) return

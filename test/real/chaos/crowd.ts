@@ -3,8 +3,8 @@ import type { Fleet, LogLine } from './fleet.js'
 import { eachOf } from './logins.js'
 import type { Report, Row } from './runner.js'
 import type { Mode, Stage } from './stage.js'
-import { countEach, createTally, spread, type Tally } from './tally.js'
-import { createUser, type User } from './user.js'
+import { countEach, createTally, spread } from './tally.js'
+import { createUser } from './user.js'
 import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
 
 export interface CrowdOptions {
@@ -18,23 +18,12 @@ export interface CrowdOptions {
   readonly circumstances: Circumstances
 }
 
-export interface Crowd {
-  readonly users: readonly User[]
-  readonly tally: Tally
-  /** All users use their tabs until hasEnded() returns true. */
-  live(hasEnded: () => boolean): Promise<void>
-  /** Prints the figures and a row of the table, and checks that no session was lost. */
-  report(report: Report, row: Pick<Row, 'failure' | 'letIn' | 'remark'>): void
-  /** Checks that every user gets a response after the failures. */
-  checkAllAnswered(report: Report): Promise<void>
-}
-
 /** Longer than the lease of a killed process lasts (65 s), plus one retry. */
 export const ALL_BACK_WITHIN_MS = 75_000
 const MAX_STORIES = 10
 
 /** Resolves when every user has signed in. */
-export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<Crowd> {
+export async function signInCrowd(stage: Stage, options: CrowdOptions) {
   const { seed, users: count, tokenLifetimeSeconds, circumstances } = options
   const { provider, fleet } = stage
   provider.idp.settings.accessTokenLifetimeSeconds = tokenLifetimeSeconds
@@ -56,10 +45,12 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<
   return {
     users,
     tally,
-    async live(hasEnded) {
+    /** All users use their tabs until hasEnded() returns true. */
+    async live(hasEnded: () => boolean) {
       await Promise.all(users.map(user => user.live(hasEnded)))
     },
-    report(report, row) {
+    /** Prints the figures and a row of the table, and checks that no session was lost. */
+    report(report: Report, row: Pick<Row, 'failure' | 'letIn' | 'remark'>) {
       const [lost, inFlight, ended] = [goneAs('lost'), goneAs('in flight'), goneAs('ended')]
       const reuses = [...provider.book.grants.values()].flatMap(grant =>
         grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
@@ -110,7 +101,8 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions): Promise<
       checkNoErrors(report, fleet)
       report.row({ ...row, logins: tally.sessions, lost: lost.length, inFlight: inFlight.length })
     },
-    async checkAllAnswered(report) {
+    /** Checks that every user gets a response after the failures. */
+    async checkAllAnswered(report: Report) {
       const answered = await Promise.all(users.map(user => user.isAnswered(ALL_BACK_WITHIN_MS)))
       const others = answered.filter(is => !is).length
       report.check('after the failures every user gets a response', others === 0, `${others} users did not`)

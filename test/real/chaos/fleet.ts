@@ -1,7 +1,7 @@
 // Runs the program as several server processes with settings from the environment, as an operator does. Each process
 // occupies a slot. The slots are numbered from 0. When a process has ended, a new process can be started in its slot.
 import type { HostileIdp } from '../../helpers/hostile-idp/index.js'
-import { type Program, startProgram } from '../../helpers/program.js'
+import { environmentWithEndpoints, type Program, startProgram } from '../../helpers/program.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { secretOf } from './provider.js'
 
@@ -32,10 +32,6 @@ export interface Replica {
   readonly name: string
   readonly slot: number
   readonly url: string
-  /** Sends SIGKILL. */
-  kill(): Promise<void>
-  /** Sends SIGTERM, after which the process finishes its requests. Resolves with its exit code. */
-  stop(): Promise<number | null>
   pause(): void
   resume(): void
 }
@@ -48,20 +44,22 @@ export interface Fleet {
   /** Lines on standard error. None are expected. */
   readonly complaints: readonly string[]
   killedAt(process: string): number | undefined
-  /** Whether this process was started while Redis was unavailable, and was not connected to it yet. */
+  /** Returns true if this process was started while Redis was unavailable, and was not connected to Redis yet. */
   wasNeverConnected(process: string, at: number): boolean
-  /** Kills the process with this name. */
-  kill(name: string): Promise<void>
-  stop(replica: Replica): Promise<number | null>
+  /** Returns the process that runs in this slot. */
+  inSlot(slot: number): Replica
+  /** Sends SIGKILL to the process in this slot. */
+  kill(slot: number): Promise<void>
+  /** Sends SIGTERM, after which the process finishes its requests. Resolves with its exit code. */
+  stop(slot: number): Promise<number | null>
   start(slot: number): Promise<void>
 }
 
 /** Longer than a process waits for its first connection to Redis before it reports that Redis is unavailable. */
 const FIRST_CONNECTION_MS = 5000
 
-export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 export async function startFleet(scope: Teardown, options: FleetOptions): Promise<Fleet> {
-  const running = new Set<Replica>()
+  const running = new Map<number, Replica & { readonly program: Program }>()
   const starts = new Map<number, number>()
   const started = new Map<string, number>()
   const killed = new Map<string, number>()
@@ -74,37 +72,37 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
     const name = `${slot}.${count}`
     const program = await startProgram(scope, {
       cwd: options.cwd,
-      env: environment({ name, slot }, options),
+      env: environment(name, slot, options),
       onLine: line => lines.push({ at: performance.now(), process: name, level: 60, ...line })
     })
     started.set(name, performance.now())
     programs.set(name, program)
-    const { child, url, signal, ended } = program
-    running.add({
-      name,
-      slot,
-      url,
-      async kill() {
-        if (child.exitCode === null && child.signalCode === null) {
-          signal('SIGKILL')
-          killed.set(name, performance.now())
-        }
-        await ended
-      },
-      async stop() {
-        signal('SIGTERM')
-        return (await ended).code
-      },
-      pause: () => signal('SIGSTOP'),
-      resume: () => signal('SIGCONT')
-    })
+    const { url, signal } = program
+    running.set(slot, { name, slot, url, program, pause: () => signal('SIGSTOP'), resume: () => signal('SIGCONT') })
   }
 
-  scope.teardown(() => Promise.all([...running].map(replica => replica.kill())))
+  function inSlot(slot: number) {
+    const replica = running.get(slot)
+    if (!replica) throw new Error(`No process runs in slot ${slot}.`)
+    return replica
+  }
+
+  async function kill(slot: number): Promise<void> {
+    const { program, name } = inSlot(slot)
+    const { child, signal, ended } = program
+    if (child.exitCode === null && child.signalCode === null) {
+      signal('SIGKILL')
+      killed.set(name, performance.now())
+    }
+    await ended
+    running.delete(slot)
+  }
+
+  scope.teardown(() => Promise.all([...running.keys()].map(kill)))
   await Promise.all(Array.from({ length: options.size }, (_, slot) => start(slot)))
   return {
     get replicas() {
-      return [...running]
+      return [...running.values()]
     },
     lines,
     get complaints() {
@@ -117,37 +115,26 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
       const until = lines.find(({ process, event }) => process === name && event === 'redis_back')?.at
       return at >= since && (until === undefined || at <= until)
     },
-    start,
-    async kill(name) {
-      const replica = [...running].find(replica => replica.name === name)
-      if (!replica) throw new Error(`No process ${name} runs.`)
-      await replica.kill()
-      running.delete(replica)
-    },
-    async stop(replica) {
-      const code = await replica.stop()
-      running.delete(replica)
+    inSlot,
+    kill,
+    async stop(slot) {
+      const { signal, ended } = inSlot(slot).program
+      signal('SIGTERM')
+      const { code } = await ended
+      running.delete(slot)
       return code
-    }
+    },
+    start
   }
 }
 
-function environment({ name, slot }: Pick<Replica, 'name' | 'slot'>, options: FleetOptions) {
+function environment(name: string, slot: number, options: FleetOptions) {
   const { mode, idp, callbackUrl, timeLimitMs } = options
   const redisUrl = options.redisUrl(slot)
   return {
-    PORT: '0',
-    PLATFORM_AUTH_HOST: '127.0.0.1',
+    ...environmentWithEndpoints(idp, callbackUrl),
     PLATFORM_AUTH_MODE: mode,
-    SERVER_SESSION_SECRET: SESSION_SECRET,
-    PLATFORM_CLIENT_ID: idp.clientId,
     PLATFORM_CLIENT_SECRET: secretOf(name),
-    PLATFORM_CALLBACK_URL: callbackUrl,
-    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
-    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
-    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
-    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
-    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint,
     PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...options.environment(slot)

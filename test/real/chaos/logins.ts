@@ -12,19 +12,11 @@ export interface Login {
   readonly grant: Grant | undefined
 }
 
-export interface Logins {
-  readonly all: readonly Login[]
-  /** Every response so far. */
-  readonly answers: readonly Answer[]
-  /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
-  ask(browser: Browser, slot?: number): Promise<Answer>
-  /** Requests the tokens with the browser of every login. */
-  askEach(slot?: number): Promise<Answer[]>
-}
+export type Logins = Awaited<ReturnType<typeof signInAll>>
 
 const MAX_TRIES = 5
 
-export async function signInAll(stage: Stage, mode: Mode, count: number): Promise<Logins> {
+export async function signInAll(stage: Stage, mode: Mode, count: number) {
   const all: Login[] = []
   const answers: Answer[] = []
   const browsers = Array.from({ length: count }, stage.newBrowser)
@@ -33,6 +25,7 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
     all.push({ browser, grant: stage.provider.book.grantOfCode(code) })
   })
 
+  /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
   async function askOne(browser: Browser, slot?: number): Promise<Answer> {
     direct(stage, browser, slot)
     const answer = await ask(browser, tokenPath(mode))
@@ -42,9 +35,11 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
 
   return {
     all,
+    /** Every response so far. */
     answers,
     ask: askOne,
-    askEach: slot => Promise.all(all.map(({ browser }) => askOne(browser, slot)))
+    /** Requests the tokens with the browser of every login. */
+    askEach: (slot?: number) => Promise.all(all.map(({ browser }) => askOne(browser, slot)))
   }
 }
 
@@ -63,9 +58,7 @@ export async function signIn(browser: Browser): Promise<string> {
 
 /** Sends the next requests of this browser to the process in that slot, or through the load balancer. */
 function direct(stage: Stage, browser: Browser, slot?: number): void {
-  const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
-  if (slot !== undefined && !replica) throw new Error(`No process runs in slot ${slot}.`)
-  browser.connectTo(ORIGIN, replica?.url ?? stage.proxy.url)
+  browser.connectTo(ORIGIN, slot === undefined ? stage.proxy.url : stage.fleet.inSlot(slot).url)
 }
 
 type Settled = 'alive' | 'gone' | 'unanswered'
@@ -97,18 +90,10 @@ async function askUntilClear(logins: Logins, browser: Browser, deadline: number)
 }
 
 /** Copies of session cookies that were made before a logout. No process that can know of the logout may accept them. */
-export interface Copies {
-  /** Sends each copy to every process except the one that did the logout. */
-  tryAll(): Promise<void>
-  /** How often a copy was accepted. */
-  readonly letIn: number
-  /** How often a process accepted a copy that has not been connected to Redis since its start, so it knows no logouts. */
-  readonly letInUnknown: number
-  readonly tries: number
-}
+export type Copies = Awaited<ReturnType<typeof logOut>>
 
 /** Copies the cookies of these browsers, and then logs the browsers out at the process in slot 0. */
-export async function logOut(stage: Stage, logins: Logins, browsers: readonly Browser[]): Promise<Copies> {
+export async function logOut(stage: Stage, logins: Logins, browsers: readonly Browser[]) {
   const copies = browsers.map(browser => browser.clone())
   await Promise.all(
     browsers.map(async browser => {
@@ -118,8 +103,16 @@ export async function logOut(stage: Stage, logins: Logins, browsers: readonly Br
     })
   )
   const { fleet } = stage
-  const counts = { letIn: 0, letInUnknown: 0, tries: 0 }
+  const counts = {
+    /** How often a copy was accepted. */
+    letIn: 0,
+    /** How often a copy was accepted by a process that knows no logouts, because it was never connected to Redis. */
+    letInUnknown: 0,
+    tries: 0
+  }
   return {
+    counts,
+    /** Sends each copy to every process except the one that did the logout. */
     async tryAll() {
       for (const { slot, name } of fleet.replicas.filter(({ slot }) => slot !== 0)) {
         const answers = await Promise.all(copies.map(copy => logins.ask(copy, slot)))
@@ -130,15 +123,6 @@ export async function logOut(stage: Stage, logins: Logins, browsers: readonly Br
           else counts.letIn++
         }
       }
-    },
-    get letIn() {
-      return counts.letIn
-    },
-    get letInUnknown() {
-      return counts.letInUnknown
-    },
-    get tries() {
-      return counts.tries
     }
   }
 }

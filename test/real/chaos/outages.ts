@@ -157,7 +157,7 @@ export function redisOutage({ full }: Options): Play[] {
     )
     report.check('the delay is bounded', after.longest <= MAX_DELAY_MS, `${after.longest} ms`)
     report.check('Redis is used again soon', recoveredMs <= RECOVERED_WITHIN_MS, `${recoveredMs} ms`)
-    const { letIn, tries } = copies
+    const { letIn, tries } = copies.counts
     report.check('no copy of a logged-out session is accepted', letIn === 0 && tries > 0, `${letIn} of ${tries}`)
     addToRow({ letIn, remark: `${tries} tries with logged-out sessions` })
   })

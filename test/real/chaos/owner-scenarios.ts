@@ -23,14 +23,14 @@ export function killedOwner({ modes }: Options): Play[] {
       const browser = logins.all[0]?.browser ?? stage.newBrowser()
       const asked = Array.from({ length: REQUESTS }, () => logins.ask(browser))
       await gate.arrived(1)
-      const [owner = ''] = gate.callers
+      const owner = Number(gate.callers[0]?.split('.')[0])
       await pause(300)
       provider.follow(fine.answers)
       await fleet.kill(owner)
       gate.open()
       const { longest } = spread((await Promise.all(asked)).map(({ durationMs }) => durationMs))
       report.check('no request waits longer than for a lease', longest <= MAX_WAIT_MS, `${longest} ms`)
-      await fleet.start(Number(owner.split('.')[0]))
+      await fleet.start(owner)
     })
   })
 }
@@ -42,12 +42,12 @@ export function stoppedOwner({ modes, full }: Options): Play[] {
     return ownerTrial(
       { failure, mode, logins: full || seconds < 10 ? 10 : 4 },
       async ({ stage, respond, askOthers }) => {
-        const owner = stage.fleet.replicas.find(({ slot }) => slot === 0)
-        owner?.pause()
+        const owner = stage.fleet.inSlot(0)
+        owner.pause()
         respond()
         askOthers()
         await pause(seconds * 1000)
-        owner?.resume()
+        owner.resume()
       }
     )
   })

@@ -59,8 +59,7 @@ export function lostResponse({ modes, full }: Options): Play[] {
     const failure = `The browser never gets the response and returns later, ${where(processes)}`
     const options = { failure, mode, logins: 10, processes, withRedis: processes > 1 }
     return trial(options, async ({ scope, stage, logins }) => {
-      const [first] = stage.fleet.replicas
-      const network = await startTcpProxy(scope, Number(new URL(first?.url ?? '').port))
+      const network = await startTcpProxy(scope, Number(new URL(stage.fleet.inSlot(0).url).port))
       network.swallowAnswers()
       const asked = logins.all.map(({ browser }) => {
         browser.connectTo(ORIGIN, `http://127.0.0.1:${network.port}`)

@@ -1,6 +1,6 @@
 // The provider of this suite. Its refresh tokens are single-use, a second use ends the grant, it fails as a scenario
 // tells it to, and it records the fate of every response.
-import { createHostileIdp, type Exchange, type HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { createHostileIdp, type Exchange } from '../../helpers/hostile-idp/index.js'
 import { createRandom } from '../../helpers/random.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { type Behaviour, type Call, fine } from './calls.js'
@@ -41,27 +41,7 @@ export interface Grant {
   readonly reuses: Reuse[]
 }
 
-/**
- * The provider's record of all grants, one for each login. It contains each code and refresh token that a process used,
- * and the fate of the provider's response. If a login is lost, the book shows if the loss was avoidable.
- */
-interface Book {
-  readonly grants: ReadonlyMap<number, Grant>
-  rotated(grant: number, rotation: Pick<Rotation, 'spent' | 'issued' | 'caller' | 'askedAt'>): Rotation
-  reused(reuse: Reuse): void
-  belongs(accessToken: string, grant: number): void
-  grantOfCode(code: string): Grant | undefined
-  grantOfAccessToken(accessToken: string): number | undefined
-}
-
-export interface Provider {
-  readonly idp: HostileIdp
-  readonly book: Book
-  /** The number of refresh requests since the start. */
-  readonly refreshCalls: number
-  /** Sets the responses to later refresh requests. */
-  follow(how: Behaviour | Weather): void
-}
+export type Provider = Awaited<ReturnType<typeof startProvider>>
 
 interface ProviderOptions {
   readonly seed: number
@@ -82,7 +62,7 @@ export function nameOf(grant: number | undefined): string {
   return `User ${grant}`
 }
 
-export async function startProvider(scope: Teardown, options: ProviderOptions): Promise<Provider> {
+export async function startProvider(scope: Teardown, options: ProviderOptions) {
   const { seed, callbackUrl, timeLimitMs } = options
   const idp = await createHostileIdp(scope, {
     clientId: 'chaos',
@@ -148,10 +128,12 @@ export async function startProvider(scope: Teardown, options: ProviderOptions): 
   return {
     idp,
     book,
+    /** The number of refresh requests since the start. */
     get refreshCalls() {
       return refreshCalls
     },
-    follow(how) {
+    /** Sets the responses to later refresh requests. */
+    follow(how: Behaviour | Weather) {
       const began = performance.now()
       current = typeof how === 'function' ? () => how : () => how.at(performance.now() - began)
     }
@@ -164,14 +146,18 @@ function callerOf({ request }: Exchange): string {
   return secret.slice(SECRET.length + 1)
 }
 
-export function createBook(): Book {
+/**
+ * The provider's record of all grants, one for each login. It contains each code and refresh token that a process used,
+ * and the fate of the provider's response. If a login is lost, the book shows if the loss was avoidable.
+ */
+export function createBook() {
   const grants = new Map<number, Grant>()
   // Maps each used code or refresh token to its grant.
   const spenders = new Map<string, Grant>()
   const accessTokens = new Map<string, number>()
   return {
     grants,
-    rotated(id, given) {
+    rotated(id: number, given: Pick<Rotation, 'spent' | 'issued' | 'caller' | 'askedAt'>) {
       const grant = grants.get(id) ?? { id, rotations: [], reuses: [] }
       const rotation: Rotation = { ...given, fate: 'pending', settledAt: Number.POSITIVE_INFINITY }
       grants.set(id, grant)
@@ -179,13 +165,13 @@ export function createBook(): Book {
       grant.rotations.push(rotation)
       return rotation
     },
-    reused(reuse) {
+    reused(reuse: Reuse) {
       spenders.get(reuse.token)?.reuses.push(reuse)
     },
-    belongs(accessToken, grant) {
+    belongs(accessToken: string, grant: number) {
       accessTokens.set(accessToken, grant)
     },
-    grantOfCode: code => spenders.get(code),
-    grantOfAccessToken: accessToken => accessTokens.get(accessToken)
+    grantOfCode: (code: string) => spenders.get(code),
+    grantOfAccessToken: (accessToken: string) => accessTokens.get(accessToken)
   }
 }

@@ -4,16 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
 
-export interface LoadBalancer {
-  readonly url: string
-  /** The number of answers that the load balancer itself gave because no server answered. */
-  readonly gaveUp: number
-  readonly triedAgain: number
-  /** The number of server answers that never reached the browser. */
-  readonly lostAnswers: number
-  /** Loses this share of the answers on the way to the browser. */
-  lose(share: number): void
-}
+export type LoadBalancer = Awaited<ReturnType<typeof startProxy>>
 
 interface ProxyOptions {
   /** Returns the current servers. It is called for each request. */
@@ -30,9 +21,15 @@ const PAUSE_MS = 50
 // request is sent on it.
 const KEEP_ALIVE_MS = 75_000
 
-export async function startProxy(scope: Teardown, { targets, random }: ProxyOptions): Promise<LoadBalancer> {
+export async function startProxy(scope: Teardown, { targets, random }: ProxyOptions) {
   const agent = new http.Agent({ keepAlive: true })
-  const counts = { gaveUp: 0, triedAgain: 0, lostAnswers: 0 }
+  const counts = {
+    /** The number of responses of the load balancer itself, because no server responded. */
+    gaveUp: 0,
+    triedAgain: 0,
+    /** The number of responses of servers that never reached the browser. */
+    lostAnswers: 0
+  }
   let turn = 0
   let losing = 0
 
@@ -88,16 +85,9 @@ export async function startProxy(scope: Teardown, { targets, random }: ProxyOpti
   scope.teardown(() => agent.destroy())
   return {
     url: `http://127.0.0.1:${port}`,
-    get gaveUp() {
-      return counts.gaveUp
-    },
-    get triedAgain() {
-      return counts.triedAgain
-    },
-    get lostAnswers() {
-      return counts.lostAnswers
-    },
-    lose(share) {
+    counts,
+    /** Loses this share of the responses on the way to the browser. */
+    lose(share: number) {
       losing = share
     }
   }

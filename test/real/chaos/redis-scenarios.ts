@@ -99,7 +99,7 @@ export function fullRedis({ modes, full }: Options): Play[] {
       const evicted = await foreign.evicted()
       await foreign.stop()
 
-      const { letIn, tries } = copies
+      const { letIn, tries } = copies.counts
       report.figures({ 'keys evicted': evicted, 'cookies of logged-out sessions tried': tries, 'let in': letIn })
       report.check('no copy of a logged-out session is accepted', letIn === 0, String(letIn))
       addToRow({ letIn, remark: `${tries} tries with logged-out sessions` })

@@ -1,9 +1,9 @@
 // Sessions are used across a change of the session secret, by a thousand requests in parallel, and with
 // `session.store: redis`.
 import { setTimeout as pause } from 'node:timers/promises'
+import { SESSION_SECRET } from '../../helpers/program.js'
 import { commandsRun } from '../../helpers/redis-commands.js'
 import { createGate, fine } from './calls.js'
-import { SESSION_SECRET } from './fleet.js'
 import { signIn } from './logins.js'
 import type { Play } from './runner.js'
 import { type Options, type Stage, setStage, tokenPath } from './stage.js'
@@ -23,8 +23,7 @@ export function mixedSecrets({ modes }: Options): Play[] {
   return modes.map(mode => {
     const changed = new Set<number>()
     const change = async ({ fleet }: Stage, slot: number) => {
-      const replica = fleet.replicas.find(replica => replica.slot === slot)
-      if (replica) await fleet.stop(replica)
+      await fleet.stop(slot)
       changed.add(slot)
       await fleet.start(slot)
     }
@@ -75,8 +74,8 @@ export function redisSessions({ modes }: Options): Play[] {
 
       // Each process must not have a token request under way when it is killed.
       await pause(2 * EVERY_MS)
-      for (const { name, slot } of [...fleet.replicas]) {
-        await fleet.kill(name)
+      for (const { slot } of fleet.replicas) {
+        await fleet.kill(slot)
         await fleet.start(slot)
       }
       addToRow({ remark: `${answers.length} requests while Redis was silent` })

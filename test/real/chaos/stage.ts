@@ -1,14 +1,14 @@
 // The programs that every scenario needs: a provider, servers behind a load balancer, and usually Redis.
-import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { createBrowser } from '../../helpers/browser.js'
 import { createCookieJar } from '../../helpers/cookie-jar.js'
 import { createRandom } from '../../helpers/random.js'
-import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import { startRedis } from '../../helpers/redis-server.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { type Fleet, startFleet } from './fleet.js'
-import { type Provider, startProvider } from './provider.js'
-import { type LoadBalancer, startProxy } from './proxy.js'
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
+import { startFleet } from './fleet.js'
+import { startProvider } from './provider.js'
+import { startProxy } from './proxy.js'
+import { startTcpProxy } from './tcp-proxy.js'
 import type { TroubleKind } from './trouble.js'
 
 export type Mode = 'single' | 'dual'
@@ -42,24 +42,17 @@ export interface StageOptions {
   readonly environment?: (slot: number) => Readonly<Record<string, string>>
 }
 
-export interface Stage {
-  readonly provider: Provider
-  readonly fleet: Fleet
-  readonly proxy: LoadBalancer
-  readonly redis: RedisServer | undefined
-  /** One proxy for each slot, or none. */
-  readonly redisProxies: readonly TcpProxy[]
-  newBrowser(): Browser
-}
+export type Stage = Awaited<ReturnType<typeof setStage>>
 
 /** The public address of the application. The load balancer answers at this address. */
 export const ORIGIN = 'http://localhost:8080'
 const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 
-export async function setStage(scope: Teardown, options: StageOptions): Promise<Stage> {
+export async function setStage(scope: Teardown, options: StageOptions) {
   const { seed = 1, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
   const { timeLimitMs, environment = () => ({}), redisUrl = () => redis?.url } = options
   const redis = withRedis ? await startRedis(scope, [...redisArguments]) : undefined
+  // One proxy for each slot, or none.
   const redisProxies =
     redis && hasRedisProxies
       ? await Promise.all(Array.from({ length: processes }, () => startTcpProxy(scope, redis.port)))

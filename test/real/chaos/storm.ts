@@ -1,9 +1,9 @@
 // Storms: many users use the application while the provider, Redis and the processes fail at random.
 import { setTimeout as pause } from 'node:timers/promises'
+import { SESSION_SECRET } from '../../helpers/program.js'
 import { createRandom } from '../../helpers/random.js'
 import { type Behaviour, fine, late, unspent, withholding } from './calls.js'
 import { type CrowdOptions, signInCrowd } from './crowd.js'
-import { SESSION_SECRET } from './fleet.js'
 import type { Play, Report } from './runner.js'
 import { type Options, type Stage, setStage } from './stage.js'
 import { readStoredTokens } from './stored-tokens.js'
@@ -48,9 +48,9 @@ function storm({ seed, mode, processes, seconds, users, kind }: StormOptions): P
       return startTrouble(kind, { fleet, redis, random: createRandom(seed + 4_000_000) })
     })
     report.figures({
-      'requests tried again by the proxy': proxy.triedAgain,
-      'given up': proxy.gaveUp,
-      'responses lost on the way to browsers': proxy.lostAnswers
+      'requests tried again by the proxy': proxy.counts.triedAgain,
+      'given up': proxy.counts.gaveUp,
+      'responses lost on the way to browsers': proxy.counts.lostAnswers
     })
   }
 }

@@ -2,36 +2,25 @@
 import type { User } from './user.js'
 import type { Verdict } from './verdict.js'
 
-export interface Tally {
-  sessions: number
-  failedLogins: number
-  logouts: number
-  requests: number
-  /** Requests without a response, because the tab was closed or the connection broke. */
-  unanswered: number
-  readonly statuses: Map<number, number>
-  /** The users who got a 503, and the longest time until each was served again, in milliseconds. */
-  readonly refused: Map<User, number>
-  /** Milliseconds from each request to its response. */
-  readonly durations: number[]
-  /** Logins that ended although the user had not logged out. */
-  readonly gone: Verdict[]
-  /** Descriptions of responses that must never occur. */
-  readonly faults: string[]
-}
+export type Tally = ReturnType<typeof createTally>
 
-export function createTally(): Tally {
+export function createTally() {
   return {
     sessions: 0,
     failedLogins: 0,
     logouts: 0,
     requests: 0,
+    /** Requests without a response, because the tab was closed or the connection broke. */
     unanswered: 0,
-    statuses: new Map(),
-    refused: new Map(),
-    durations: [],
-    gone: [],
-    faults: []
+    statuses: new Map<number, number>(),
+    /** The users who got a 503, and the longest time until each was served again, in milliseconds. */
+    refused: new Map<User, number>(),
+    /** Milliseconds from each request to its response. */
+    durations: [] as number[],
+    /** Logins that ended although the user had not logged out. */
+    gone: [] as Verdict[],
+    /** Descriptions of responses that must never occur. */
+    faults: [] as string[]
   }
 }
 

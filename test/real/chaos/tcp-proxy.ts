@@ -3,23 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { listen } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
 
-export interface TcpProxy {
-  readonly port: number
-  /** Breaks all connections and every new one, until `mend` is called. */
-  cut(): void
-  /**
-   * Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through.
-   * @param isHeld selects the connections by the address of the client, by default all
-   */
-  hold(isHeld?: (address: string) => boolean): void
-  /** Delays each answer of the target by this many milliseconds. */
-  delay(ms: number): void
-  /** Drops the answers of the target and lets requests through. `mend` breaks these connections. */
-  swallowAnswers(): void
-  /** Sends new connections to another port on loopback. */
-  connectTo(port: number): void
-  mend(): void
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>
 
 type State = 'open' | 'cut' | 'swallowing'
 
@@ -34,7 +18,7 @@ interface Connection {
   isSpoilt: boolean
 }
 
-export async function startTcpProxy(scope: Teardown, targetPort: number): Promise<TcpProxy> {
+export async function startTcpProxy(scope: Teardown, targetPort: number) {
   const connections = new Set<Connection>()
   let port = targetPort
   let state: State = 'open'
@@ -83,22 +67,30 @@ export async function startTcpProxy(scope: Teardown, targetPort: number): Promis
   })
   return {
     port: ownPort,
+    /** Breaks all connections and every new one, until `mend` is called. */
     cut() {
       state = 'cut'
       for (const connection of connections) destroy(connection)
     },
-    hold(given = () => true) {
+    /**
+     * Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through.
+     * @param given selects the connections by the address of the client, by default all
+     */
+    hold(given: (address: string) => boolean = () => true) {
       isHeld = given
       for (const connection of connections) setFlow(connection)
     },
-    delay(ms) {
+    /** Delays each response of the target by this number of milliseconds. */
+    delay(ms: number) {
       delayMs = ms
     },
+    /** Drops the responses of the target and lets requests through. `mend` breaks these connections. */
     swallowAnswers() {
       state = 'swallowing'
       for (const connection of connections) connection.isSpoilt = true
     },
-    connectTo(next) {
+    /** Sends new connections to another port on loopback. */
+    connectTo(next: number) {
       port = next
     },
     mend() {

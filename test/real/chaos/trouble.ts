@@ -39,8 +39,8 @@ export function startTrouble(kind: TroubleKind, { fleet, redis, random }: Troubl
     const replica = fleet.replicas[Math.floor(random() * fleet.replicas.length)]
     if (hasEnded || !replica) return
     count++
-    if (kind === 'kill') await fleet.kill(replica.name)
-    else exitCodes.add(await fleet.stop(replica))
+    if (kind === 'kill') await fleet.kill(replica.slot)
+    else exitCodes.add(await fleet.stop(replica.slot))
     await fleet.start(replica.slot)
   }
 
@@ -95,15 +95,14 @@ export function combinedTrouble({ fleet, redis, seed, seconds }: CombinedOptions
   }
 
   async function disturbProcess(slot: number, random: () => number): Promise<void> {
-    const replica = fleet.replicas.find(replica => replica.slot === slot)
-    if (!replica) throw new Error(`No process runs in slot ${slot}.`)
     if (random() < KILLED) {
       counts['processes killed']++
-      await fleet.kill(replica.name)
+      await fleet.kill(slot)
       await pause((random() * longestMs) / 4)
       await fleet.start(slot)
     } else {
       counts['processes stopped']++
+      const replica = fleet.inSlot(slot)
       replica.pause()
       await pause(random() * longestMs)
       replica.resume()

@@ -42,22 +42,13 @@ export const nginx: Gateway = {
   }
 }
 
-export interface Nginx {
-  /** The URL for browsers. */
-  readonly url: string
-  /** The content of the access log. */
-  accessLog(): Promise<string>
-  /** The content of the error log. */
-  errorLog(): string
-}
-
 /** @param change alters the shipped configuration, for tests that remove one of its lines */
 export async function startNginx(
   t: Teardown,
   file: string,
   addresses: Addresses,
   change: (configuration: string) => string = configuration => configuration
-): Promise<Nginx> {
+) {
   const port = await freePort()
   const folder = await tempFolder(t)
   const accessLog = `${folder}/access.log`

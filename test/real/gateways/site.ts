@@ -1,22 +1,14 @@
 // A site behind a gateway: the server, a back end in Python, and a browser that is signed in.
-import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { createBrowser } from '../../helpers/browser.js'
 import { publicOrigin } from '../../helpers/config.js'
-import { type RawAnswer, sendRaw } from '../../helpers/raw.js'
+import { sendRaw } from '../../helpers/raw.js'
 import type { Teardown } from '../../helpers/scope.js'
-import { signIn, startTestServer, type TestServer } from '../../helpers/server.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
 import { openedFields, sessionHeader } from '../../http/support.js'
 import { pathsAsked, startBackEnd } from './back-end.js'
 import type { Gateway } from './gateways.js'
 
-export interface Site extends Pick<TestServer, 'server' | 'idp' | 'clock' | 'logs'> {
-  readonly browser: Browser
-  /** The internal token (the token with the wide scope that browsers never see) in the browser's session. */
-  token(): string
-  /** Sends a raw request with the browser's cookies. */
-  send(request: RawRequest): Promise<RawAnswer>
-  /** The number of requests that have reached the back end. */
-  reached(): Promise<number>
-}
+export type Site = Awaited<ReturnType<typeof startSite>>
 
 export interface RawRequest {
   /** The default is `/app`. */
@@ -39,7 +31,7 @@ export async function startSite(
   t: Teardown,
   gateway: Pick<Gateway, 'start'>,
   { mode = 'single', accessTokenLength = 300 }: SiteOptions = {}
-): Promise<Site> {
+) {
   const started = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } } })
   const { server, idp, clock, logs } = started
   idp.settings.accessTokenLength = accessTokenLength
@@ -58,11 +50,13 @@ export async function startSite(
     clock,
     logs,
     browser,
-    token() {
+    /** The internal token (the token with the wide scope that browsers never see) in the browser's session. */
+    token(): string {
       const { token, internal_token } = openedFields(browser, started)
       return (internal_token ?? token) as string
     },
-    async send({ target = '/app', method = 'GET', headers = [], body = '', cookie, host }) {
+    /** Sends a raw request with the browser's cookies. */
+    async send({ target = '/app', method = 'GET', headers = [], body = '', cookie, host }: RawRequest) {
       const lines = [
         `${method} ${target} HTTP/1.1`,
         `Host: ${host ?? new URL(publicOrigin).host}`,
@@ -74,6 +68,7 @@ export async function startSite(
       if (!answer) throw new Error(`no answer to ${method} ${target} ${headers.join(' ')}`)
       return answer
     },
+    /** The number of requests that have reached the back end. */
     reached: async () => (await pathsAsked(backEnd)).length
   }
 }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { runChecks } from '#src/cli/check/index.js'
 import { loadConfig } from '#src/config/load.js'
 import { serve } from '#src/server.js'
-import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { createBrowser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { collectLogs } from '../../helpers/logs.js'
 import { inScope, type Teardown } from '../../helpers/scope.js'
@@ -143,21 +143,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   })
 }
 
-interface Stage {
-  readonly provider: RunningProvider
-  readonly mode: Mode
-  readonly browser: Browser
-  /** The address at which the provider reaches the server. */
-  readonly serverUrl: string
-  readonly logs: Awaited<ReturnType<typeof collectLogs>>
-  signIn(): Promise<void>
-  /** Moves the clock so that the tokens of the session expire. */
-  expire(): void
-  advance(seconds: number): void
-  statusOf(browser?: Browser): Promise<number>
-  nameOf(): Promise<string>
-  settled(condition: () => boolean): Promise<void>
-}
+type Stage = Awaited<ReturnType<typeof setStage>>
 
 /** Thrown if a step fails that every scenario needs. Its message is the result in the table. */
 class Ended extends Error {}
@@ -180,8 +166,8 @@ async function setStage(
   provider: RunningProvider,
   mode: Mode,
   more: Readonly<Record<string, string>>,
-  logs: Stage['logs']
-): Promise<Stage> {
+  logs: Awaited<ReturnType<typeof collectLogs>>
+) {
   const clock = createClock()
   const { config } = await load(provider, mode, more)
   const server = await serve(config, { now: clock.now, log: logs.log })
@@ -194,6 +180,7 @@ async function setStage(
     provider,
     mode,
     browser,
+    /** The URL at which the provider reaches the server. */
     serverUrl: `http://127.0.0.1:${server.port}`,
     logs,
     async signIn() {
@@ -203,6 +190,7 @@ async function setStage(
       const { statusCode } = await browser.navigate(back, { from: new URL(login.headers.location).origin })
       if (statusCode !== 302) throw new Ended(`${statusCode} at the callback`)
     },
+    /** Moves the clock so that the tokens of the session expire. */
     expire: () => advance(LIFETIME_SECONDS),
     advance,
     async statusOf(of = browser) {
@@ -213,7 +201,7 @@ async function setStage(
       if (response.statusCode !== 200) throw new Ended(`${response.statusCode} at the profile`)
       return response.json<{ name: string }>().name
     },
-    async settled(condition) {
+    async settled(condition: () => boolean) {
       const deadline = Date.now() + 20_000
       while (!condition() && Date.now() < deadline) await pause(50)
     }

@@ -4,28 +4,12 @@ import type { RedisServer } from '../../helpers/redis-server.js'
 import { startRedisCluster } from '../../helpers/redis-topologies.js'
 import type { Teardown } from '../../helpers/scope.js'
 
-export interface ClusterRedis {
-  readonly url: string
-  /** The masters that serve slots now. */
-  masters(): Promise<RedisServer[]>
-  /** A replica of this master. */
-  replicaOf(master: RedisServer): Promise<RedisServer>
-  /** Resolves when all slots are served and `node` is a master. */
-  promoted(node: RedisServer): Promise<void>
-  /** The numbers of the keys of all slots that this master serves and that have a key. */
-  keysBySlot(master: RedisServer): Promise<Map<number, number>>
-  /** Marks a slot as migrating, so that its keys can be moved. */
-  beginMove(slot: number, from: RedisServer, to: RedisServer): Promise<void>
-  /** Moves up to `count` keys of a slot. */
-  moveKeys(slot: number, from: RedisServer, to: RedisServer, count: number): Promise<void>
-  /** Moves all keys of a slot that is migrating, and gives the slot to its new master. */
-  endMove(slot: number, from: RedisServer, to: RedisServer): Promise<void>
-}
+export type ClusterRedis = Awaited<ReturnType<typeof startClusterRedis>>
 
 const MASTERS = 3
 const MOVE_MS = 5000
 
-export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> {
+export async function startClusterRedis(scope: Teardown) {
   const redisArguments = ['--cluster-node-timeout', '1500', '--repl-diskless-sync-delay', '0']
   const { url, nodes } = await startRedisCluster(scope, { masters: MASTERS, others: MASTERS, redisArguments })
   const ids = await Promise.all(nodes.map(idOf))
@@ -43,6 +27,7 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
     return String(await admin.info('replication').catch(() => ''))
   }
 
+  /** The masters that serve slots now. */
   async function masters(): Promise<RedisServer[]> {
     const roles = await Promise.all(nodes.map(rolesOf))
     return nodes.filter((_, index) => roles[index]?.includes('role:master'))
@@ -60,6 +45,7 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
     }
   }
 
+  /** Moves up to `count` keys of a slot. */
   async function moveKeys(slot: number, from: RedisServer, to: RedisServer, count: number): Promise<void> {
     const keys = (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, count)) as string[]
     if (keys.length > 0) await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, MOVE_MS, 'KEYS', ...keys)
@@ -68,15 +54,18 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
   return {
     url,
     masters,
-    async replicaOf(master) {
+    /** A replica of this master. */
+    async replicaOf(master: RedisServer) {
       for (const node of nodes) if ((await portOfMaster(node)) === master.port) return node
       throw new Error(`The master at port ${master.port} has no replica.`)
     },
-    async promoted(node) {
+    /** Resolves when all slots are served and `node` is a master. */
+    async promoted(node: RedisServer) {
       await eventually(async () => (await rolesOf(node)).includes('role:master'))
       await eventually(async () => /cluster_state:ok/.test(String(await node.admin.call('CLUSTER', 'INFO'))))
     },
-    async keysBySlot({ admin }) {
+    /** The numbers of the keys of all slots that this master serves and that have a key. */
+    async keysBySlot({ admin }: RedisServer) {
       const counts = new Map<number, number>()
       const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
       const own = slots.filter(([, , [, port]]) => port === admin.options.port)
@@ -89,12 +78,14 @@ export async function startClusterRedis(scope: Teardown): Promise<ClusterRedis> 
       }
       return counts
     },
-    async beginMove(slot, from, to) {
+    /** Marks a slot as migrating, so that its keys can be moved. */
+    async beginMove(slot: number, from: RedisServer, to: RedisServer) {
       await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from))
       await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to))
     },
     moveKeys,
-    async endMove(slot, from, to) {
+    /** Moves all keys of a slot that is migrating, and gives the slot to its new master. */
+    async endMove(slot: number, from: RedisServer, to: RedisServer) {
       while (Number(await from.admin.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0) await moveKeys(slot, from, to, 100)
       await setOwner(slot, to)
     }

@@ -5,16 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Teardown } from '../../helpers/scope.js'
 import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.js'
 
-export interface Network {
-  /** Opens the port under which all other hosts reach this host. `connectTo` sets the port of its server. */
-  openPort(host: string): Promise<TcpProxy>
-  /**
-   * Separates these hosts from all others. As on a broken line, connections stay open, and their bytes are delayed until
-   * `mend`.
-   */
-  separate(hosts: ReadonlySet<string>): void
-  mend(): void
-}
+export type Network = ReturnType<typeof createNetwork>
 
 /** Settings for a Node program, so that its connections come from this address. */
 export function environmentAt(host: string): Record<string, string> {
@@ -22,15 +13,20 @@ export function environmentAt(host: string): Record<string, string> {
   return { NODE_OPTIONS: `--import=${module}`, TEST_SOURCE_ADDRESS: host }
 }
 
-export function createNetwork(scope: Teardown): Network {
+export function createNetwork(scope: Teardown) {
   const proxies = new Map<string, TcpProxy>()
   return {
-    async openPort(host) {
+    /** Opens the port under which all other hosts reach this host. `connectTo` sets the port of its server. */
+    async openPort(host: string) {
       const proxy = await startTcpProxy(scope, 0)
       proxies.set(host, proxy)
       return proxy
     },
-    separate(hosts) {
+    /**
+     * Separates these hosts from all others. As on a broken line, connections stay open, and their bytes are delayed until
+     * `mend`.
+     */
+    separate(hosts: ReadonlySet<string>) {
       for (const [host, proxy] of proxies) proxy.hold(address => hosts.has(address) !== hosts.has(host))
     },
     mend() {

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Play } from '../chaos/runner.js'
 import { createNetwork, environmentAt } from './network.js'
-import { type Node, type SentinelRedis, startSentinelRedis } from './sentinel.js'
+import { type SentinelRedis, startSentinelRedis } from './sentinel.js'
 import { type Load, type LoadOptions, underLoad, type Variant } from './under-load.js'
 
 export interface SentinelVariant extends Variant {
@@ -16,7 +16,7 @@ const BETWEEN_MS = 14_000
 const AFTER_MS = 3000
 
 /** A change of the master. Resolves with the new master. */
-type Change = (redis: SentinelRedis) => Promise<Node>
+type Change = (redis: SentinelRedis) => ReturnType<SentinelRedis['master']>
 
 const changes = {
   'SENTINEL FAILOVER': redis => redis.failOver(),
@@ -64,8 +64,7 @@ export function restartDuringFailover(variant: SentinelVariant): Play {
       const slot = 1 + (round % 2)
       const [aheadMs, absentMs] = [(random() - 0.5) * 3000, random() * 3000]
       const killed = async () => {
-        const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
-        if (replica) await stage.fleet.kill(replica.name)
+        await stage.fleet.kill(slot)
         await pause(absentMs)
         await stage.fleet.start(slot)
       }
@@ -114,8 +113,7 @@ export function twoMasters(variant: SentinelVariant, seconds: number): Play {
         await redis.promoted(old)
         const promotedAt = performance.now()
         await pause(random() * 2000)
-        const replica = stage.fleet.replicas.find(({ slot }) => slot === 1)
-        if (replica) await stage.fleet.kill(replica.name)
+        await stage.fleet.kill(1)
         await stage.fleet.start(1)
         await pause(seconds * 1000 - (performance.now() - promotedAt))
         redis.network.mend()

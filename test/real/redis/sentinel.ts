@@ -1,5 +1,4 @@
 // Three sentinels, a master and two replicas.
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../../helpers/eventually.js'
@@ -8,23 +7,9 @@ import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import type { Network } from './network.js'
 
-export interface Node extends RedisServer {
-  /** The address from which its connections come. */
-  readonly host: string
-  /** The port under which sentinels and servers know it. */
-  readonly knownPort: number
-}
+type Node = Awaited<ReturnType<typeof startNode>>
 
-export interface SentinelRedis {
-  readonly url: string
-  readonly servers: readonly Node[]
-  /** The master that most sentinels name. */
-  master(): Promise<Node>
-  /** Resolves with the new master when most sentinels name another one than `old`. */
-  promoted(old: Node): Promise<Node>
-  /** Changes the master by a command to a sentinel. Resolves with the new master. */
-  failOver(): Promise<Node>
-}
+export type SentinelRedis = Awaited<ReturnType<typeof startSentinelRedis>>
 
 interface SentinelOptions {
   /** A master without a connected replica rejects writes. */
@@ -39,7 +24,7 @@ const DOWN_AFTER_MS = 1500
 /** The setting `min-replicas-max-lag`. */
 export const MAX_LAG_SECONDS = 2
 
-export async function startSentinelRedis(scope: Teardown, options: SentinelOptions): Promise<SentinelRedis> {
+export async function startSentinelRedis(scope: Teardown, options: SentinelOptions) {
   const { needsReplica, network } = options
   const wantsReplica = needsReplica ? 1 : 0
   const common = [
@@ -50,7 +35,7 @@ export async function startSentinelRedis(scope: Teardown, options: SentinelOptio
   for (let index = 0; index < SERVERS; index++) {
     const master = servers[0]
     const replicaOf = master ? ['--replicaof', '127.0.0.1', String(master.knownPort)] : []
-    servers.push(await startNode(scope, `127.0.2.${index + 1}`, network, [...common, ...replicaOf]))
+    servers.push(await startServer(scope, `127.0.2.${index + 1}`, network, [...common, ...replicaOf]))
   }
   const [first] = servers as [Node]
   await eventually(async () => /connected_slaves:2/.test(await first.admin.info('replication')))
@@ -73,6 +58,7 @@ export async function startSentinelRedis(scope: Teardown, options: SentinelOptio
     })
   }
 
+  /** The master that most sentinels name. */
   async function master(): Promise<Node> {
     for (;;) {
       const named = await Promise.all(
@@ -87,6 +73,7 @@ export async function startSentinelRedis(scope: Teardown, options: SentinelOptio
     }
   }
 
+  /** Resolves with the new master when most sentinels name another one than `old`. */
   async function promoted(old: Node): Promise<Node> {
     let current = old
     await eventually(async () => {
@@ -98,9 +85,9 @@ export async function startSentinelRedis(scope: Teardown, options: SentinelOptio
 
   return {
     url: `redis://${sentinels.map(({ knownPort }) => `127.0.0.1:${knownPort}`).join(',')}?sentinel=main`,
-    servers,
     master,
     promoted,
+    /** Changes the master by a command to a sentinel. Resolves with the new master. */
     async failOver() {
       const old = await master()
       // A sentinel refuses while it knows no replica that is in a good state.
@@ -115,41 +102,36 @@ export async function startSentinelRedis(scope: Teardown, options: SentinelOptio
   }
 }
 
-async function startNode(
-  scope: Teardown,
-  host: string,
-  network: Network | undefined,
-  options: readonly string[]
-): Promise<Node> {
-  const entrance = await network?.openPort(host)
-  const announced = entrance
-    ? [
-        '--replica-announce-ip',
-        '127.0.0.1',
-        '--replica-announce-port',
-        String(entrance.port),
-        '--bind-source-addr',
-        host
-      ]
-    : []
-  const server = await startRedis(scope, [...options, ...announced])
-  entrance?.connectTo(server.port)
-  return { ...server, host, knownPort: entrance?.port ?? server.port }
+function startServer(scope: Teardown, host: string, network: Network | undefined, options: readonly string[]) {
+  return startNode(host, network, port => {
+    const announced = ['--replica-announce-ip', '127.0.0.1', '--replica-announce-port', String(port)]
+    return startRedis(scope, [...options, ...(port ? [...announced, '--bind-source-addr', host] : [])])
+  })
 }
 
-async function startSentinel(
-  scope: Teardown,
+function startSentinel(scope: Teardown, host: string, network: Network | undefined, settings: readonly string[]) {
+  return startNode(host, network, async port => {
+    const announced = ['sentinel announce-ip 127.0.0.1', `sentinel announce-port ${port}`, `bind-source-addr ${host}`]
+    const content = [...settings, ...(port ? announced : []), ''].join('\n')
+    const folder = await tempFolder(scope, { 'sentinel.conf': content })
+    return startRedis(scope, [], { sentinelFile: join(folder, 'sentinel.conf') })
+  })
+}
+
+/** @param start starts the node, which announces this port if there is a network */
+async function startNode(
   host: string,
   network: Network | undefined,
-  settings: readonly string[]
-): Promise<Node> {
+  start: (port: number | undefined) => Promise<RedisServer>
+) {
   const entrance = await network?.openPort(host)
-  const announced = entrance
-    ? ['sentinel announce-ip 127.0.0.1', `sentinel announce-port ${entrance.port}`, `bind-source-addr ${host}`]
-    : []
-  const file = join(await tempFolder(scope), 'sentinel.conf')
-  await writeFile(file, [...settings, ...announced, ''].join('\n'))
-  const server = await startRedis(scope, [], { sentinelFile: file })
+  const server = await start(entrance?.port)
   entrance?.connectTo(server.port)
-  return { ...server, host, knownPort: entrance?.port ?? server.port }
+  return {
+    ...server,
+    /** The address from which its connections come. */
+    host,
+    /** The port under which sentinels and servers know it. */
+    knownPort: entrance?.port ?? server.port
+  }
 }

@@ -150,18 +150,18 @@ export function underLoad<T extends { readonly url: string }>(
     await tryOnce(copies)
 
     const remark = `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
-    crowd.report(report, { failure: title, letIn: copies.letIn, remark })
+    crowd.report(report, { failure: title, letIn: copies.counts.letIn, remark })
     const waits = back.filter(ms => ms !== undefined)
     report.figures({
       users: count,
       'users who got a 503': tally.refused.size,
       'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
       'ms until the last was served again after the scenario': Math.round(Math.max(0, ...waits)),
-      'requests with a logged-out cookie': copies.tries,
-      accepted: copies.letIn,
-      'accepted by a process that started without Redis': copies.letInUnknown
+      'requests with a logged-out cookie': copies.counts.tries,
+      accepted: copies.counts.letIn,
+      'accepted by a process that started without Redis': copies.counts.letInUnknown
     })
-    report.check('no logged-out cookie is accepted', copies.letIn === 0, String(copies.letIn))
+    report.check('no logged-out cookie is accepted', copies.counts.letIn === 0, String(copies.counts.letIn))
     report.check('at the end every user is served', waits.length === count, `${count - waits.length} were not`)
   }
 }

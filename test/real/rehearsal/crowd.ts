@@ -5,13 +5,6 @@ import type { Browser } from '../../helpers/browser.js'
 import { signIn } from '../../helpers/server.js'
 import { poll } from '../chaos/poller.js'
 
-export interface Crowd {
-  /** Waits until every session has been refreshed. */
-  everyoneRefreshed(): Promise<void>
-  /** Closes all tabs, and checks that no request failed and no user was logged out. */
-  leaveUnnoticed(t: ExecutionContext): Promise<void>
-}
-
 const PAGES = ['/api/auth/token', '/api/auth/profile', '/']
 const EVERY_MS = 100
 
@@ -19,7 +12,7 @@ const EVERY_MS = 100
  * @param browsers one for each user. They sign in first.
  * @param visitor signs in, requests the profile, signs out, and repeats this until the end.
  */
-export async function letIn(browsers: readonly Browser[], visitor: Browser): Promise<Crowd> {
+export async function letIn(browsers: readonly Browser[], visitor: Browser) {
   let hasEnded = false
 
   async function openTab(browser: Browser, path: string): Promise<string[]> {
@@ -43,11 +36,13 @@ export async function letIn(browsers: readonly Browser[], visitor: Browser): Pro
   const tabs = browsers.flatMap(browser => PAGES.map(path => openTab(browser, path)))
   const lives = Promise.all([...tabs, comeAndGo()])
   return {
+    /** Waits until every session has been refreshed. */
     async everyoneRefreshed() {
       const before = browsers.map(sessionOf)
       while (browsers.some((browser, index) => sessionOf(browser) === before[index])) await pause(50)
     },
-    async leaveUnnoticed(t) {
+    /** Closes all tabs, and checks that no request failed and no user was logged out. */
+    async leaveUnnoticed(t: ExecutionContext) {
       hasEnded = true
       const results = (await lives).flat()
       t.deepEqual(new Set(results), new Set(PAGES.map(path => `${path}: 200`)))

@@ -1,29 +1,21 @@
 // Two replicas of the program behind the shipped nginx configuration, with Redis and a strict identity provider.
 import type { ExecutionContext } from 'ava'
-import { type Browser, createBrowser } from '../../helpers/browser.js'
+import { createBrowser } from '../../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
-import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
+import { createHostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
 import { freePort } from '../../helpers/ports.js'
-import { environmentFor, type Program, startProgram } from '../../helpers/program.js'
+import { environmentFor, startProgram } from '../../helpers/program.js'
 import { startRedis } from '../../helpers/redis.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { type Nginx, startNginx } from '../gateways/gateways.js'
+import { startNginx } from '../gateways/gateways.js'
 
-export interface DeploymentOptions extends HostileIdpOptions {
+interface DeploymentOptions extends HostileIdpOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly nginx?: (configuration: string) => string
 }
 
-export interface Deployment {
-  readonly idp: HostileIdp
-  readonly replicas: Program[]
-  newBrowser(): Browser
-  /** Starts a new process in place of one that has ended. Resolves when it is ready. */
-  startAgain(index: number): Promise<void>
-}
-
-export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}): Promise<Deployment> {
+export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}) {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, ...options })
   const redis = await startRedis(t)
   const cwd = await tempFolder(t, { 'wwwroot/index.html': '<!doctype html><title>The application</title>' })
@@ -47,7 +39,8 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
     idp,
     replicas,
     newBrowser: () => createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: proxy.url } }),
-    async startAgain(index) {
+    /** Starts a new process in place of one that has ended. Resolves when it is ready. */
+    async startAgain(index: number) {
       replicas[index] = await start(ports[index] ?? 0)
     }
   }
@@ -58,7 +51,7 @@ export function startNginxFor(
   t: ExecutionContext,
   ports: readonly number[],
   change?: (configuration: string) => string
-): Promise<Nginx> {
+) {
   const addresses = ports.map((port, index) => [`server-${index + 1}:8080`, port] as const)
   return startNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), change)
 }

@@ -6,23 +6,16 @@ import { hasRedis } from '../../helpers/redis-server.js'
 import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { hasNginx } from '../gateways/gateways.js'
-import { type Crowd, letIn } from './crowd.js'
-import { type Deployment, deploy } from './deployment.js'
+import { letIn } from './crowd.js'
+import { deploy } from './deployment.js'
 
 // Follows the steps for new secrets in docs/secrets.md while users use the application.
 
 const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
 
-interface Rotating extends Deployment {
-  readonly crowd: Crowd
-  /** Writes each secret to its file and makes every replica read its secrets again. */
-  rotate(files: Readonly<Record<string, string>>): Promise<void>
-  /** The client secrets that the provider accepts. */
-  readonly clientSecrets: Set<string>
-}
-
-async function startRotating(t: ExecutionContext): Promise<Rotating> {
+async function startRotating(t: ExecutionContext) {
+  // The client secrets that the provider accepts.
   const clientSecrets = new Set(['gH5tR2wQ8zXc7VbN'])
   const folder = await tempFolder(t, { 'session-secret': oldSecret, previous: '', client: [...clientSecrets].join() })
   const deployment = await deploy(t, {
@@ -43,7 +36,8 @@ async function startRotating(t: ExecutionContext): Promise<Rotating> {
     ...deployment,
     crowd,
     clientSecrets,
-    async rotate(files) {
+    /** Writes each secret to its file and makes every replica read its secrets again. */
+    async rotate(files: Readonly<Record<string, string>>) {
       for (const [name, secret] of Object.entries(files)) await writeFile(join(folder, name), `${secret}\n`)
       rotations += 1
       // One replica after the other, so the replicas have different secrets for a while.
@@ -56,7 +50,10 @@ async function startRotating(t: ExecutionContext): Promise<Rotating> {
   }
 }
 
-async function assertNoUserNoticed(t: ExecutionContext, { crowd, idp, replicas }: Rotating) {
+async function assertNoUserNoticed(
+  t: ExecutionContext,
+  { crowd, idp, replicas }: Awaited<ReturnType<typeof startRotating>>
+) {
   await crowd.leaveUnnoticed(t)
   t.deepEqual(idp.reuses, [])
   for (const replica of replicas) {
