@@ -116,41 +116,28 @@ test('an unexpected error inside the demo gets 500 and is logged', async t => {
 test('a program that starts a demo prints nothing during a whole session', async t => {
   const script = `
     const { startDemo } = await import(${JSON.stringify(import.meta.resolve('#src/demo/index.js'))})
-    const callbackUrl = ${JSON.stringify(callbackUrl)}
+    const { createBrowser } = await import(${JSON.stringify(import.meta.resolve('../helpers/browser.js'))})
+    const demoSetup = await import(${JSON.stringify(import.meta.resolve('./setup.js'))})
+    const { basic, callbackUrl, codeFor, exchangeCode, refresh, revoke } = demoSetup
+    const t = { teardown() {} }
     const demo = await startDemo({ callbackUrl })
-    const cookies = new Map()
-    const ask = async (status, path, form) => {
-      const response = await fetch(new URL(path, demo.issuer), {
-        method: form ? 'POST' : 'GET',
-        redirect: 'manual',
-        headers: {
-          accept: 'text/html',
-          ...(form?.origin && { origin: form.origin }),
-          cookie: [...cookies].map(pair => pair.join('=')).join('; '),
-          ...(form?.client && { authorization: 'Basic ' + btoa(demo.clientId + ':' + demo.clientSecret) })
-        },
-        ...(form && { body: new URLSearchParams(form) })
-      })
-      for (const line of response.headers.getSetCookie()) cookies.set(...line.split(';')[0].split('='))
-      if (response.status !== status) throw new Error(path + ': ' + response.status + ' ' + (await response.text()))
-      return response
-    }
-    const base = '/authentication/v2'
-    const query = new URLSearchParams({
-      client_id: demo.clientId, response_type: 'code', scope: 'openid data:read', redirect_uri: callbackUrl
-    })
-    const signIn = await ask(303, base + '/authorize?' + query)
-    const signedIn = await ask(303, signIn.headers.get('location'), { user: 'Ada' })
-    const back = await ask(303, signedIn.headers.get('location'))
-    const code = new URL(back.headers.get('location')).searchParams.get('code')
-    const token = form => ask(200, base + '/token', { client: 1, ...form }).then(response => response.json())
-    const first = await token({ grant_type: 'authorization_code', code, redirect_uri: callbackUrl })
-    const second = await token({ grant_type: 'refresh_token', refresh_token: first.refresh_token })
-    await ask(200, base + '/logout')
-    await ask(200, base + '/revoke', { client: 1, token: second.refresh_token })
-    await ask(400, base + '/token', { client: 1, origin: 'http://elsewhere.example', grant_type: 'refresh_token', refresh_token: second.refresh_token })
-    await ask(200, base + '/logout/success')
-    await ask(400, base + '/authorize?client_id=unknown')
+    const browser = createBrowser(t, { origin: demo.issuer })
+    const code = await codeFor(t, demo, { scope: 'openid data:read' }, browser)
+    const first = await exchangeCode(demo, code)
+    const second = await refresh(demo, first.body.refresh_token)
+    const path = '/authentication/v2'
+    const form = { grant_type: 'refresh_token', refresh_token: second.body.refresh_token }
+    const headers = { origin: 'http://elsewhere.example', authorization: basic(demo.clientId, demo.clientSecret) }
+    const answers = [
+      second,
+      await browser.navigate(path + '/logout'),
+      await revoke(demo, second.body.refresh_token),
+      await browser.request('POST', path + '/token', { form, headers }),
+      await browser.navigate(path + '/logout/success'),
+      await browser.navigate(path + '/authorize?client_id=unknown')
+    ]
+    const statuses = answers.map(({ status, statusCode }) => statusCode ?? status).join()
+    if (statuses !== '200,200,200,400,200,400') throw new Error(statuses)
     await demo.close()`
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   t.is(stdout, '')

@@ -7,7 +7,7 @@ import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { sessionCookies, sessionHeader, startDiscovered, startSignedIn } from './support.js'
+import { sessionCookies, sessionHeader, startDiscovered } from './support.js'
 
 const address = 'ada@example.com'
 
@@ -262,9 +262,4 @@ test('parallel requests at a refresh that signs a user out get 403, and the refr
   t.deepEqual([...new Set(statuses)], [403])
   t.is(idp.tokenRequests.length - before, 1)
   t.deepEqual(idp.reuses, [])
-})
-
-test('without access.allow a sign-in does not request user info', async t => {
-  const { idp } = await startSignedIn(t)
-  t.is(idp.requestsTo('userinfo').length, 0)
 })

@@ -54,8 +54,10 @@ test('a file that is no logo is refused, and the message names the file and what
   t.is(messageFor('.'), `the file ${folder} is not a file. Use the path of a file.`)
 })
 
+type Files = Readonly<Record<string, string>>
+
 /** The problems of a folder with these files, without the path of the folder. */
-async function problemsOf(t: Parameters<typeof tempFolder>[0], files: Readonly<Record<string, string>>) {
+async function problemsOf(t: Parameters<typeof tempFolder>[0], files: Files) {
   const folder = await tempFolder(t, files)
   try {
     readPagesFolder(folder)
@@ -69,11 +71,7 @@ async function problemsOf(t: Parameters<typeof tempFolder>[0], files: Readonly<R
 const json = (content: unknown) => JSON.stringify(content)
 const complete = json(english)
 
-const broken: readonly (readonly [
-  what: string,
-  files: Readonly<Record<string, string>>,
-  problems: readonly RegExp[]
-])[] = [
+const broken: readonly (readonly [what: string, files: Files, problems: readonly RegExp[]])[] = [
   [
     'invalid JSON',
     { 'de.json': '{ "notFound": }' },

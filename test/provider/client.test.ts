@@ -6,7 +6,7 @@ import { createIdentityProvider, type IdentityProvider } from '#src/provider/cli
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
 import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
-import { type TestSettings, testConfig } from '../helpers/config.js'
+import { discovered, type TestSettings, testConfig } from '../helpers/config.js'
 import { abortPendingRequests, type MockedHost, mockHost } from '../helpers/nock.js'
 import { holdsNone } from './secrets.js'
 
@@ -23,13 +23,6 @@ const authorizationRequest = {
   nonce: undefined,
   prompt: undefined,
   codeChallenge: undefined
-}
-
-const none = {
-  authorizationEndpoint: undefined,
-  tokenEndpoint: undefined,
-  userinfoEndpoint: undefined,
-  revocationEndpoint: undefined
 }
 
 const apsDocument = {
@@ -150,7 +143,7 @@ test('for APS, client id and secret are in the Basic header without form encodin
   }
   const header = `Basic ${Buffer.from('our-client:c:d%20+/=').toString('base64')}`
   for (const issuer of [undefined, APS.issuer]) {
-    const { platform } = testConfig({ clientId, clientSecret, ...APS }, { platform: { ...none, issuer } })
+    const { platform } = testConfig({ clientId, clientSecret, ...APS }, { platform: { ...discovered(APS), issuer } })
     const idp = createIdentityProvider({ ...platform, clientSecret: 'c:d%20+/=' }, transport)
     await idp.refreshTokenGrant(refreshGrant)
     await idp.revokeRefreshToken('the-refresh-token')
@@ -342,7 +335,7 @@ test.serial('a revocation takes at most two seconds, including its second attemp
 test('with only an issuer configured, all endpoints are discovered at the first request, and a failed discovery is repeated once', async t => {
   const host = mockHost(t)
   const { origin: issuer, scope } = host
-  const { idp } = setUp(t, { issuer, ...none, endSessionEndpoint: undefined })
+  const { idp } = setUp(t, discovered({ issuer }))
   scope.get('/.well-known/openid-configuration').reply(500)
   scope.get('/.well-known/openid-configuration').reply(200, {
     issuer,
@@ -360,7 +353,7 @@ test('with only an issuer configured, all endpoints are discovered at the first 
 
 test('if discovery fails, every request fails with an error about discovery that contains no secret', async t => {
   const { origin: issuer, scope } = mockHost(t)
-  const { idp } = setUp(t, { issuer, ...none })
+  const { idp } = setUp(t, discovered({ issuer }))
   const calls = [
     () => idp.authorizationCodeGrant(codeGrant),
     () => idp.refreshTokenGrant(refreshGrant),

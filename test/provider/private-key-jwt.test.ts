@@ -16,7 +16,7 @@ import { check } from '../cli/check/checked.js'
 import { sessionSecret } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
 import { jwkOf, newKey, pemOf, publicJwkOf } from '../helpers/client-keys.js'
-import { defaultCallbackUrl, publicOrigin, testConfig } from '../helpers/config.js'
+import { defaultCallbackUrl, discovered, publicOrigin, testConfig, unreachableIdp } from '../helpers/config.js'
 import { listen } from '../helpers/ports.js'
 import { commandWithMovableClock, startProgram } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -100,18 +100,10 @@ test('oidc-provider accepts the client with each algorithm, and rejects it with 
   const transport = createTransport(10_000)
   t.teardown(() => transport.close())
   async function answerTo(algorithm: KeyAlgorithm, key: KeyObject) {
-    const known = {
-      clientId: `client-${algorithm}`,
-      clientSecret: '',
-      authorizationEndpoint: undefined,
-      tokenEndpoint: undefined,
-      userinfoEndpoint: undefined,
-      revocationEndpoint: undefined,
-      endSessionEndpoint: undefined
-    } as unknown as Parameters<typeof testConfig>[0]
-    const { platform } = testConfig(known, {
+    const { platform } = testConfig(unreachableIdp, {
       platform: {
-        issuer,
+        ...discovered({ issuer }),
+        clientId: `client-${algorithm}`,
         clientAuthentication: 'private_key_jwt',
         clientKey: jwkOf(key, { kid: 'k1' }),
         clientKeyAlgorithm: algorithm

@@ -13,47 +13,40 @@ const sameSite = { 'sec-fetch-site': 'same-site' }
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 const prerender = { 'sec-purpose': 'prefetch;prerender' }
 
-const table: readonly (readonly [
-  what: string,
-  method: string,
-  headers: Record<string, string>,
-  reason: OriginRejection | undefined
-])[] = [
-  ['a GET without Fetch Metadata', 'GET', {}, undefined],
-  ['a link from another site', 'GET', { ...crossSite, ...navigation }, undefined],
-  ['a HEAD navigation', 'HEAD', { ...crossSite, ...navigation }, undefined],
-  ['a link from a neighbouring host', 'GET', { ...sameSite, ...navigation }, undefined],
+type Headers = Readonly<Record<string, string>>
+
+/** A row without a reason is accepted. */
+const table: readonly (readonly [what: string, method: string, headers: Headers, reason?: OriginRejection])[] = [
+  ['a GET without Fetch Metadata', 'GET', {}],
+  ['a link from another site', 'GET', { ...crossSite, ...navigation }],
+  ['a HEAD navigation', 'HEAD', { ...crossSite, ...navigation }],
+  ['a link from a neighbouring host', 'GET', { ...sameSite, ...navigation }],
   ['an image on another site', 'GET', { ...crossSite, 'sec-fetch-mode': 'no-cors' }, 'other_site'],
   ['a frame on another site', 'GET', { ...crossSite, ...navigation, 'sec-fetch-dest': 'iframe' }, 'other_site'],
   ['a form on another site', 'POST', { ...crossSite, ...navigation }, 'other_site'],
   ['a fetch from a neighbouring host', 'GET', { ...sameSite, 'sec-fetch-mode': 'cors' }, 'other_site'],
   ['an unknown or repeated Sec-Fetch-Site', 'GET', { 'sec-fetch-site': 'same-origin, cross-site' }, 'other_site'],
-  ['a POST from a page of this origin', 'POST', sameOrigin, undefined],
-  ['a script of this origin', 'GET', { ...sameOrigin, 'sec-fetch-dest': 'script' }, undefined],
+  ['a POST from a page of this origin', 'POST', sameOrigin],
+  ['a script of this origin', 'GET', { ...sameOrigin, 'sec-fetch-dest': 'script' }],
   ['a POST without Sec-Fetch-Site and Origin', 'POST', {}, 'not_same_origin'],
   ['a DELETE with Sec-Fetch-Site none', 'DELETE', { 'sec-fetch-site': 'none' }, 'not_same_origin'],
-  ['a POST with our Origin', 'POST', { origin: own }, undefined],
-  ['a POST with our Origin and the default port', 'POST', { origin: 'https://app.example:443' }, undefined],
+  ['a POST with our Origin', 'POST', { origin: own }],
+  ['a POST with our Origin and the default port', 'POST', { origin: 'https://app.example:443' }],
   ['a POST from another port of our host', 'POST', { origin: 'https://app.example:8443' }, 'other_origin'],
   ['a GET with another Origin, as a WebSocket handshake', 'GET', { origin: 'https://evil.example' }, 'other_origin'],
   ['a GET with the Origin null', 'GET', { origin: 'null' }, 'other_origin'],
   ['a POST with two Origins', 'POST', { origin: `${own}, https://evil.example` }, 'other_origin'],
   ['a request with an unknown method', 'BREW', {}, 'not_same_origin'],
-  ['an OPTIONS request', 'OPTIONS', {}, undefined],
-  ['a WebSocket of our page', 'GET', { upgrade: 'websocket', 'sec-websocket-version': '13', origin: own }, undefined],
-  ['a WebSocket of our page in Firefox', 'GET', { ...webSocket, origin: own, ...sameOrigin }, undefined],
+  ['an OPTIONS request', 'OPTIONS', {}],
+  ['a WebSocket of our page', 'GET', { upgrade: 'websocket', 'sec-websocket-version': '13', origin: own }],
+  ['a WebSocket of our page in Firefox', 'GET', { ...webSocket, origin: own, ...sameOrigin }],
   ['a WebSocket of a neighbouring host', 'GET', { ...webSocket, origin: 'https://evil.example' }, 'other_origin'],
   ['a WebSocket with the Origin null', 'GET', { ...webSocket, origin: 'null' }, 'other_origin'],
   ['a WebSocket without Origin', 'GET', { ...webSocket }, 'not_same_origin'],
   ['a speculative prefetch', 'GET', { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'none', ...navigation }, 'prefetch'],
   ['a prefetch without Fetch Metadata', 'GET', { 'sec-purpose': 'prefetch' }, 'prefetch'],
-  ['a script of our prerendered page', 'GET', { ...prerender, ...sameOrigin, 'sec-fetch-dest': 'script' }, undefined],
-  [
-    'a form of our page with the policy no-referrer',
-    'POST',
-    { origin: 'null', ...sameOrigin, ...navigation },
-    undefined
-  ]
+  ['a script of our prerendered page', 'GET', { ...prerender, ...sameOrigin, 'sec-fetch-dest': 'script' }],
+  ['a form of our page with the policy no-referrer', 'POST', { origin: 'null', ...sameOrigin, ...navigation }]
 ]
 
 for (const [what, method, headers, reason] of table) {
@@ -62,11 +55,7 @@ for (const [what, method, headers, reason] of table) {
   })
 }
 
-const ofEverywhere: readonly (readonly [
-  what: string,
-  headers: Record<string, string>,
-  reason: OriginRejection | undefined
-])[] = [
+const ofEverywhere: readonly (readonly [what: string, headers: Headers, reason?: OriginRejection])[] = [
   ['no header of a browser', {}, 'no_origin'],
   ['a Referer of another site', { referer: 'http://evil.example/page' }, 'no_origin'],
   ['a Referer of a sibling subdomain', { referer: 'https://evil.app.example/' }, 'no_origin'],
@@ -74,12 +63,12 @@ const ofEverywhere: readonly (readonly [
   ['a Referer with our host as its user name', { referer: `${own}@evil.example/` }, 'no_origin'],
   ['an empty Referer', { referer: '' }, 'no_origin'],
   ['a Referer of a page of the browser', { referer: 'about:blank' }, 'no_origin'],
-  ['a Referer of our page', { referer: `${own}/settings?tab=devices` }, undefined],
-  ['our Origin', { origin: own }, undefined],
+  ['a Referer of our page', { referer: `${own}/settings?tab=devices` }],
+  ['our Origin', { origin: own }],
   ['another Origin and a Referer of our page', { origin: 'https://evil.example', referer: `${own}/` }, 'other_origin'],
   ['the Origin null', { origin: 'null' }, 'other_origin'],
-  ['Sec-Fetch-Site same-origin', { ...sameOrigin, ...navigation }, undefined],
-  ['Sec-Fetch-Site none', { 'sec-fetch-site': 'none', ...navigation }, undefined],
+  ['Sec-Fetch-Site same-origin', { ...sameOrigin, ...navigation }],
+  ['Sec-Fetch-Site none', { 'sec-fetch-site': 'none', ...navigation }],
   ['Sec-Fetch-Site cross-site and a Referer of our page', { ...crossSite, referer: own, ...navigation }, 'other_site']
 ]
 
@@ -91,7 +80,7 @@ for (const [what, headers, reason] of ofEverywhere) {
 
 // The headers that Chromium 156 sends if a page of a sibling subdomain causes the request. The cookie is sent in each case.
 const evil = 'http://evil.localhost:8080'
-const ofSibling: Readonly<Record<string, Record<string, string>>> = {
+const ofSibling: Readonly<Record<string, Headers>> = {
   'a WebSocket': {
     Origin: evil,
     Connection: 'Upgrade',

@@ -4,7 +4,7 @@ import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
+import { guarded, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
@@ -135,14 +135,6 @@ test('the Accept header determines whether an error is JSON or a page', async t 
       t.true(String(headers['content-type']).includes(form), `${path} for ${accept}`)
     }
   }
-})
-
-test('if the server runs below a path prefix, the links of an error page have this prefix', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
-  const page = await browser.navigate('/tools/viewer/api/auth/callback?state=x&code=y')
-  t.is(page.statusCode, 400)
-  t.regex(page.text(), /href="\/tools\/viewer\/api\/auth\/login"/)
-  t.regex(page.text(), /href="\/tools\/viewer\/"/)
 })
 
 test('an error page reloads itself only if a person opened it by GET', async t => {

@@ -116,7 +116,7 @@ const anything = fc.oneof(
   fc.webPath()
 )
 
-test('no return_to value leads to another site or breaks a header line', t => {
+test('no return_to value leads to another site or breaks a header line, also if a proxy or a page decodes it once more', t => {
   const origins = ['https://app.example', 'http://localhost:8080', 'https://app.example:8443/base/api/auth/callback']
   fc.assert(
     fc.property(anything, value => {
@@ -125,22 +125,13 @@ test('no return_to value leads to another site or breaks a header line', t => {
         const { origin, username, password } = new URL(path, base)
         if (origin !== new URL(base).origin || username || password) return false
       }
+      const [start = ''] = path.split(/[?#]/)
+      const decoded = start.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+      const hasTrick = decoded.includes('\\') || decoded.includes('//') || decoded.split('/').includes('..')
+      if (hasTrick || [...decoded].some(character => character < ' ' || character === '\x7f')) return false
       return (path === value || path === '/') && /^\/(?![/\\])[!-~]*$/.test(path)
     }),
     { numRuns: 5000 }
-  )
-  t.pass()
-})
-
-test('an accepted path stays safe if a proxy or a page decodes it once more', t => {
-  fc.assert(
-    fc.property(anything, value => {
-      const [path = ''] = safeReturnTo(value).split(/[?#]/)
-      const decoded = path.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-      const hasTrick = decoded.includes('\\') || decoded.includes('//') || decoded.split('/').includes('..')
-      return !hasTrick && ![...decoded].some(character => character < ' ' || character === '\x7f')
-    }),
-    { numRuns: 2000 }
   )
   t.pass()
 })

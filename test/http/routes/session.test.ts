@@ -145,8 +145,6 @@ test('a sealed session contains only the fields of the contract and our own five
   t.not(openedSession(browser, server)._id, _id)
 })
 
-// Maximum age.
-
 test('the configured maximum age limits both the sealed session and its cookie', async t => {
   const server = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 600 } } })
   const { browser, clock } = server
@@ -157,8 +155,6 @@ test('the configured maximum age limits both the sealed session and its cookie',
   clock.advanceSeconds(1)
   await assertAnonymous(t, server, cookie, 'ten minutes later')
 })
-
-// Absolute maximum age.
 
 const hourMs = 3_600_000
 
@@ -214,8 +210,6 @@ for (const mode of modes) {
   })
 }
 
-// Replaced secrets.
-
 const [oldSecret, newSecret] = ['pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U', 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']
 
 /** Starts three servers of a deployment, with the old secret, with both secrets and with the new secret. */
@@ -258,8 +252,6 @@ test('a login that began before the secret was replaced can be finished while th
   t.is((await openCallback(browser, back)).statusCode, 302)
   t.is((await ask(after, sessionHeader(browser))).statusCode, 200, 'the session is sealed with the new secret')
 })
-
-// Responses that set or delete the cookie.
 
 test('when a session becomes smaller its additional cookies are deleted, and when it becomes larger cookies are added', async t => {
   const { browser, clock, idp } = await startLarge(t)
