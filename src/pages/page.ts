@@ -87,18 +87,15 @@ export function iconElement(colour = '#1d5fc2'): Html {
  * @param styles the content of each `style` element of these pages
  */
 export function securityPolicyFor(formTargets: readonly string[], styles: readonly string[] = [pageStyle]): string {
+  const hashes = [...new Set(styles)].map(style => createHash('sha256').update(style).digest('base64'))
   return [
     "default-src 'none'",
-    `style-src ${[...new Set(styles)].map(hashSource).join(' ')}`,
+    `style-src ${hashes.map(hash => `'sha256-${hash}'`).join(' ')}`,
     'img-src data:',
     `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
     "frame-ancestors 'none'",
     "base-uri 'none'"
   ].join('; ')
-}
-
-function hashSource(style: string): string {
-  return `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 }
 
 function headOf(title: string, icon: Html): Html {

@@ -31,14 +31,7 @@ interface TemplateValues {
   readonly content: Html
 }
 
-export interface Template {
-  render(values: TemplateValues): string
-  /**
-   * The content of each `style` element in the template. The Content-Security-Policy must contain the hashes of these
-   * styles.
-   */
-  readonly styles: readonly string[]
-}
+export type Template = ReturnType<typeof parseTemplate>
 
 const NAMES = ['lang', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
 const REQUIRED = ['lang', 'head', 'content']
@@ -64,7 +57,7 @@ const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
  * @param path the path of the file, for messages
  * @throws {PageFilesError} with all problems, if the template cannot be used
  */
-export function parseTemplate(text: string, path: string): Template {
+export function parseTemplate(text: string, path: string) {
   // Browsers convert each line break to a line feed before they compute the hash of a style. The server must compute
   // the hash of the same string.
   const markup = text.replace(/\r\n?/g, '\n')
@@ -73,8 +66,12 @@ export function parseTemplate(text: string, path: string): Template {
   const problems = problemsOf(markup, parts, styles)
   if (problems.length > 0) throw fileError(path, ...problems)
   return {
+    /**
+     * The content of each `style` element in the template. The Content-Security-Policy must contain the hashes of these
+     * styles.
+     */
     styles,
-    render: values => toMarkup(fill(parts, { ...values }, trusted))
+    render: (values: TemplateValues) => toMarkup(fill(parts, { ...values }, trusted))
   }
 }
 
