@@ -4,11 +4,6 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { closeServer, listen } from '../support/listener.js'
 import type { Metrics } from './metrics.js'
 
-interface WatchedStore {
-  readonly storeStatus: () => string
-  readonly rememberedSessions: () => number
-}
-
 const PREFIX = 'platform_auth_'
 const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
@@ -89,7 +84,7 @@ export function createPrometheusMetrics(version: string) {
     registers
   }).set({ version, node_version: process.versions.node }, 1)
 
-  let store: WatchedStore = { storeStatus: () => 'unknown', rememberedSessions: () => 0 }
+  let store = { storeStatus: () => 'unknown', rememberedSessions: () => 0 }
 
   const metrics: Metrics = {
     loginStarted: () => logins.inc(),
@@ -107,7 +102,7 @@ export function createPrometheusMetrics(version: string) {
   return {
     ...metrics,
     /** Sets the store whose state is read each time Prometheus reads the metrics. */
-    watchStore(current: WatchedStore): void {
+    watchStore(current: typeof store): void {
       store = current
     },
     /** Returns the metrics in the text exposition format. */
