@@ -17,18 +17,13 @@ const STRING = /^"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4
 const NUMBER_OR_WORD = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/
 const MAX_DEPTH = 100
 
-interface JsonError {
-  /** What JSON requires at this position, such as "a colon". */
-  readonly expected: string
-  /** The line and the column, counted from 1. */
-  readonly place: string
-}
-
 /**
  * Returns the first error in a string that JSON.parse rejects. The message of JSON.parse contains the position only in
  * some cases, and it quotes the string, which may contain a secret. The returned error quotes nothing.
+ * @returns `expected`, which is what JSON requires at the position of the error, such as "a colon"; and `place`, which is
+ *   the line and the column, counted from 1
  */
-export function findJsonError(text: string): JsonError {
+export function findJsonError(text: string) {
   let index = 0
   let depth = 0
   const expected = skipValue('a value') ?? 'the end of the file'
