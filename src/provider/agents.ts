@@ -29,7 +29,7 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
     // If the proxy rejects the tunnel, the agent would return the response of the proxy as the response of the
     // provider, so the request is destroyed.
     agent.on('proxyConnect', ({ statusCode }: { statusCode: number }, request: http.ClientRequest) => {
-      if (statusCode !== 200) request.destroy(new ProxyRejectedError(statusCode))
+      if (statusCode !== 200) request.destroy(proxyRejection(statusCode))
     })
     return agent
   }
@@ -64,11 +64,6 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
  * The proxy rejected the request for a tunnel. Status 407 means that the URL of the proxy must contain a user name and a
  * password.
  */
-class ProxyRejectedError extends Error {
-  readonly code: string
-
-  constructor(status: number) {
-    super(`The proxy responded with ${status}.`)
-    this.code = `PROXY_RESPONDED_${status}`
-  }
+function proxyRejection(status: number): Error {
+  return Object.assign(new Error(`The proxy responded with ${status}.`), { code: `PROXY_RESPONDED_${status}` })
 }

@@ -11,18 +11,6 @@ import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
 import type { ProviderMetadata } from './metadata.js'
 
-/** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
-interface LogoutToken {
-  readonly iss: string
-  /** The login session at the provider. */
-  readonly sid: string | undefined
-  readonly sub: string | undefined
-  /** The unique id of the token. */
-  readonly jti: string
-  /** The time of issue on the clock of the provider, in seconds since the epoch. */
-  readonly iat: number
-}
-
 export class UnusableLogoutTokenError extends Error {
   /** The name of the invalid claim, or of another invalid part of the token. */
   readonly reason: string
@@ -55,12 +43,14 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
   const metadata = retriedSparingly(clock, () => idp.metadata({ isSentOnce: true }))
 
   /**
-   * Returns the checked claims of a logout token.
+   * Returns the checked claims of a logout token. At least one of `sid` (the login session at the provider) and `sub`
+   * is set. `jti` is the unique id of the token. `iat` is the time of issue on the clock of the provider, in seconds
+   * since the epoch.
    * @throws UnusableLogoutTokenError if the token violates a rule of section 2.6, or cannot be verified
    * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
    * @throws ProviderError if the metadata or the keys of the provider cannot be read
    */
-  return async function checkLogoutToken(token: string): Promise<LogoutToken> {
+  return async function checkLogoutToken(token: string) {
     const { header, claims } = parse(token)
     // A token with a critical extension is rejected, because the extension may change what is signed (RFC 7797), and no
     // logout token needs such an extension.
@@ -85,7 +75,7 @@ function checkClaims(
   { issuer, quirks }: ProviderMetadata,
   clientId: string,
   nowSeconds: number
-): LogoutToken {
+) {
   const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
   check(isIdentifier(iss) && iss === issuer, 'iss')
   check((Array.isArray(aud) ? aud : [aud]).includes(clientId), 'aud')

@@ -172,6 +172,25 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     }
   }
 
+  // The query of the URL and the form are not recorded, because they may contain secrets. The provider gets no trace
+  // headers, because it often belongs to another organisation.
+  function sendInSpan(tracing: Tracing, request: TransportRequest): Promise<TransportResponse> {
+    const { endpoint, url, form } = request
+    const parsed = URL.canParse(url) ? new URL(url) : undefined
+    const attributes = {
+      'http.request.method': form ? 'POST' : 'GET',
+      'server.address': parsed?.hostname,
+      'url.full': parsed && `${parsed.origin}${parsed.pathname}`,
+      'platform_auth.endpoint': endpoint
+    }
+    return inSpan(tracing, `provider ${endpoint}`, attributes, async span => {
+      const response = await send(request)
+      span.set({ 'http.response.status_code': response.status })
+      if (response.status >= 400) span.end(String(response.status))
+      return response
+    })
+  }
+
   function startRecord(endpoint: Endpoint): (outcome: string) => void {
     const started = performance.now()
     return outcome => metrics.providerCalled(endpoint, outcome, (performance.now() - started) / 1000)
@@ -200,7 +219,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
      * status is 500 or above, unless it has `isSentOnce`.
      * @throws ProviderError if there is no complete response
      */
-    call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request, send) : send(request)),
+    call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request) : send(request)),
     /** Closes all connections. */
     close: () => agents.destroy()
   }
@@ -259,29 +278,6 @@ function exchange(
 
 function outcomeOf(error: unknown): string {
   return error instanceof ProviderError ? error.problem : 'error'
-}
-
-// The query of the URL and the form are not recorded, because they may contain secrets. The provider gets no trace
-// headers, because it often belongs to another organisation.
-function sendInSpan(
-  tracing: Tracing,
-  request: TransportRequest,
-  send: (request: TransportRequest) => Promise<TransportResponse>
-): Promise<TransportResponse> {
-  const { endpoint, url, form } = request
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  const attributes = {
-    'http.request.method': form ? 'POST' : 'GET',
-    'server.address': parsed?.hostname,
-    'url.full': parsed && `${parsed.origin}${parsed.pathname}`,
-    'platform_auth.endpoint': endpoint
-  }
-  return inSpan(tracing, `provider ${endpoint}`, attributes, async span => {
-    const response = await send(request)
-    span.set({ 'http.response.status_code': response.status })
-    if (response.status >= 400) span.end(String(response.status))
-    return response
-  })
 }
 
 function secondsOf(retryAfter: string | undefined): number | undefined {
