@@ -13,22 +13,10 @@ type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' 
 
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {
-    case 'foreign':
-      return signInAgain('This login was not started in this browser.')
     case 'unbound':
       return loginCookieMissing(cookies, failed.startedAt)
-    case 'expired':
-      return signInAgain('This login took too long.')
-    case 'otherIssuer':
-      return signInAgain('This response did not come from the configured identity provider.')
     case 'notAuthorized':
       return notAuthorized(failed.error)
-    case 'codeRejected':
-      return signInAgain('The identity provider no longer accepts this login.')
-    case 'used':
-      return signInAgain('This login has been used already.')
-    case 'signedOut':
-      return signInAgain('The identity provider has signed you out since this login began.')
     case 'denied':
       return accountNotAllowed()
     case 'pending': {
@@ -42,12 +30,19 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
       return providerBusy(failed.cause, failed.retry === 'login' ? newLogin : undefined)
     }
+    default:
+      return invalidRequest(`${REASONS[failed.kind]} Please sign in again.`)
   }
 }
 
-function signInAgain(description: string): HttpError {
-  return invalidRequest(`${description} Please sign in again.`)
-}
+const REASONS = {
+  foreign: 'This login was not started in this browser.',
+  expired: 'This login took too long.',
+  otherIssuer: 'This response did not come from the configured identity provider.',
+  codeRejected: 'The identity provider no longer accepts this login.',
+  used: 'This login has been used already.',
+  signedOut: 'The identity provider has signed you out since this login began.'
+} as const
 
 // RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
 function notAuthorized(error: string): HttpError {

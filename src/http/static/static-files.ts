@@ -118,7 +118,9 @@ function dotSegments(path: string): number {
  * the file, because koa-send would not check what it has opened.
  */
 function endSearch(_response: ServerResponse, path: string, stats: Stats): never {
-  throw stats.isFile() ? new FoundFile(path) : new NotAFileError()
+  if (stats.isFile()) throw new FoundFile(path)
+  // The path leads to a folder or to a pipe. koa-static treats an error with this status as a missing file.
+  throw Object.assign(new Error('This is not a file.'), { status: 404 })
 }
 
 /** This class does not extend `Error`, because an error would collect a stack trace for each request. */
@@ -128,11 +130,6 @@ class FoundFile {
   constructor(path: string) {
     this.path = path
   }
-}
-
-/** The path leads to a folder or to a pipe. koa-static treats an error with this status as a missing file. */
-class NotAFileError extends Error {
-  readonly status = 404
 }
 
 // A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
