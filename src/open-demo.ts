@@ -1,10 +1,9 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
 import { AUTH_ROUTES, isLoopback } from './config/urls.js'
-import type { DemoProvider } from './services.js'
 import { closeServer, listen } from './support/listener.js'
 
 export interface DemoChoices {
@@ -19,21 +18,6 @@ export interface DemoChoices {
   readonly hasApis?: boolean | undefined
 }
 
-interface OpenDemo extends DemoProvider {
-  /** The URL of the demo identity provider. */
-  readonly url: string
-  /**
-   * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
-   */
-  readonly config: Config
-  /**
-   * A temporary server. If the system has chosen the port, the temporary server occupies this port until the real server listens.
-   */
-  readonly reserved: Server | undefined
-  /** Closes the demo and a reserved port. */
-  close(): Promise<void>
-}
-
 /**
  * Starts the demo identity provider. If its port cannot be used, rejects with Node's error, which then has the property
  * `listener: 'demo'`.
@@ -42,7 +26,7 @@ export async function openDemo(
   config: Config,
   { port: demoPort, tokenLifetimeSeconds, hasApis = true }: DemoChoices,
   log: Logger
-): Promise<OpenDemo> {
+) {
   // Only the demo needs this module, so a start without the demo does not load it.
   const { startDemo } = await import('./demo/index.js')
   // The demo provider needs the callback URL with its port before the server listens.
@@ -81,10 +65,19 @@ export async function openDemo(
   const { rules: routes } = parseRules(rules)
   const proxy: Config['proxy'] = { ...config.proxy, routes }
   return {
+    /** The URL of the demo identity provider. */
     url: issuer,
+    /**
+     * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
+     */
     config: { ...config, port, platform, proxy },
     calls: demo.calls,
+    /**
+     * A temporary server. If the system has chosen the port, the temporary server occupies this port until the real
+     * server listens.
+     */
     reserved,
+    /** Closes the demo and a reserved port. */
     async close() {
       if (reserved) await closeServer(reserved)
       await demo.close()

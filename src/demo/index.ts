@@ -87,7 +87,18 @@ export async function startDemo(options: DemoOptions) {
   const pages = createDemoPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({
     issuer,
-    client: { clientId, clientSecret, callbackUrl, postLogoutUrl, backChannelLogoutUrl },
+    client: {
+      client_id: clientId,
+      client_secret: clientSecret,
+      redirect_uris: [callbackUrl],
+      post_logout_redirect_uris: [postLogoutUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      ...(backChannelLogoutUrl !== undefined && {
+        backchannel_logout_uri: backChannelLogoutUrl,
+        backchannel_logout_session_required: true
+      })
+    },
     signingKey,
     tokenLifetimeSeconds,
     users,

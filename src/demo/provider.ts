@@ -1,5 +1,5 @@
 import { type JsonWebKey, randomBytes } from 'node:crypto'
-import type { AdapterFactory, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
+import type { AdapterFactory, AdapterPayload, ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
 import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
 import { base, Prompt } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
@@ -10,13 +10,7 @@ import type { Users } from './users.js'
 
 interface DemoProviderOptions {
   readonly issuer: string
-  readonly client: {
-    readonly clientId: string
-    readonly clientSecret: string
-    readonly callbackUrl: string
-    readonly postLogoutUrl: string
-    readonly backChannelLogoutUrl: string | undefined
-  }
+  readonly client: ClientMetadata
   readonly signingKey: JsonWebKey
   readonly tokenLifetimeSeconds: number
   readonly users: Users
@@ -36,20 +30,7 @@ export function createProvider(options: DemoProviderOptions): Provider {
 
   return new Provider(issuer, {
     adapter: createStore({ now }),
-    clients: [
-      {
-        client_id: client.clientId,
-        client_secret: client.clientSecret,
-        redirect_uris: [client.callbackUrl],
-        post_logout_redirect_uris: [client.postLogoutUrl],
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-        ...(client.backChannelLogoutUrl !== undefined && {
-          backchannel_logout_uri: client.backChannelLogoutUrl,
-          backchannel_logout_session_required: true
-        })
-      }
-    ],
+    clients: [client],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     clientBasedCORS: () => false,
     cookies: {
@@ -58,7 +39,7 @@ export function createProvider(options: DemoProviderOptions): Provider {
     },
     fetch: fetchFromThisMachine,
     features: {
-      backchannelLogout: { enabled: client.backChannelLogoutUrl !== undefined },
+      backchannelLogout: { enabled: client.backchannel_logout_uri !== undefined },
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
