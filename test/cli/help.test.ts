@@ -5,7 +5,7 @@ import { defaultText, flagName, required, type SettingKey, settingKeys, settingO
 import { newKey, pemOf } from '../helpers/client-keys.js'
 import { run } from './shell.js'
 
-test('--help all lists every setting with its variable and its default', async t => {
+test('--help all lists every setting in its group with its variable and default, that a file contains a secret, and what --no- prevents', async t => {
   const { code, output, errors } = await run(t, ['--help', 'all'])
   const text = output.replace(/\s+/g, ' ')
   t.is(code, 0)
@@ -16,12 +16,10 @@ test('--help all lists every setting with its variable and its default', async t
     t.true(text.includes(env), key)
     t.true(text.includes(value === required ? `(${env}, required)` : `default: ${defaultText(key)})`), key)
   }
-})
-
-test('--help all groups the flags', async t => {
-  const { output } = await run(t, ['--help', 'all'])
   const headings = ['Server:', 'Session:', 'Identity provider:', 'Log:', 'Metrics:', 'Trying it out:', 'Commands:']
   for (const heading of headings) t.regex(output, new RegExp(`^${heading}$`, 'm'))
+  t.true(text.includes('Encrypt the session cookie with this secret. Read the value from this file.'))
+  t.true(text.includes('--no-pkce Do not use PKCE (RFC 7636)'))
 })
 
 /** Returns the names in the first column of a section of a help. */
@@ -243,24 +241,14 @@ test('each use of a repeatable flag adds to its list, and the command after it i
   )
 })
 
-test('a yes-or-no flag that is not given does not override a variable', async t => {
+test('the opposite of a yes-or-no flag takes precedence over a variable, and a flag that is not given does not', async t => {
   const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
-  const { settings } = JSON.parse((await run(t, ['config', '--json'], { env })).output)
-  t.deepEqual(settings['log.requests'], { value: true, source: 'variable PLATFORM_AUTH_LOG_REQUESTS' })
-  t.deepEqual(settings['platform.pkce'], { value: false, source: 'variable PLATFORM_PKCE' })
-})
-
-test('the opposite of a yes-or-no flag takes precedence over a variable', async t => {
-  const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
-  const { output } = await run(t, ['config', '--json', '--no-log-requests', '--pkce'], { env })
-  const { settings } = JSON.parse(output)
-  t.deepEqual(settings['log.requests'], { value: false, source: 'flag --log-requests' })
-  t.deepEqual(settings['platform.pkce'], { value: true, source: 'flag --no-pkce' })
-})
-
-test('the help says that a secret is read from a file, and what a flag with --no- prevents', async t => {
-  const { output } = await run(t, ['--help', 'all'])
-  const help = output.replace(/\s+/g, ' ')
-  t.true(help.includes('Encrypt the session cookie with this secret. Read the value from this file.'))
-  t.true(help.includes('--no-pkce Do not use PKCE (RFC 7636)'))
+  const settingsWith = async (...flags: string[]) =>
+    JSON.parse((await run(t, ['config', '--json', ...flags], { env })).output).settings
+  const without = await settingsWith()
+  t.deepEqual(without['log.requests'], { value: true, source: 'variable PLATFORM_AUTH_LOG_REQUESTS' })
+  t.deepEqual(without['platform.pkce'], { value: false, source: 'variable PLATFORM_PKCE' })
+  const opposite = await settingsWith('--no-log-requests', '--pkce')
+  t.deepEqual(opposite['log.requests'], { value: false, source: 'flag --log-requests' })
+  t.deepEqual(opposite['platform.pkce'], { value: true, source: 'flag --no-pkce' })
 })

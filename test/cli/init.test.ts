@@ -30,17 +30,21 @@ async function person(t: ExecutionContext, cwd: string, answers: readonly string
   return { code: await ended, output: console.output(), errors: console.errors() }
 }
 
+/** Runs `init --yes` in a new folder with `files`, as on a terminal. */
+async function init(t: ExecutionContext, args: readonly string[] = [], files: Readonly<Record<string, string>> = {}) {
+  const cwd = await tempFolder(t, files)
+  return run(t, ['init', '--yes', ...args], { cwd, isTTY: true })
+}
+
 test('init --yes asks nothing, writes a settings file and a .env file, and says so', async t => {
-  const cwd = await tempFolder(t)
-  const result = await run(t, ['init', '--yes'], { cwd, isTTY: true })
-  t.deepEqual([result.code, result.errors], [0, ''])
-  t.true(result.output.startsWith(`Wrote ${settingsFile} and .env.\nOnly your user can read .env,`), result.output)
+  const { cwd, code, output, errors } = await init(t)
+  t.deepEqual([code, errors], [0, ''])
+  t.true(output.startsWith(`Wrote ${settingsFile} and .env.\nOnly your user can read .env,`), output)
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
 })
 
-test('the settings file of init has only the given settings, and says where the others are explained', async t => {
-  const cwd = await tempFolder(t)
-  await run(t, ['init', '--yes', '--mode', 'dual', '--client-id', 'me'], { cwd })
+test('the settings file of init has its schema, only the given settings, and the places where the others are explained', async t => {
+  const { cwd } = await init(t, ['--mode', 'dual', '--client-id', 'me'])
   const text = await readFile(join(cwd, settingsFile), 'utf8')
   t.deepEqual(text.match(/^ *\w+:.*$/gm), [
     'mode: dual',
@@ -52,7 +56,9 @@ test('the settings file of init has only the given settings, and says where the 
     '  marginSeconds: 120',
     '  spreadSeconds: 1500'
   ])
-  t.true(text.split('\n').length < 30, text)
+  const [schema = '', ...more] = text.split('\n')
+  t.true(readText('docs/configuration.md').includes(`\n${schema}\n`), schema)
+  t.true(more.length < 29, text)
   t.true(text.includes('npx platform-auth-server --help all'))
   for (const [, path = ''] of text.matchAll(/node_modules\/platform-auth-server\/([\w./-]+\w)/g))
     t.truthy(readText(path), path)
@@ -78,8 +84,7 @@ test('init writes the address of Redis into the .env file, because it may contai
 })
 
 test('init reads a .env file with a byte order mark and Windows line ends', async t => {
-  const cwd = await tempFolder(t, { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
-  const { errors } = await run(t, ['init', '--yes'], { cwd })
+  const { errors } = await init(t, [], { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
   t.is(errors, '.env exists already and was not changed.\n')
 })
 
@@ -96,8 +101,7 @@ for (const mode of modes) {
 }
 
 test('the server does not start until the placeholder of init is replaced', async t => {
-  const cwd = await tempFolder(t)
-  await run(t, ['init', '--yes'], { cwd })
+  const { cwd } = await init(t)
   const { code, errors } = await run(t, [], { cwd })
   t.is(code, 2)
   t.regex(errors, /platform\.clientId \(file platform-auth-server\.config\.yaml\)/)
@@ -117,8 +121,7 @@ test('init uses the values of flags, including secrets from files', async t => {
 })
 
 test('init reports a wrong flag value before it writes any file', async t => {
-  const cwd = await tempFolder(t)
-  const { code, errors } = await run(t, ['init', '--yes', '--port', 'x', '--client-secret-file', 'no.txt'], { cwd })
+  const { cwd, code, errors } = await init(t, ['--port', 'x', '--client-secret-file', 'no.txt'])
   t.is(code, 2)
   t.regex(errors, /port \(flag --port\) cannot be the string "x"\./)
   t.regex(errors, /platform\.clientSecret \(flag --client-secret-file\) cannot be read from /)
@@ -126,8 +129,7 @@ test('init reports a wrong flag value before it writes any file', async t => {
 })
 
 test('init reports a secret that cannot be written into a .env file before it writes any file', async t => {
-  const cwd = await tempFolder(t, { 'client.txt': 'a"b\'c`d#e' })
-  const { code, errors } = await run(t, ['init', '--yes', '--client-secret-file', 'client.txt'], { cwd })
+  const { cwd, code, errors } = await init(t, ['--client-secret-file', 'client.txt'], { 'client.txt': 'a"b\'c`d#e' })
   t.is(code, 2)
   t.regex(errors, /PLATFORM_CLIENT_SECRET_FILE/)
   t.false(errors.includes('a"b'))
@@ -136,8 +138,7 @@ test('init reports a secret that cannot be written into a .env file before it wr
 
 test('init does not change existing files', async t => {
   const files = { [settingsFile]: 'mode: dual\n', '.env': 'SERVER_SESSION_SECRET=mine\n' }
-  const cwd = await tempFolder(t, files)
-  const { code, output, errors } = await run(t, ['init', '--yes'], { cwd })
+  const { cwd, code, output, errors } = await init(t, [], files)
   t.is(code, 0)
   t.is(output, '')
   t.is(
@@ -148,8 +149,7 @@ test('init does not change existing files', async t => {
 })
 
 test('if .env is a folder, init writes the settings file and lists the secrets that must be set elsewhere', async t => {
-  const cwd = await tempFolder(t, { '.env/bin/python': '' })
-  const { code, errors } = await run(t, ['init', '--yes'], { cwd })
+  const { cwd, code, errors } = await init(t, [], { '.env/bin/python': '' })
   t.is(code, 0)
   t.is(
     errors,
@@ -165,8 +165,7 @@ test('writeNew() does not overwrite a file that was created in the meantime', as
 })
 
 test('init does not write a settings file if one with another valid name exists', async t => {
-  const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': '{}' })
-  const { errors } = await run(t, ['init', '--yes'], { cwd })
+  const { cwd, errors } = await init(t, [], { '.platform-auth-serverrc.json': '{}' })
   t.regex(errors, /^\.platform-auth-serverrc\.json exists already/)
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', '.platform-auth-serverrc.json'])
 })
@@ -185,13 +184,6 @@ test('without a terminal init asks nothing and prints the remaining steps', asyn
     '4. Test the settings: npx platform-auth-server check',
     '5. Start: npx platform-auth-server'
   ])
-})
-
-test('the settings file of init begins with the line that tells editors its schema', async t => {
-  const cwd = await tempFolder(t)
-  await run(t, ['init', '--yes'], { cwd })
-  const [line = ''] = (await readFile(join(cwd, settingsFile), 'utf8')).split('\n')
-  t.true(readText('docs/configuration.md').includes(`\n${line}\n`), line)
 })
 
 const added = 'Added .env to .gitignore.'

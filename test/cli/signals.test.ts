@@ -87,36 +87,26 @@ test('a server that npm did not start continues when its parent ends', t => {
   t.is(server.closes(), 0)
 })
 
-test('a second signal ends the process at once with code 1', t => {
-  for (const [first, second] of [
-    ['SIGTERM', 'SIGTERM'],
-    ['SIGINT', 'SIGTERM'],
-    ['SIGTERM', 'SIGINT'],
-    ['SIGINT', 'SIGINT']
-  ] as const) {
+const pairs = [
+  ['SIGTERM', 500, 'SIGTERM', [1]],
+  ['SIGINT', 500, 'SIGTERM', [1]],
+  ['SIGTERM', 500, 'SIGINT', [1]],
+  ['SIGINT', 500, 'SIGINT', [1]],
+  // npm repeats only SIGINT, within a few milliseconds.
+  ['SIGINT', 0, 'SIGTERM', [1]],
+  ['SIGINT', 5, 'SIGINT', []]
+] as const
+
+for (const [first, ms, second, exits] of pairs) {
+  test(`a ${second} ${ms} ms after a ${first} ${exits.length > 0 ? 'ends the process at once with code 1' : 'does not count'}`, t => {
     const server = running()
     server.send(first)
-    server.pass(500)
+    server.pass(ms)
     server.send(second)
-    t.deepEqual(server.exits, [1])
+    t.deepEqual(server.exits, [...exits])
     t.is(server.closes(), 1)
-  }
-})
-
-test('a SIGTERM directly after a SIGINT counts as a second signal, because npm repeats only SIGINT', t => {
-  const server = running()
-  server.send('SIGINT')
-  server.send('SIGTERM')
-  t.deepEqual(server.exits, [1])
-})
-
-test('a second SIGINT within a few milliseconds does not count, because npm sends it', t => {
-  const server = running()
-  server.send('SIGINT')
-  server.pass(5)
-  server.send('SIGINT')
-  t.deepEqual(server.exits, [])
-})
+  })
+}
 
 test('if close() fails, the error is printed and the exit code is 1', async t => {
   const server = running()

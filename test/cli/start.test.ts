@@ -131,23 +131,18 @@ test('wrong settings are listed together without a stack trace, and the exit cod
   t.false(errors.includes('hunter2'))
 })
 
-test('a port in use is reported in one sentence, and the exit code is 1', async t => {
+test('a port in use is reported in one sentence with the flag that sets it, and the exit code is 1', async t => {
   const port = await listen(t, createServer())
   const expected = `Port ${port} is in use by another program. Stop that program, or choose a different port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
   const demo = await run(t, ['--demo', '--port', String(port)])
   t.deepEqual([demo.code, demo.errors], [1, expected])
+  const metrics = await run(t, ['--metrics-port', String(port)], { env })
+  t.deepEqual([metrics.code, metrics.errors], [1, expected.replace('--port', '--metrics-port')])
   const ofDemo = await run(t, ['--demo', '--port', '0', '--host', '127.0.0.1', '--demo-port', String(port)])
   t.is(ofDemo.code, 1)
   t.regex(ofDemo.errors, /^Port \d+ is in use .* --demo-port\.\n$/)
-})
-
-test('if the metrics port is in use, the error contains the flag that sets it', async t => {
-  const port = await listen(t, createServer())
-  const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
-  const next = 'Stop that program, or choose a different port with --metrics-port'
-  t.deepEqual([code, errors], [1, `Port ${port} is in use by another program. ${next}.\n`])
 })
 
 for (const host of ['0.0.0.0', '127.0.0.1']) {
@@ -199,17 +194,15 @@ test('the settings of a demo contain no value for the real provider', async t =>
   }
 })
 
-test('a demo on a terminal prints the address of its provider', async t => {
-  const args = ['--demo', '--port', '0', '--demo-port', '0']
-  const { output } = await started(t, args, { isTTY: true, env: {} })
-  t.regex(withoutColours(output()), /Demo: +http:\/\/127\.0\.0\.1:\d+ \(sign in as anyone, without a password\)\n/)
-})
+const demoLine = /Demo: +http:\/\/127\.0\.0\.1:\d+ \(sign in as anyone, without a password\)\n/
 
 for (const args of [[], ['--demo']]) {
-  test(`what the server prints at its start fits into 80 columns: ${args.join(' ') || 'without flags'}`, async t => {
+  test(`what the server prints at its start fits into 80 columns, and a demo prints the address of its provider: ${args.join(' ') || 'without flags'}`, async t => {
     const options = { isTTY: true, cwd: await tempFolder(t), env: args.length > 0 ? { PORT: '0' } : env }
     const { output } = await started(t, args, options)
-    const lines = withoutColours(output()).split('\n')
+    const text = withoutColours(output())
+    t.is(demoLine.test(text), args.length > 0)
+    const lines = text.split('\n')
     t.true(lines.some(line => line.includes('the starter page')))
     t.deepEqual(
       lines.filter(line => line.length > 80),

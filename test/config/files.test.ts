@@ -26,27 +26,23 @@ async function warningsOf(
 
 const dotEnv = { '.env': `SERVER_SESSION_SECRET=${sessionSecret}\n` }
 
-for (const [mode, done] of [
-  [0o644, 'read'],
-  [0o602, 'changed'],
-  [0o666, 'read and changed']
+for (const [mode, folder, done] of [
+  [0o644, 0o755, 'read'],
+  [0o602, 0o755, 'changed'],
+  [0o666, 0o755, 'read and changed'],
+  [0o600, 0o755, undefined],
+  [0o640, 0o755, undefined],
+  [0o660, 0o755, undefined],
+  [0o400, 0o755, undefined],
+  // Other users cannot enter this folder.
+  [0o666, 0o770, undefined]
 ] as const) {
-  testPermissions(`a .env of mode ${mode.toString(8)} gets a warning`, async t => {
-    const expected = `.env (working directory) can be ${done} by every user of this machine. Run "chmod o-rw .env".`
-    t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode } }), [expected])
+  const title = `a .env of mode ${mode.toString(8)} in a folder of mode ${folder.toString(8)}`
+  testPermissions(`${title} gets ${done ? 'a' : 'no'} warning`, async t => {
+    const warning = `.env (working directory) can be ${done} by every user of this machine. Run "chmod o-rw .env".`
+    t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode, '.': folder } }), done ? [warning] : [])
   })
 }
-
-for (const mode of [0o600, 0o640, 0o660, 0o400]) {
-  testPermissions(`a .env of mode ${mode.toString(8)} gets no warning`, async t => {
-    t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode } }), [])
-  })
-}
-
-testPermissions('a .env file in a folder that other users cannot enter gets no warning', async t => {
-  const modes = { '.env': 0o666, '.': 0o770 }
-  t.deepEqual(await warningsOf(t, dotEnv, { modes }), [])
-})
 
 testPermissions('a warning about a secret file contains the name of its setting', async t => {
   const files = { 'private/session': sessionSecret }

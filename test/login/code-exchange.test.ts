@@ -103,11 +103,9 @@ for (const error of [oauthError('invalid_client'), upstreamError(), new TypeErro
 
 test('two logins of one browser do not wait for each other', async t => {
   const { exchange, login, idp } = setUp()
-  const held = idp.holdNext()
-  const first = exchange(login()(), 'a')
-  await held.begun
+  const { waiting: first, letGo } = await idp.hold(() => exchange(login()(), 'a'))
   t.is((await exchange(login()(), 'b')).kind, 'fresh')
-  held.letGo()
+  letGo()
   t.is((await first).kind, 'fresh')
 })
 
@@ -116,9 +114,7 @@ test('if the process dies during a code exchange, callbacks at another process a
   const other = addProcess()
   const started = clock.now()
   const transaction = login()
-  const held = idp.holdNext()
-  const dying = exchange(transaction(), 'the-code')
-  await held.begun
+  const { waiting: dying } = await idp.hold(() => exchange(transaction(), 'the-code'))
   t.deepEqual(await clock.runUntilSettled(dying), { kind: 'pending' })
   for (const seconds of [11, 59]) {
     clock.advance(started + seconds * 1000 - clock.now())
@@ -142,11 +138,9 @@ test('while the store cannot be used, no code is sent, and the callback may be r
 test('after platform.timeoutSeconds a callback is told to come back, and the exchange continues for the next callback', async t => {
   const { exchange, login, idp, clock, ended } = setUp()
   const transaction = login()
-  const held = idp.holdNext()
-  const waiting = exchange(transaction(), 'the-code')
-  await held.begun
+  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
   t.deepEqual(await clock.runUntilSettled(waiting), { kind: 'pending' })
-  held.letGo()
+  letGo()
   await ended()
   t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
   t.is(idp.grants.length, 1)
@@ -156,13 +150,11 @@ test('after platform.timeoutSeconds a callback is told to come back, and the exc
 test('a logout while the code is exchanged at another process wins, and the refresh token of the login is revoked', async t => {
   const { exchange, login, idp, addProcess, store } = setUp()
   const transaction = login()
-  const held = idp.holdNext()
-  const waiting = exchange(transaction(), 'the-code')
-  await held.begun
+  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
   const id = transaction().id.slice(0, 22)
   await addProcess().store.logOut({ id })
   t.true(store.isLoggedOut(id))
-  held.letGo()
+  letGo()
   t.deepEqual(await waiting, { kind: 'used' })
   t.deepEqual(idp.revoked, [idp.newestRefreshToken])
 })

@@ -24,11 +24,9 @@ async function logOutDuringRefresh(
   prepare(setUp)
   clock.advanceSeconds(seconds)
   if (step > 1) idp.next({})
-  const held = idp.holdNext(error)
-  const waiting = Promise.all(Array.from({ length: 10 }, () => current(record)))
-  await held.begun
+  const { waiting, letGo } = await idp.hold(() => Promise.all(Array.from({ length: 10 }, () => current(record))), error)
   await logout(record)
-  held.letGo()
+  letGo()
   return { ...setUp, sessions: await waiting }
 }
 
@@ -105,13 +103,11 @@ for (const mode of modes) {
     const { record, clock, idp, current, addProcess, disconnect, reconnect } = await setUpRefresh(mode)
     const other = addProcess()
     clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const waiting = current(record)
-    await held.begun
+    const { waiting, letGo } = await idp.hold(() => current(record))
     disconnect()
     await other.logout(record)
     await reconnect()
-    held.letGo()
+    letGo()
     t.deepEqual(await waiting, LOGGED_OUT)
     t.deepEqual(idp.revoked, [idp.newestRefreshToken])
     for (const process of [{ current }, other]) t.deepEqual(await process.current(record), LOGGED_OUT)

@@ -28,8 +28,14 @@ export interface FakeIdp extends IdentityProvider {
    * answer.
    */
   rotate(old: string, next: string): void
-  /** Holds back the token request after the planned ones until `letGo` is called. `begun` resolves when that request arrives. */
-  holdNext(answer?: Error | Partial<TokenSet>): { readonly begun: Promise<void>; letGo(): void }
+  /**
+   * Calls `work`, and holds back the token request after the planned ones until `letGo` is called. Resolves when that request
+   * arrives.
+   */
+  hold<T>(
+    work: () => Promise<T>,
+    answer?: Error | Partial<TokenSet>
+  ): Promise<{ readonly waiting: Promise<T>; letGo(): void }>
 }
 
 export interface FakeIdpOptions {
@@ -99,7 +105,7 @@ export function createFakeIdp({
       good.delete(old)
       good.add(next)
     },
-    holdNext(outcome = {}) {
+    async hold(work, outcome = {}) {
       const [begun, begin] = createDeferred()
       const [gate, letGo] = createDeferred()
       answers.push(async () => {
@@ -108,7 +114,9 @@ export function createFakeIdp({
         if (outcome instanceof Error) throw outcome
         return outcome
       })
-      return { begun, letGo }
+      const waiting = work()
+      await begun
+      return { waiting, letGo }
     },
     async metadata() {
       return {

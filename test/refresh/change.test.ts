@@ -5,14 +5,12 @@ import { setUpExpired, setUpRefresh } from './setup.js'
 test('a change waits at most 5 seconds for the lease of a refresh in the same process, and does not share it', async t => {
   const { clock, record, refreshing, idp, live } = await setUpRefresh('single', { marginSeconds: 120 })
   clock.advanceSeconds(3540)
-  const held = idp.holdNext()
-  const refreshed = live(record)
-  await held.begun
+  const { waiting: refreshed, letGo } = await idp.hold(() => live(record))
   const began = clock.now()
   const changed = clock.runUntilSettled(refreshing.change(record, { theme: 'dark' }))
   await t.throwsAsync(changed, { instanceOf: StoreUnavailableError })
   t.true(clock.now() - began <= 5500, `waited for ${clock.now() - began} ms`)
-  held.letGo()
+  letGo()
   t.is((await refreshed).rev, 2)
   t.is((await refreshing.change(record, { ...record.fields, theme: 'dark' }))?.rev, 3)
 })

@@ -342,11 +342,9 @@ for (const mode of modes) {
   test(`${mode}: tokens that arrive while the store cannot be used are served by this process, and are stored when the store is back`, async t => {
     const { record, idp, live, addProcess, disconnect, reconnect, refreshes } = await setUpExpired(mode)
     if (grants === 2) idp.next({})
-    const held = idp.holdNext()
-    const waiting = live(record)
-    await held.begun
+    const { waiting, letGo } = await idp.hold(() => live(record))
     disconnect()
-    held.letGo()
+    letGo()
     const refreshed = await waiting
     for (const cookie of [record, refreshed]) t.deepEqual(await live(cookie), refreshed)
     await reconnect()
@@ -359,16 +357,14 @@ for (const mode of modes) {
     const { record, clock, idp, current, refreshing, addProcess, refreshes } = await setUpRefresh(mode)
     const other = addProcess()
     clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const stopped = current(record)
-    await held.begun
+    const { waiting: stopped, letGo } = await idp.hold(() => current(record))
     // The other process waits for 5 seconds at each attempt.
     for (let attempt = 1; attempt <= 11; attempt++) {
       t.is((await clock.runUntilSettled(other.unavailable(record))).why, 'pending')
       t.is(refreshes(), 1, `attempt ${attempt}`)
     }
     t.like(await stopped, { kind: 'unavailable', why: 'pending' })
-    held.letGo()
+    letGo()
     await refreshing.ended()
     const refreshed = await clock.runUntilSettled(other.live(record))
     t.is(refreshes(), grants)

@@ -51,11 +51,9 @@ for (const mode of modes) {
     const { record, clock, live, login, idp } = await setUpRefresh(mode)
     const other = await login('another-session')
     clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const first = live(record)
-    await held.begun
+    const { waiting: first, letGo } = await idp.hold(() => live(record))
     t.is((await live(other)).id, 'another-session')
-    held.letGo()
+    letGo()
     t.is((await first).id, record.id)
   })
 
@@ -183,9 +181,7 @@ for (const mode of modes) {
 
   test(`${mode}: after platform.timeoutSeconds a request is told to come back, and the refresh continues for the next request`, async t => {
     const { record, clock, idp, live, unavailable, refreshes, refreshLines, refreshing } = await setUpExpired(mode)
-    const held = idp.holdNext()
-    const waiting = unavailable(record)
-    await held.begun
+    const { waiting, letGo } = await idp.hold(() => unavailable(record))
     const { retryAfterSeconds, why } = await clock.runUntilSettled(waiting)
     t.deepEqual({ retryAfterSeconds, why }, { retryAfterSeconds: 1, why: 'pending' })
     t.like(refreshLines()[0], { outcome: 'failed', reason: 'pending', provider_calls: 0 })
@@ -196,7 +192,7 @@ for (const mode of modes) {
     })
     await new Promise(resolve => setImmediate(resolve))
     t.false(hasEnded)
-    held.letGo()
+    letGo()
     await ended
     t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
     t.is(refreshes(), grants)
@@ -207,9 +203,7 @@ for (const mode of modes) {
     const { record, clock, idp, live, addProcess, refreshes, counted } = await setUpRefresh(mode)
     const other = addProcess()
     clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const first = live(record)
-    await held.begun
+    const { waiting: first, letGo } = await idp.hold(() => live(record))
     const began = clock.now()
     const { retryAfterSeconds, why } = await clock.runUntilSettled(other.unavailable(record))
     t.deepEqual({ retryAfterSeconds, why }, { retryAfterSeconds: 1, why: 'pending' })
@@ -217,7 +211,7 @@ for (const mode of modes) {
     t.true(waitedMs >= 5000 && waitedMs <= 5500, `waited for ${waitedMs} ms`)
     t.is(counted.waitedSeconds.at(-1), waitedMs / 1000)
     const second = other.live(record)
-    held.letGo()
+    letGo()
     const both = await clock.runUntilSettled(Promise.all([second, first]))
     t.deepEqual(both[0], both[1])
     t.is(refreshes(), grants)

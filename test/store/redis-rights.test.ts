@@ -5,7 +5,7 @@ import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisCluster } from '../helpers/redis-topologies.js'
 import { signIn } from '../helpers/server.js'
 import { startDeployment } from './deployment.js'
-import { connected, listed, startReplicas, useEverything } from './replicas.js'
+import { connected, listed, startPair, startReplicas, useEverything } from './replicas.js'
 import { clusterRights, documentedRights, documentedUser } from './rights.js'
 
 const [, name = '', , password = ''] = documentedUser
@@ -79,8 +79,7 @@ test('in a cluster, all scripts work with the documented rights, and all nodes s
 })
 
 test('none of the documented commands is superfluous', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  const { redis, one, two } = await startPair(t, { overrides: listed })
   await connected(one, two)
   await useEverything(one, two)
   const stats = await redis.admin.info('commandstats')

@@ -18,6 +18,7 @@ import {
   recordOf,
   refresh,
   SESSION_PREFIX,
+  startPair,
   startReplica,
   startReplicas
 } from './replicas.js'
@@ -162,8 +163,7 @@ test('with a read-only Redis, reads continue, until a new master has its address
 })
 
 test('a full Redis refuses leases, but stores results and logouts', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, impatient)
+  const { redis, one, two } = await startPair(t, impatient)
   const ids = ['tokens', 'failure', 'over', 'leaving']
   await Promise.all(ids.map(id => logIn(one, id)))
   await connected(one, two)
@@ -189,8 +189,7 @@ test('a full Redis refuses leases, but stores results and logouts', async t => {
 })
 
 test('sessions and logouts that Redis lost in a restart are stored again', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { recoveryMs: 900 })
+  const { redis, one, two } = await startPair(t, { recoveryMs: 900 })
   const session = await logIn(one, 'id')
   const refreshed = await refresh(one, session)
   await one.store.logOut(await logIn(one, 'gone'))
@@ -203,8 +202,7 @@ test('sessions and logouts that Redis lost in a restart are stored again', async
 })
 
 test('if Redis has evicted a session, no replica sends its old refresh token', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { recoveryMs: 500 })
+  const { redis, one, two } = await startPair(t, { recoveryMs: 500 })
   const session = await logIn(one, 'id')
   await refresh(one, session)
   await connected(two)
@@ -220,8 +218,7 @@ test('if Redis has evicted a session, no replica sends its old refresh token', a
 })
 
 test('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
-  const redis = await startRedis(t)
-  const [owner, other] = await startReplicas(t, redis.url, { recoveryMs: 900 })
+  const { redis, one: owner, two: other } = await startPair(t, { recoveryMs: 900 })
   const session = await logIn(owner, 'id')
   const lease = await leaseOf(owner, 'id', 1)
   let respond = () => {}
@@ -242,8 +239,7 @@ test('if Redis restarts empty, a session in a refresh is not refreshed by anothe
 })
 
 test('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, impatient)
+  const { redis, one, two } = await startPair(t, impatient)
   const session = await logIn(one, 'id')
   const lease = await leaseOf(one, 'id', 1)
   await connected(two)
@@ -269,8 +265,7 @@ test('after a start, no lease is granted for the recovery time, except for login
 })
 
 test('if the reply to a request for a lease is lost, the lease is released', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { isImpatient: true, recoveryMs: 100 })
+  const { redis, one, two } = await startPair(t, { isImpatient: true, recoveryMs: 100 })
   await logIn(one, 'id')
   await logIn(one, 'other')
   await connected(two)
@@ -314,8 +309,7 @@ for (const [reason, startRefusing] of Object.entries(refusals)) {
 }
 
 test('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url)
+  const { redis, one, two } = await startPair(t)
   let session = await logIn(one, 'id')
   await connected(two)
   for (let n = 0; n < 5; n++) {
@@ -328,8 +322,7 @@ test('a connection that breaks and is restored at once loses nothing and causes 
 })
 
 test('logouts reach the memory of a replica again after its connection for messages was broken', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url)
+  const { redis, one, two } = await startPair(t)
   await connected(one, two)
   await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
   let n = 0
@@ -362,8 +355,7 @@ test('a replica closes quickly while Redis is stalled', async t => {
 })
 
 test('one slow reply with a large session does not make others wait or count as an outage', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { isImpatient: true })
+  const { one, two } = await startPair(t, { isImpatient: true })
   const large = { ...recordOf('large', 1), fields: { ...recordOf('large', 1).fields, token: 'x'.repeat(240_000) } }
   await commit(one, 'large', 0, { kind: 'tokens', record: large, pauseMs: 0 })
   await logIn(one, 'small')

@@ -10,6 +10,7 @@ import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config
 import { eventually } from '../helpers/eventually.js'
 import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
 import { IMPATIENT, openRedisAt, PATIENT } from '../helpers/redis-clock.js'
+import { startRedis } from '../helpers/redis-server.js'
 
 export interface Replica extends Stores {
   readonly logs: CollectedLogs
@@ -53,6 +54,13 @@ export async function startReplicas(
   options: ReplicaOptions = {}
 ): Promise<[Replica, Replica]> {
   return [await startReplica(t, url, options), await startReplica(t, url, options)]
+}
+
+/** Starts a Redis and two replicas that share it. */
+export async function startPair(t: Pick<ExecutionContext, 'teardown'>, options?: ReplicaOptions) {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, options)
+  return { redis, one, two }
 }
 
 export function recordOf(id: string, rev: number, refreshToken = `token ${rev}`): SessionRecord {

@@ -7,9 +7,9 @@ import type { SessionStore } from '#src/store/store.js'
 import { createUserSessions, type UserList } from '#src/store/user-sessions.js'
 import { createClock } from '../helpers/clock.js'
 import { eventually } from '../helpers/eventually.js'
-import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { testWithRedis } from '../helpers/redis.js'
 import { createSharedStore } from '../refresh/setup.js'
-import { listed, recordOf, startReplicas } from './replicas.js'
+import { listed, recordOf, startPair } from './replicas.js'
 
 const ISS = 'https://idp.example'
 const MAX_AGE_MS = 86_400_000
@@ -144,8 +144,7 @@ test('a logout token is used once', async t => {
 })
 
 testWithRedis('in Redis, the lists are encrypted, and a member that somebody has added ends no process', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  const { redis, one, two } = await startPair(t, { overrides: listed })
   await one.userSessions?.join(sessionOf('first-session', 'ada-lovelace', 'login-1'))
   const [key = ''] = await redis.admin.keys('*:user:*')
   const text = (await redis.admin.hget(key, 'e')) ?? ''
@@ -162,8 +161,7 @@ testWithRedis('in Redis, the lists are encrypted, and a member that somebody has
 })
 
 testWithRedis('a session that was listed by one replica is logged out by another, and both know it', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  const { one, two } = await startPair(t, { overrides: listed })
   await one.userSessions?.join(sessionOf('a1', 'ada', 'login-1'))
   t.deepEqual((await two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }, 1000))?.ids, ['a1'])
   await eventually(() => one.store.isLoggedOut('a1'))
@@ -171,8 +169,7 @@ testWithRedis('a session that was listed by one replica is logged out by another
 })
 
 testWithRedis('sessions whose records only their cookies can decrypt also make room in a full list', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  const { one, two } = await startPair(t, { overrides: listed })
   for (const id of ['live', 'over'])
     await storeLogin(one.store, { ...recordOf(id, 1), key: 'the key in the cookie of this session' })
   await one.store.logOut({ id: 'over' })

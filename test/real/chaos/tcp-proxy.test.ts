@@ -4,11 +4,11 @@ import test, { type ExecutionContext } from 'ava'
 import { listen } from '../../helpers/ports.js'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
-/** Starts a server that answers each chunk with its name and the chunk, and a proxy in front of it. */
+/** Starts a server that responds to each chunk with its name and the chunk, a proxy in front of it, and a client. */
 async function setUp(t: ExecutionContext) {
   const server = await startEcho(t, 'first')
   const proxy = await startTcpProxy(t, server)
-  return { proxy, client: () => open(t, proxy) }
+  return { proxy, ...open(t, proxy), client: () => open(t, proxy) }
 }
 
 /** Resolves with the port of the server. */
@@ -32,19 +32,17 @@ function open(t: ExecutionContext, { port }: TcpProxy) {
 }
 
 test('the proxy passes bytes in both directions', async t => {
-  const { client } = await setUp(t)
-  const { send, received } = client()
+  const { send, received } = await setUp(t)
   send('a')
   t.is(await received(), 'first a')
 })
 
 test('cut() breaks connections and refuses new ones until mend()', async t => {
-  const { proxy, client } = await setUp(t)
-  const before = client()
-  before.send('a')
-  await before.received()
+  const { proxy, client, send, received, closed } = await setUp(t)
+  send('a')
+  await received()
   proxy.cut()
-  t.true(await before.closed)
+  t.true(await closed)
   t.true(await client().closed)
   proxy.mend()
   const after = client()
@@ -53,8 +51,7 @@ test('cut() breaks connections and refuses new ones until mend()', async t => {
 })
 
 test('bytes held by hold() arrive on the same connection after mend()', async t => {
-  const { proxy, client } = await setUp(t)
-  const { send, received } = client()
+  const { proxy, send, received } = await setUp(t)
   send('a')
   await received()
   proxy.hold()
@@ -68,9 +65,8 @@ test('bytes held by hold() arrive on the same connection after mend()', async t 
 })
 
 test('delay() delays answers', async t => {
-  const { proxy, client } = await setUp(t)
+  const { proxy, send, received } = await setUp(t)
   proxy.delay(100)
-  const { send, received } = client()
   const started = performance.now()
   send('a')
   await received()
@@ -78,8 +74,7 @@ test('delay() delays answers', async t => {
 })
 
 test('mend() breaks connections whose answers were dropped by swallowAnswers()', async t => {
-  const { proxy, client } = await setUp(t)
-  const { send, received, closed } = client()
+  const { proxy, send, received, closed } = await setUp(t)
   send('a')
   await received()
   proxy.swallowAnswers()
