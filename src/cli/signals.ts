@@ -4,12 +4,10 @@ import type { LoadedConfig } from '../config/load.js'
 import { type Config, type SettingKey, settingIn, settingKeys } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
 import { exitCodes, messageOf } from './errors.js'
-import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
+import type { Signal, StopSignal, Terminal } from './terminal.js'
 
 // Handles signals. While the server starts, signals are held back. After the start, SIGHUP reloads the secrets, and the other
 // signals stop the server.
-
-type Signal = StopSignal | ReloadSignal
 
 /**
  * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an

@@ -25,7 +25,7 @@ export interface Terminal {
    * Returns a function that removes the listener. The SIGHUP of a closed terminal is not passed on, because it must not be
    * confused with the SIGHUP that an operator sends.
    */
-  onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
+  onSignal(signal: Signal, listener: () => void): () => void
   /**
    * Calls the listener when the process that started this one has ended. Returns a function that removes the listener.
    */
@@ -48,7 +48,7 @@ export interface Terminal {
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 export type StopSignal = 'SIGINT' | 'SIGTERM'
-export type ReloadSignal = 'SIGHUP'
+export type Signal = StopSignal | 'SIGHUP'
 
 /** The path of this program. `dist/bundle` and `dist/cli` are equally deep, so the same relative path fits both. */
 export const programPath = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))

@@ -19,7 +19,10 @@ export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
-    return await runServer(invocation, signals.onSignal)
+    // The copy reads the working directory before Koa is loaded, and the error explains if this directory no longer
+    // exists. A library of Koa would throw an unclear error.
+    const terminal = { ...invocation.terminal, onSignal: signals.onSignal }
+    return await runServer({ ...invocation, terminal })
   } finally {
     signals.release()
   }
@@ -60,11 +63,9 @@ async function watch(terminal: Terminal): Promise<number> {
   }
 }
 
-async function runServer(invocation: Invocation, onSignal: Terminal['onSignal']): Promise<number> {
+async function runServer(invocation: Invocation): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
-  // Call `sourcesOf` before Koa is loaded. It reads the working directory and explains the error if this directory no
-  // longer exists. A library of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
   // Loading these modules takes most of the time of a start, so they are loaded only after the signals are held.
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([
@@ -88,14 +89,12 @@ async function runServer(invocation: Invocation, onSignal: Terminal['onSignal'])
     })
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
-    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, config, () => loadConfig(sources), log)
-    const { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed } = terminal
-    const stopTerminal = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
+    const stopReloading = reloadSecretsOnHangup(terminal, server, config, () => loadConfig(sources), log)
     const close = async (reason: string) => {
       await server.close(reason)
       await tracing?.close()
     }
-    return await untilStopped(stopTerminal, close).finally(stopReloading)
+    return await untilStopped(terminal, close).finally(stopReloading)
   } finally {
     stopWatching()
   }
