@@ -79,7 +79,10 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
     await invoke(defaultCommand, program, false)
   })
-  for (const entry of commands) addCommand(program, entry, invoke)
+  for (const entry of commands) {
+    const command = addCommand(program, entry)
+    command.action(() => invoke(entry, command, readAction(entry, command.args)))
+  }
   program
     .command('help [command]')
     .description('Print the help of a command. With "all", print all flags, variables and files.')
@@ -91,9 +94,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   return program
 }
 
-type Invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) => Promise<void>
-
-function addCommand(program: Commander, entry: CommandEntry, invoke: Invoke): void {
+function addCommand(program: Commander, entry: CommandEntry): Commander {
   const { name, summary, action, options } = entry
   const command: Commander = program
     .command(name)
@@ -104,11 +105,7 @@ function addCommand(program: Commander, entry: CommandEntry, invoke: Invoke): vo
   if (action) command.argument(`[${action.name}]`, action.summary)
   for (const { flags, summary } of options) command.option(flags, summary)
   rejectContradictions(command)
-  command.action(() => {
-    const hasAction = action !== undefined && command.args[0] === action.name
-    rejectArguments(entry, command.args.slice(hasAction ? 1 : 0))
-    return invoke(entry, command, hasAction)
-  })
+  return command
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
@@ -120,9 +117,14 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
   return word?.startsWith('-') ? undefined : word
 }
 
-/** @throws UsageError if there is an argument, because a command accepts only flags and the word of its action */
-function rejectArguments({ name, action }: CommandEntry, [excess]: readonly string[]): void {
-  if (excess === undefined) return
+/**
+ * Returns true if the word of the command's action was given.
+ * @throws UsageError if there is a different argument, because a command accepts only flags and the word of its action
+ */
+function readAction({ name, action }: CommandEntry, args: readonly string[]): boolean {
+  const hasAction = action !== undefined && args[0] === action.name
+  const [excess] = hasAction ? args.slice(1) : args
+  if (excess === undefined) return hasAction
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   throw new UsageError(
     `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${withoutValue(excess)}.`
