@@ -1,18 +1,4 @@
-import { membersOf, type SettingKey, settingKeys, settingOf, type Values, writtenValue } from './settings.js'
-
-/**
- * Returns a settings file in YAML for the command `init`, with only the settings in `chosen`. Comments explain the
- * settings.
- */
-export function shortFile(chosen: Values): string {
-  const header = [
-    '# Settings of platform-auth-server. The secrets are in .env, and all other settings have their defaults.',
-    '# `npx platform-auth-server --help all` lists all settings. In an installed package,',
-    '# node_modules/platform-auth-server/docs/configuration.md explains them, and config/full.yaml there is a sample.'
-  ]
-  const keys = settingKeys.filter(key => chosen[key] !== undefined)
-  return settingsFile(header, keys, chosen, key => [`# ${settingOf(key).summary}`])
-}
+import { membersOf, type SettingKey, settingOf, type Values, writtenValue } from './settings.js'
 
 /**
  * Returns a settings file in YAML with these settings. A setting without a value in `chosen` is commented out.

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import test from 'ava'
+import { settingsText } from '#src/cli/init/files.js'
 import { resolveSettings } from '#src/config/load.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
-import { shortFile } from '#src/config/settings-file.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, keysOf, load, problemsOf } from './given.js'
 
@@ -58,7 +58,7 @@ for (const [sample, settings] of Object.entries(documented)) {
   })
 }
 
-test('a settings file written from values gives the same values when it is read', async t => {
+test('a settings file that init writes gives the same values when it is read', async t => {
   const chosen = {
     mode: 'dual',
     port: 80,
@@ -70,7 +70,7 @@ test('a settings file written from values gives the same values when it is read'
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'
   } as const
-  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': shortFile(chosen) })
+  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': settingsText(chosen) })
   const { values, problems } = await resolveSettings({ cwd, env: { ...enough, PLATFORM_CLIENT_ID: undefined } })
   t.deepEqual(problems, [])
   t.like(values, chosen)

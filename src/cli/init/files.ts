@@ -4,8 +4,8 @@ import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
 import { readTextFile, statIfPossible } from '../../config/files.js'
 import { newSecret } from '../../config/secrets.js'
-import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
-import { shortFile } from '../../config/settings-file.js'
+import { settingKeys, settingOf, type Values } from '../../config/settings.js'
+import { settingsFile } from '../../config/settings-file.js'
 import { errorCode } from '../../support/error-code.js'
 import { UsageError } from '../errors.js'
 
@@ -13,13 +13,18 @@ export const yamlFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'
 export const ignoreFile = '.gitignore'
 
+/** Returns a settings file in YAML with the given settings, except secrets. Comments explain the settings. */
 export function settingsText(values: Values): string {
-  const nonSecrets = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
-  return `# yaml-language-server: $schema=${schema}\n${shortFile(Object.fromEntries(nonSecrets) as Values)}`
+  const header = [
+    // The schema of the installed package, for editors that complete and check the file.
+    '# yaml-language-server: $schema=./node_modules/platform-auth-server/config/schema.json',
+    '# Settings of platform-auth-server. The secrets are in .env, and all other settings have their defaults.',
+    '# `npx platform-auth-server --help all` lists all settings. In an installed package,',
+    '# node_modules/platform-auth-server/docs/configuration.md explains them, and config/full.yaml there is a sample.'
+  ]
+  const keys = settingKeys.filter(key => values[key] !== undefined && !settingOf(key).secret)
+  return settingsFile(header, keys, values, key => [`# ${settingOf(key).summary}`])
 }
-
-/** The schema of the installed package, for editors that complete and check the file. */
-const schema = './node_modules/platform-auth-server/config/schema.json'
 
 export function secretsText(values: Values): string {
   const { redisUrl } = values
