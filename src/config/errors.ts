@@ -25,11 +25,8 @@ export class ConfigError extends Error {
   readonly warnings: readonly Problem[]
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
-    super(
-      [...problemSection('The settings cannot be used:', problems), ...problemSection('Also noticed:', warnings)].join(
-        '\n'
-      )
-    )
+    const rejected = problemSection('The settings cannot be used:', problems)
+    super([...rejected, ...problemSection('Also noticed:', warnings)].join('\n'))
     this.problems = problems
     this.warnings = warnings
   }

@@ -1,4 +1,4 @@
-import { list, listWith, stringWith, type ValueType } from './types.js'
+import { listWith, stringWith, type ValueType } from './types.js'
 
 // The types of the settings that contain names of headers for the API proxy.
 
@@ -17,11 +17,10 @@ const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i
 
 function headerNames(allowed: string, rejected: readonly RegExp[], reason: string): ValueType<readonly string[]> {
-  const { minItems: _, ...json } = list(allowed, TOKEN).json
   return {
-    ...list(allowed, TOKEN),
+    allowed,
     // An empty list is allowed, because it removes the default headers.
-    json,
+    json: { type: ['string', 'array'], items: { type: 'string', pattern: TOKEN.source } },
     parse: listWith(
       { accepts: name => TOKEN.test(name) },
       { accepts: name => !rejected.some(pattern => pattern.test(name)), reason }

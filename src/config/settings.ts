@@ -65,10 +65,9 @@ const endpoint = { defaultText: 'from APS or from the discovery document' } as c
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix. Other
 // prefixes of this form, such as `__Secure-`, are rejected in any letter case. Browsers ignore the case of these prefixes, and
 // they reject a cookie with such a prefix if the connection does not use https (RFC 6265bis section 5.7).
-const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = string(
   'a name of up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
-  cookieNamePattern
+  /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 )
 const cookieName: ValueType<string> = {
   ...anyCookieName,

@@ -2,7 +2,8 @@
 export interface ValueType<Value, Written = Value> {
   /** The allowed values, worded so that they continue the sentence "Set it to …". */
   readonly allowed: string
-  readonly json: JsonSchema
+  /** The JSON Schema of the values. */
+  readonly json: { readonly [keyword: string]: unknown }
   /**
    * Parses a string from a flag, a variable or a file into the value that a file would contain. Returns an invalid
    * string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
@@ -41,8 +42,6 @@ interface RejectedValue {
 
 /** The result for a value of the wrong form. No reason is needed, because the message contains the allowed values. */
 export const REJECTED: RejectedValue = {}
-
-type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
  * A rule for a string or for each item of a list. The reason continues "because …". Without a reason, the message contains
