@@ -207,7 +207,7 @@ async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string
   if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
     return { source: emptyAt, rejected: [`is empty. Set it to ${settingOf(key).type.allowed}, or remove the setting.`] }
   }
-  if (given && 'rejected' in given) return { source: given.source, rejected: [given.rejected] }
+  if (given && 'rejected' in given) return given
   if (given && 'value' in given) {
     return { source: given.source, ...(await checkValueAndPath(key, given.value, cwd, given.secretFile)) }
   }

@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { errorCode } from '../support/error-code.js'
 import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
+import type { Checked } from './check-value.js'
 import type { Problem } from './errors.js'
 import { exposedFile, readTextFile, type SecretFile, statIfPossible, whyUnreadable } from './files.js'
 import {
@@ -30,12 +31,12 @@ export interface Layer {
   readonly warnings: readonly Problem[]
 }
 
-/** One setting in a source. It has a value, the reason why its value is rejected, or a request for the default. */
+/** One setting in a source. It has a value, the reasons why its value is rejected, or a request for the default. */
 export type Given = {
   readonly source: string
   /** The absolute path of the file, for a secret that has a separate file. */
   readonly secretFile?: string
-} & ({ readonly value: unknown } | { readonly rejected: string } | { readonly useDefault: true })
+} & (Checked | { readonly useDefault: true })
 
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
@@ -180,14 +181,15 @@ async function givenByVariable(
   const direct = variables.get(name)
   const file = secret ? variables.get(`${name}_FILE`) : undefined
   if (direct?.value && file?.value) {
-    return { source: direct.source, rejected: `is also set by the ${file.source}. Remove one of the two variables.` }
+    return { source: direct.source, rejected: [`is also set by the ${file.source}. Remove one of the two variables.`] }
   }
   const variable = file?.value ? file : direct
   if (!variable) return undefined
   const { source } = variable
   const value = variable.value.trim()
   if (/[\r\n]/.test(value) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
-    return { source, rejected: `${severalLines} Set it to ${variable === file ? 'the path of a file' : type.allowed}.` }
+    const allowed = variable === file ? 'the path of a file' : type.allowed
+    return { source, rejected: [`${severalLines} Set it to ${allowed}.`] }
   }
   if (variable === file) {
     // If an empty file for the client key or the Redis URL were accepted, the server would run without the key or
@@ -243,13 +245,13 @@ async function readSecretFile(
     const value = (await readTextFile(secretFile)).replace(/\r?\n$/, '')
     if (mayBeEmpty || value.trim() !== '') return { source, secretFile, value }
     const message = `cannot be read from the file ${path}, because the file is empty. The file must contain ${type.allowed}.`
-    return { source, rejected: message }
+    return { source, rejected: [message] }
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(errorCode(error) ?? '')
     const isShown = !isMissing || (type.isFileContent ? !looksLikeKey(path) : await looksLikePath(path, cwd))
     const file = isShown ? `the file ${path}` : 'a file'
     const message = `cannot be read from ${file}, because ${whyUnreadable(error)}. Set it to the path of a file that contains the secret.`
-    return { source, rejected: message }
+    return { source, rejected: [message] }
   }
 }
 

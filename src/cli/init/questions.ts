@@ -17,10 +17,9 @@ export async function valuesOfFlags(flags: Flags, cwd: string): Promise<Values> 
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: Problem[] = []
   for (const [key, { source, ...found }] of given) {
-    const checked: Checked =
-      'value' in found ? checkValue(key, found.value) : { rejected: 'rejected' in found ? [found.rejected] : [] }
+    const checked = 'value' in found ? checkValue(key, found.value) : found
     if ('value' in checked) values[key] = checked.value
-    else problems.push(...checked.rejected.map(message => ({ key, source, message })))
+    else if ('rejected' in checked) problems.push(...checked.rejected.map(message => ({ key, source, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return values as Values
