@@ -19,7 +19,6 @@ if (withCoverage) {
   rmSync('coverage', { recursive: true, force: true })
 }
 
-const startMs = performance.now()
 let passed = 0
 let failed = 0
 let atEnd = false
@@ -27,8 +26,8 @@ let endsWithPassed = false
 let isLogOfPassed = false
 const notes = []
 
-const progress = () =>
-  `${passed} passed, ${failed} failed, ${Math.round((performance.now() - startMs) / 1000)} s since the start`
+const seconds = () => Math.round(performance.now() / 1000)
+const progress = () => `${passed} passed, ${failed} failed, ${seconds()} s since the start`
 const clearLine = () => stdout.isTTY && stdout.write('\r\x1b[K')
 const timer = setInterval(
   () => stdout.write(stdout.isTTY ? `\r\x1b[K${progress()}` : `${progress()}\n`),
@@ -72,7 +71,7 @@ ava.on('close', (code, signal) => {
   if (!atEnd) for (const note of notes) stdout.write(`${note}\n`)
   // If a test fails, AVA does not print how many tests passed.
   if (!endsWithPassed && passed > 0) stdout.write(`  ${passed} ${passed === 1 ? 'test' : 'tests'} passed\n`)
-  stdout.write(`  The tests took ${Math.round((performance.now() - startMs) / 1000)} s.\n`)
+  stdout.write(`  The tests took ${seconds()} s.\n`)
   process.exitCode = signal ? 1 : code
 })
 // AVA has the same terminal and gets the same Ctrl+C. It then prints the pending tests.
