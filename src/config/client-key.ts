@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
 import { oneOf, REJECTED, type ValueType } from './types.js'
 
 // The private key with which the server authenticates to the provider (private_key_jwt, OpenID Connect Core section 9).
@@ -62,7 +62,7 @@ function parsePem(text: string) {
   if (!label) return { reason: 'it is neither a PEM file nor a JWK' }
   if (label.includes('ENCRYPTED') || text.includes('Proc-Type: 4,ENCRYPTED')) return { reason: 'it has a passphrase' }
   if (!label.endsWith('PRIVATE KEY')) return { reason: `it is a ${label.toLowerCase()} and not a private key` }
-  return parseKey(() => createPrivateKey(text), { keyId: undefined, alg: undefined, text })
+  return parseKey(text, text)
 }
 
 function parseJwk(text: string) {
@@ -73,19 +73,18 @@ function parseJwk(text: string) {
     return { reason: 'it is not valid JSON' }
   }
   if ('keys' in jwk) return { reason: 'it contains a set of keys and not a single key' }
-  const { kty, kid, alg } = jwk
+  const { kty } = jwk
   if (kty === 'oct') return { reason: 'it is a symmetric key (kty oct), which has no public key for the provider' }
   if (kty === undefined) return { reason: 'it is not a JWK, because it has no kty' }
   if (!('d' in jwk)) return { reason: 'it is a public key' }
-  const keyId = typeof kid === 'string' ? kid : undefined
-  return parseKey(() => createPrivateKey({ key: jwk, format: 'jwk' }), { keyId, alg, text })
+  return parseKey({ key: jwk, format: 'jwk' }, text, jwk)
 }
 
-function parseKey(open: () => KeyObject, jwk: Pick<ClientKey, 'keyId' | 'text'> & { readonly alg: unknown }) {
-  const { keyId, alg, text } = jwk
+/** @param jwk the members of a JWK, or an empty object for a PEM file */
+function parseKey(input: string | JsonWebKeyInput, text: string, { kid, alg }: Record<string, unknown> = {}) {
   let key: KeyObject
   try {
-    key = open()
+    key = createPrivateKey(input)
   } catch {
     // The message of the error is not shown, because it may quote the key.
     return { reason: 'it is damaged' }
@@ -95,6 +94,7 @@ function parseKey(open: () => KeyObject, jwk: Pick<ClientKey, 'keyId' | 'text'> 
   // A JWK with `alg` may be used only with this algorithm (RFC 7517 section 4.4).
   const algorithms = alg === undefined ? suitable : suitable.filter(algorithm => algorithm === alg)
   if (algorithms.length === 0) return { reason: 'its alg is not one of the algorithms of this key' }
+  const keyId = typeof kid === 'string' ? kid : undefined
   return { value: { key, algorithms, keyId, text } }
 }
 
