@@ -209,13 +209,10 @@ const rules: readonly SettingsRule[] = [
       const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.`
       return { key: 'redisTls.keyFile', message }
     }
-    const pairs = [
-      ['redisTls.certFile', 'redisTls.keyFile'],
-      ['redisTls.keyFile', 'redisTls.certFile']
-    ] as const
-    return pairs
-      .filter(([key, other]) => isGiven(key) && !isGiven(other))
-      .map(([key, other]) => ({ key, message: `is set without ${other}. Set both or neither.` }))
+    const pair = ['redisTls.certFile', 'redisTls.keyFile'] as const
+    const [key, ...others] = pair.filter(isGiven)
+    if (key === undefined || others.length > 0) return undefined
+    return { key, message: `is set without ${pair.find(other => other !== key)}. Set both or neither.` }
   },
 
   /**
