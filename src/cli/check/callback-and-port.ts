@@ -70,13 +70,10 @@ export async function checkPort(config: Config): Promise<Finding[]> {
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
 
-interface ListeningAddress {
-  /** Undefined if the listener is switched off. */
-  readonly port: number | undefined
-  readonly host: string | undefined
-}
+type ListeningAddress = Pick<Config, 'host'> & Pick<Config['metrics'], 'port'>
 
 async function tryToListen({ port, host }: ListeningAddress, listener: Listener): Promise<Finding[]> {
+  // This listener is switched off.
   if (port === undefined) return []
   const { portOption, hostOption } = listeners[listener]
   const server = createServer()
