@@ -256,7 +256,7 @@ function lossTable(runs) {
     'times one could not',
     'scripts',
     'reads',
-    'most commands in a second',
+    'commands in the busiest second',
     'lost logins'
   ]
   const cells = runs.map(run => [

@@ -126,7 +126,7 @@ ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the for
   each time with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once: \`10,000 × (1 − (1 − lost)^(1/n)) × L /
   3,600\`.
 - **Killed or restarted processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
-- **Stopped processes**: the lower number is for the case that the same is true. The upper number, \`10,000 × lost × L / 3,600\`, is for the
+- **Stopped processes**: the lower number assumes the same. The upper number, \`10,000 × lost × L / 3,600\`, is for the
   case that every refresh that becomes due during the stop has the risk \`lost\`.
 - **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill. A
   **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with
@@ -135,7 +135,7 @@ ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the for
 
 The interval of the page makes no difference for the other faults, because its user refreshes once an hour. The table is for the provider and
 the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12 s are about 0 for
-oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume a refresh only 2 s before the expiry, which an operator would change.
+oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume that a refresh is due only 2 s before the expiry. An operator would set a longer time.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
@@ -146,7 +146,7 @@ until such a user got data again, from the worse run. Without a fault, no user w
 
 ${waitTable(runs)}
 The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run.
-Requests of users who were signed out count, so the share repeats large losses. **Two to six runs shared two cores, so response times show
+Requests of users who had been signed out count as failed, so where many logins were lost, this share is high for this reason alone. **Two to six runs shared two cores, so response times show
 the load of the machine, and differences below a second say nothing about a program.**
 
 ${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
@@ -184,7 +184,7 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
 - **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
   Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this
   server chose the faults.
-- **The machine**: each run had its own network. A play in which a timer of the users was more than 200 ms late was repeated.
+- **The machine**: each run had its own network. A run was repeated if a timer of a simulated user was more than 200 ms late.
 
 ${machines(all)}
 `

@@ -30,10 +30,13 @@ export function lossTable(runs, kills = []) {
   )
   return programTable(runs, [
     ...rows.filter(cells => !isZero(cells)),
-    rowOfKills('refreshes in progress at the kill', ({ outcomes }) =>
+    rowOfKills('refreshes in progress when a process is killed', ({ outcomes }) =>
       measured(outcomes[KILL], ({ inProgress }) => inProgress)
     ),
-    ['mean of the lost logins at the kill', ...runs[0].programs.map(({ name }) => atKill(all, name).mean)],
+    [
+      'mean number of logins lost when a process is killed',
+      ...runs[0].programs.map(({ name }) => atKill(all, name).mean)
+    ],
     ['lost logins for each refresh in progress', ...runs[0].programs.map(({ name }) => atKill(all, name).share)]
   ])
 }

@@ -35,7 +35,7 @@ export const requestHeaderNames = headerNames(
 )
 
 export const responseHeaderNames = headerNames(
-  'header names separated by spaces, except headers for cookies, CORS, security policies, caching and hop-by-hop headers',
+  'header names separated by spaces, except hop-by-hop headers and headers for cookies, CORS, security policies and caching',
   [HOP_BY_HOP, NEVER_IN_A_RESPONSE],
   'one of them must not come from an upstream'
 )

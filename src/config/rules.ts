@@ -236,7 +236,7 @@ const rules: readonly SettingsRule[] = [
   }
 ]
 
-/** The setting with the scopes of a login, and these scopes. */
+/** Returns which setting contains the scopes of a login, and its value. */
 function loginScopesOf({ mode, ...values }: Values) {
   const key = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const

@@ -25,8 +25,8 @@ export function settingsFile(
   return `${lines.join('\n')}\n`
 }
 
-// A group without members counts as an empty value of each member. If a member must not be empty, the line of such a
-// group is therefore commented out.
+// An empty group has the same effect as an empty value for each of its settings. If a member must not be empty, the line of such
+// a group is therefore commented out.
 function groupLine(group: string, chosen: Values): string {
   const members = membersOf(group)
   const isEmpty = members.every(key => chosen[key] === undefined)

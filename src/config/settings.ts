@@ -396,7 +396,7 @@ export const settings = {
   },
   'pages.name': {
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
-    summary: 'Show this name of your application on the pages of this server, such as error pages.'
+    summary: 'Show this name as the name of your application on the pages of this server, such as error pages.'
   },
   'pages.logo': {
     type: logo,

@@ -1,12 +1,12 @@
-/** The type of a setting. It describes the allowed values for operators and for editors, and it parses and checks values. */
+/** The type of a setting. It describes the allowed values to operators and editors, and it parses and checks values. */
 export interface ValueType<Value, Written = Value> {
   /** The allowed values, worded so that they continue the sentence "Set it to …". */
   readonly allowed: string
   /** The JSON Schema of the values. */
   readonly json: { readonly [keyword: string]: unknown }
   /**
-   * Parses a string from a flag, a variable or a file into the value that a file would contain. Returns an invalid
-   * string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
+   * Parses a string from a flag, a variable or a secret file into the typed value that a settings file would contain. Returns an
+   * invalid string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
    */
   readonly fromString?: (string: string) => unknown
   /** Checks a value from a file or a program, and converts it to the value that the server uses. */

@@ -80,8 +80,8 @@ function securityVariable(written: string): string | undefined {
 }
 
 /**
- * Counts the edits between two names. Each misspelt letter, and a missing or additional word, is an edit. A wrong
- * prefix does not count.
+ * Counts the edits between two names. Each misspelt letter counts as one edit, and so does each missing or additional word. A
+ * wrong prefix does not count.
  */
 function editsBetween(name: string, known: string): number {
   const [short, shortKnown] = [withoutPrefix(name), withoutPrefix(known)]

@@ -178,9 +178,9 @@ export function signIn(provider: Provider, users: Users, pages: DemoPages): Koa.
 }
 
 /**
- * Responds to a sign-out request with a redirect if nobody is signed in at the demo, because oidc-provider would
- * respond with a page that needs a script. The redirect leads to the `post_logout_redirect_uri`, which oidc-provider
- * has removed if it is not registered. Without this URL, the redirect leads to the page that confirms the sign-out.
+ * Responds to a sign-out request with a redirect if nobody is signed in at the demo, because oidc-provider would respond with a
+ * page that needs a script. The redirect leads to the `post_logout_redirect_uri`. If this URL is not registered, oidc-provider
+ * has removed it. Without this URL, the redirect leads to the page that confirms the sign-out.
  */
 export const redirectIfSignedOut: Koa.Middleware = async function redirectIfSignedOut(ctx, next) {
   await next()

@@ -25,7 +25,7 @@ export interface LoginRequest {
   readonly returnTo: string
   /**
    * The host on which the login began, if it is a name of this machine other than the host of the callback URL, for example
-   * `localhost` instead of `127.0.0.1`. An error page of the callback then shows the host.
+   * `localhost` instead of `127.0.0.1`. If it is set, error pages of the callback show it.
    */
   readonly startedAt: string | undefined
   /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */

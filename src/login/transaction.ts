@@ -89,11 +89,11 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
-      // If the login began under another name of this machine, its cookie was set for that name. The callback may then get an
-      // older login cookie although the browser is the same, so do not reject the login as foreign.
+      // If the login began under another name of this machine, its cookie was set for that name. The same browser may then send
+      // an older login cookie to the callback, so do not reject the login as foreign.
       if (!isOurs && browserId !== undefined && startedAt === undefined) return { kind: 'foreign' }
       // The login cookie expires together with the `state`. After the expiry of the `state`, a missing cookie is therefore
-      // normal, and does not make the login unbound.
+      // normal, and does not mean that the login belongs to a different browser.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
       return { kind: 'valid', transaction: { ...derive(seed, browserId), returnTo, expiresAt: exp } }

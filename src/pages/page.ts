@@ -65,8 +65,8 @@ export function styleElement(style: string): Html {
 }
 
 /**
- * The icon of all built-in pages, a keyhole. It is part of the page. Without an icon, the browser would request
- * /favicon.ico, and each error page would cause an additional 404 response.
+ * The icon of all built-in pages, a keyhole. It is embedded in each page as a data URL. Without an icon, the browser would
+ * request /favicon.ico, and each error page would cause an additional 404 response.
  * @param colour a colour such as `#1d5fc2`
  */
 export function iconElement(colour = '#1d5fc2'): Html {

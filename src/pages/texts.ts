@@ -50,8 +50,8 @@ export function languageChoice(languages: readonly [string, ...string[]]) {
 }
 
 /**
- * Returns the language and the script of a tag, for instance `zh-Hant` for `zh-TW`. Returns undefined for an invalid
- * tag, which a header can contain.
+ * Returns the language and the script of a tag, for instance `zh-Hant` for `zh-TW`. Returns undefined for an invalid tag, because
+ * a header may contain anything.
  */
 function languageAndScript(tag: string): string | undefined {
   try {

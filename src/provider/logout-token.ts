@@ -28,7 +28,7 @@ export interface LogoutTokenOptions {
   readonly clock: Clock
 }
 
-/** A logout token is rejected if its `iat` is longer ago than this. */
+/** A logout token is rejected if its `iat` is further in the past than this. */
 const MAX_AGE_SECONDS = 600
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

@@ -156,7 +156,7 @@ function otherIssuer(named: unknown, configured: string): string {
   return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
-// Only back-channel logout needs the keys, so an unusable URL must not make every login fail.
+// Only back-channel logout needs the keys of the provider, so an unusable `jwks_uri` must not make every login fail.
 function usableUrl(value: unknown, issuer: string): string | undefined {
   return typeof value === 'string' && discoveredEndpointProblem(value, issuer) === undefined ? value : undefined
 }

@@ -194,7 +194,8 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         settle(outcome)
       }
 
-      // No queued request can be sent at the moment, so this request overtakes none of them if it is sent immediately.
+      // All queued requests are blocked by a limit at the moment, so this request does not overtake any of them if it is sent
+      // immediately.
       if (isHostFull(origin) || isUserFull(origin, user) || sessions.isFull(session)) enqueue(origin, waiting)
       else start()
 

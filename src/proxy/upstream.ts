@@ -248,9 +248,9 @@ function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   return hasRequestStarted ? 'unusable' : 'unreachable'
 }
 
-// The errors of connections on which an earlier response has arrived. An upstream may close such an idle connection
-// while this server is sending the next request. A GET or HEAD request is therefore sent again only after such an error
-// (RFC 9110 section 9.2.2).
+// Errors of reused connections, on which an earlier response has arrived. An upstream may close such an idle connection while
+// this server is sending the next request. A GET or HEAD request is therefore sent again only after such an error (RFC 9110
+// section 9.2.2).
 const errorsAfterResponse = new WeakSet<Error>()
 
 function trackingResponses(connect: buildConnector.connector): buildConnector.connector {

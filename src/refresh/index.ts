@@ -103,7 +103,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       if (refreshed.kind === 'over') return refreshed
       return store.isLoggedOut(id) ? { kind: 'over', why: LOGGED_OUT } : refreshed
     },
-    /** Returns the newest known record of the session of `record`. Never refreshes. */
+    /** Returns the newest known record of the session to which `record` belongs. Never refreshes. */
     async newest(record: SessionRecord): Promise<SessionRecord> {
       store.note(record)
       await store.find(record).catch(ignoreUnavailable)

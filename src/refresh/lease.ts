@@ -51,7 +51,7 @@ interface LeaseRequest {
 /**
  * - `granted`: use the lease immediately. `record` is the session at its newest revision, for which the lease was granted. For a
  *   login, `record` is undefined.
- * - `paused`: no token request was sent. `isApplication` is true if the provider asked all processes for a pause.
+ * - `paused`: no token request was sent. `isApplication` is true if the pause applies to all sessions of the application.
  * - `busy`: the lease was not granted in time
  */
 type LeaseResult =

@@ -296,7 +296,7 @@ function nextRevision(session: SessionRecord, { state }: TokenStep, now: number,
   const record = { ...next, fields: withCustomFields(next.fields, session.fields) }
   const bytes = sizeOf(record)
   if (bytes <= MAX_STORED_BYTES) return record
-  const detail = `with the new tokens, the session would have ${bytes} bytes, but at most ${MAX_STORED_BYTES} are allowed`
+  const detail = `with the new tokens, the session would be ${bytes} bytes long, but the limit is ${MAX_STORED_BYTES}`
   throw new UnusableTokenSetError(detail, next.fields.refresh_token)
 }
 

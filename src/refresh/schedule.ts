@@ -24,7 +24,7 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
 
   return {
     hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
-    /** True if the tokens have expired or should be refreshed early, or if the session is half-refreshed. */
+    /** True if the tokens have expired or should be refreshed early, or if only one of the two tokens has been refreshed. */
     isDue(record: SessionRecord): boolean {
       if (record.kind === 'half-refreshed') return true
       const remainingMs = record.fields.expires_at - now()

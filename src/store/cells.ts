@@ -70,7 +70,7 @@ export interface Cells<Content, Key = string> {
    */
   read(key: Key, isWhole: boolean): Promise<Snapshot<Content>>
   /**
-   * If the cell is still the expected one, and `now` is close to the time of the store, replaces the cell and publishes the
+   * If the cell is still the expected one, and `now` is close to the clock of the store, replaces the cell and publishes the
    * message in the same step. Otherwise returns the current cell.
    * @param mayFail true if a full store may refuse the change
    */
@@ -131,8 +131,8 @@ export async function apply<Content, Key, Result>(
     const now = cells.now()
     const { result, cell, message } = rule(snapshot.content, now)
     if (cell === undefined) {
-      // `options.last` may be outdated. In this case, a swap would fail, but a rule that changes nothing makes no swap. So read
-      // the cell and run the rule again.
+      // `options.last` may be outdated. A swap would then fail and show this, but a rule that changes nothing makes no swap, so
+      // the outdated cell would stay unnoticed. So read the cell and run the rule again.
       if (isRead) return result
       snapshot = undefined
       continue

@@ -42,9 +42,9 @@ export function createMemoryCells<Content, Key extends string | { readonly id: s
 const MAX_RECORDS = 10_000
 
 /**
- * Like `createMemoryCells`, but with a separate, lower limit for the records of sessions, which are larger than the entries. At
- * the limit, the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets
- * the newest tokens.
+ * Like `createMemoryCells`, but records of sessions, which are larger than entries, have their own, smaller limit. At the limit,
+ * the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets the newest
+ * tokens.
  */
 export function createMemorySessionCells<Record>(
   { now, lifetimeMs }: MemoryCellsOptions<Cell<Record>>,

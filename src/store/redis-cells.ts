@@ -2,7 +2,7 @@
  * Cells in Redis. A cell is a Redis hash: the field `e` contains the entry, which is the state of a session, and the field `r`
  * contains the record, which is the session at its newest revision. Both are encrypted, with the name of the Redis key as
  * associated data. An attacker who can write to Redis can therefore delete a cell or restore an older version of it, but cannot
- * forge a cell. Each encryption gives a different string, so equal strings come from the same write.
+ * forge a cell. Encrypting the same value twice gives different strings, so two equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -111,7 +111,7 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
   return {
     run,
     now: time.now,
-    /** Checks whether Redis accepts writes, and learns the time of Redis. */
+    /** Checks whether Redis accepts writes, and reads its clock. */
     async probe(commands: RedisCommands, name: string): Promise<void> {
       // An attempt is refused if the clocks differ, or if the value of the last probe has not expired yet, or has expired since the
       // last attempt. In this case, try again with the time and the value from the reply.

@@ -16,8 +16,8 @@ const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
 // All processes restore sessions at the same time, and each command must end within a second. A process therefore restores ten
 // sessions first. It then restores twice as many in each step that was fast, and half as many after a step that was slow. A step
-// takes two round trips, so if Redis is distant, every step takes long even without an overload. For this reason, a step also
-// counts as fast if it took little longer than the fastest one.
+// takes two round trips, so if the network to Redis is slow, every step is slow even without an overload. For this reason, a step
+// also counts as fast if it took little longer than the fastest one.
 const FIRST_RESTORED = 10
 const MAX_RESTORED_IN_PARALLEL = 100
 const SHORT_RESTORE_MS = 100
@@ -71,7 +71,7 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
-    /** Resolves when no restore that `now` or `soon` has started is in progress. */
+    /** Resolves when all restores that `now()` and `soon()` have started have ended. */
     ended: retries.ended,
     /** Stops all attempts to restore sessions. */
     close: retries.close

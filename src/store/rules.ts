@@ -26,8 +26,8 @@ export const TIMES = {
 }
 
 /**
- * The process that was granted a lease. It has died if a later process has bound the socket of the same `place` (`places.ts`).
- * `since` shows which process bound the socket later.
+ * The process that was granted a lease. If a later process has bound the socket of the same `place` (`places.ts`), the owner has
+ * died. `since` shows which process bound the socket later.
  */
 export interface Owner {
   readonly owner: string
@@ -137,8 +137,8 @@ interface AcquireRequest<Record> extends Known<Record> {
   /** The name of an owner that has died, so its lease may be replaced. */
   readonly dead?: string | undefined
   /**
-   * True for a change by a request handler. Such a change sends no token request, so it does not wait until the pause after a
-   * failed token request is over. The pause stays in force after the change.
+   * True for a change by a request handler. Such a change needs no token request, so it does not wait for the end of the pause
+   * that follows a failed token request. The pause stays in force after the change.
    */
   readonly isChange?: boolean | undefined
 }
@@ -247,7 +247,8 @@ export function restore<Record>(
   if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
     // If the lease in the cell has a different owner, either it was granted before Redis lost data, or its owner has not sent the
     // refresh token yet. In both cases, the lease may be replaced. If this process is the owner, but the lease ends before
-    // `until`, an outdated replica has brought back the lease of an older request. In this case, extend the lease.
+    // `until`, Redis has failed over to an outdated replica, which still has the lease of an older request. In this case, extend
+    // the lease.
     const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
     next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
   } else if (lease && !sent && unused.includes(lease.owner)) {

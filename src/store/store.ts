@@ -32,8 +32,8 @@ export interface GrantedLease {
   /** Returns the milliseconds that a token request under this lease may still take. */
   leftMs(): number
   /**
-   * Sends the refresh token or the code of this revision. Call `send` in the same turn of the event loop in which the lease was
-   * acquired. Later, Redis may have lost the lease.
+   * Sends the refresh token of this revision, or, for a login, the authorization code. Call `send` in the same turn of the event
+   * loop in which the lease was acquired. Later, Redis may have lost the lease.
    */
   send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
   /**

@@ -3,9 +3,9 @@
  * and each login session has a list of session ids, which is stored in a cell (`cells.ts`). The lists are kept only with the
  * setting `platform.backChannelLogout`.
  *
- * A session is in two lists. One list contains all sessions with the same `sub`. The other is the list of its `sid`. If its ID
- * token had no `sid`, the other list is instead the list of all sessions of this user whose ID token had no `sid`. The name of a
- * list is a keyed hash, so the name does not reveal the user.
+ * A session is in two lists. One list contains all sessions with the same `sub`. The second is the list of all sessions with the
+ * same `sid`. If the ID token of the session had no `sid`, the second list has all sessions of this user whose ID token had no
+ * `sid`. The name of a list is a keyed hash, so the name does not reveal the user.
  */
 import type { Hasher } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
@@ -190,9 +190,9 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
-    // The first request after the expiry of these tokens would have refreshed the session and written a newer record. So no
-    // cookie was written after their expiry. If the record cannot be decrypted here, use `joinedAt` plus a quarter of the lifetime,
-    // because a later refresh would have added the session to the list again.
+    // A request after the expiry of these tokens would have refreshed the session and written a newer record. There is none, so
+    // no cookie was written after that time. If the record cannot be decrypted here, use `joinedAt` plus a quarter of the
+    // lifetime: a later refresh would have added the session to the list again, so `joinedAt` would be later.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
@@ -299,8 +299,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     isUsed: async (tokenId: string): Promise<boolean> =>
       apply(usedTokens, hasher.newest(tokenId), content => ({ result: content !== undefined })),
     /**
-     * Stores that a logout token was used. Call this function after the sessions have ended. If the store is unavailable, does
-     * nothing.
+     * Records that a logout token has been used. Call this function after the sessions have ended. If the store is unavailable,
+     * does nothing.
      */
     async markUsed(tokenId: string): Promise<void> {
       const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))

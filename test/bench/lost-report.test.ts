@@ -70,8 +70,8 @@ test('the kill has the median and the range of all runs, and its runs change no 
   }
   const text = lossTable([first as Run], others)
   t.deepEqual(cellsOf(text, 'process killed')[0], '6.5 (0 to 28)')
-  t.deepEqual(cellsOf(text, 'refreshes in progress at the kill')[0], '5')
-  t.deepEqual(cellsOf(text, 'mean of the lost logins at the kill')[0], '10.3')
+  t.deepEqual(cellsOf(text, 'refreshes in progress when a process is killed')[0], '5')
+  t.deepEqual(cellsOf(text, 'mean number of logins lost when a process is killed')[0], '10.3')
   t.deepEqual(cellsOf(text, 'lost logins for each refresh in progress')[0], '2.05', '41 lost logins for 20 refreshes')
   t.deepEqual(cellsOf(text, 'two processes')[0], '12')
 })
@@ -144,8 +144,8 @@ test('with tokens of an hour, an outage of Redis signs out users who send a requ
   ])
   t.deepEqual(cellsOf(text, 'Redis restarted, empty, busy page'), ['1.7'], 'only those who refresh')
   t.deepEqual(cellsOf(text, 'Redis restarted, empty, quiet page'), ['10000'], 'the processes have forgotten them')
-  t.deepEqual(cellsOf(text, 'Redis restarted, with its file, busy page'), ['5000'])
-  t.deepEqual(cellsOf(text, 'Redis restarted, with its file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
+  t.deepEqual(cellsOf(text, 'Redis restarted with its append-only file, busy page'), ['5000'])
+  t.deepEqual(cellsOf(text, 'Redis restarted with its append-only file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
 })
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {

@@ -272,7 +272,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
 test('init does not show the client secret while it is typed', async t => {
   const cwd = await tempFolder(t, { [settingsFile]: '' })
   const { output } = await person(t, cwd, ['hunter2hunter2\n', '\n'])
-  t.regex(output, /Client secret, not shown/)
+  t.regex(output, /Client secret \(not shown/)
   t.false(output.includes('hunter2'))
   t.is(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).PLATFORM_CLIENT_SECRET, 'hunter2hunter2')
 })

@@ -186,7 +186,7 @@ test('check says if the provider accepts the key, and what to register', async t
   }
   t.is(
     await lineWith(wrong),
-    'failed client The client id or key is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId with the application\'s page, and register the public key there, with the key id "key-1" and the algorithm RS256. If they are right, compare platform.issuer with the issuer that the provider expects as the audience of assertions.'
+    'failed client The client id or key is wrong. The token endpoint rejects the client (401 invalid_client). Next: Check that platform.clientId is the client id on the application\'s page, and register the public key there, with the key id "key-1" and the algorithm RS256. If they are right, compare platform.issuer with the issuer that the provider expects as the audience of assertions.'
   )
   t.is(
     await lineWith(right),

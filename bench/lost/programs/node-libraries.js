@@ -57,7 +57,7 @@ export const programs = [
     title: "code like the tutorial's",
     lifetimeSeconds: REFRESH_SECONDS,
     about:
-      'Its session is a signed cookie that can be read. It has two token requests for a refresh, and no lock. Its response to a failed refresh is 500. Here, `fetch` replaces its SDK.',
+      'Its session is a signed cookie that can be read. It sends two token requests for each refresh, and has no lock. Its response to a failed refresh is 500. Here, `fetch` replaces its SDK.',
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     tokenRequests: 2,
     extras: 'so little code that it can be read in some minutes',

@@ -37,7 +37,7 @@ function credentialsOf({ platform }: Config) {
   const keyId = key.keyId === undefined ? 'no key id' : `the key id ${quote(key.keyId)}`
   return {
     kind: 'key',
-    compare: `Compare platform.clientId with the application's page, and register the public key there, with ${keyId} and the algorithm ${key.algorithm}.`,
+    compare: `Check that platform.clientId is the client id on the application's page, and register the public key there, with ${keyId} and the algorithm ${key.algorithm}.`,
     otherwise: 'compare platform.issuer with the issuer that the provider expects as the audience of assertions'
   }
 }

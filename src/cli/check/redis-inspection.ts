@@ -12,8 +12,8 @@ interface Names {
   readonly key: string
   readonly channel: string
   /**
-   * Returns a new key that does not exist. Different keys belong to different hash slots. So if `redisUrl` names a single node of
-   * a cluster, that node replies MOVED to some of the commands, and the check reports that Redis is a cluster.
+   * Returns a key that Redis does not have. Different keys belong to different hash slots. So if `redisUrl` names a single node
+   * of a cluster, that node replies MOVED to some of the commands, and the check reports that Redis is a cluster.
    */
   readonly otherKey: () => string
 }
@@ -221,7 +221,7 @@ function persistenceOf(appendOnly: string | undefined, save: string | undefined)
 interface CheckedRedis {
   /** The ioredis client, because `check` also uses commands that the server does not use. */
   readonly commands: Redis | Cluster
-  /** The beginning of the keys of this deployment. */
+  /** The prefix of all Redis keys of this deployment. */
   readonly prefix: string
   readonly channel: string
   /** Resolves when Redis has accepted the subscription to the channel, and rejects if it refuses. */

@@ -19,7 +19,7 @@ export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   return [ok(`The settings are valid (${source}).`), ...warnings.map(warningOf)]
 }
 
-/** Reports invalid settings. They need no advice, because each message already contains the allowed values. */
+/** Reports invalid settings. No advice is added, because each message already contains the allowed values. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
     ...problems.map((problem): Finding => ({ status: 'failed', message: describeProblem(problem) })),
@@ -109,7 +109,7 @@ export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: M
 
 const UPSTREAM_SECONDS = 10
 
-/** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
+/** Connects to the target of every proxy rule. Warns about each rule whose API is known to need scopes that the token does not have. */
 export async function checkProxy(config: Config): Promise<Finding[]> {
   const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]

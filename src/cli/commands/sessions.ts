@@ -51,7 +51,7 @@ export const sessions: Command = async function sessions(invocation) {
   return exitCodes.fine
 }
 
-/** Connects to Redis, and calls `use` with the session lists of the users and with the issuer of these users. */
+/** Connects to Redis, and calls `use` with the session lists of the users, and with the issuer that has authenticated them. */
 async function withIndex<Result>(
   config: Config,
   use: (userSessions: UserSessions, iss: string) => Promise<Result>

@@ -76,7 +76,8 @@ export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
       await askSetting('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
       await askSetting('access.allow', 'Who may sign in, as e-mail addresses and @domains (empty: everyone)')
     }
-    if (needs.secrets) await askSetting('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
+    if (needs.secrets)
+      await askSetting('platform.clientSecret', 'Client secret (not shown; leave it empty to add it later)')
     const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
     const ignoring = { text, defaultAnswer: 'yes', isSecret: false, check: checkYesOrNo }
     return { values: values as Values, ignores: needs.ignoring && (await questions.ask(ignoring)) === true }

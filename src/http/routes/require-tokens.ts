@@ -67,8 +67,8 @@ export function requireTokens(services: Services): Middleware {
   }
 
   /**
-   * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A
-   * cookie that only refers to a session in Redis names a revision only after Redis has confirmed this revision.
+   * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A cookie that
+   * refers to a session in Redis gets a revision only after Redis has confirmed it.
    */
   function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
     if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {

@@ -20,9 +20,9 @@ const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
 /**
- * Opens the session in the cookies of a request. If this request has already replaced the session, for example by a
- * refresh, returns the new session. Returns undefined if there is no session. With `session.store: redis`, returns a
- * reference until `useSession` is called.
+ * Opens the session in the cookies of a request. If this request has already replaced the session, for example by a refresh,
+ * returns the new session. Returns undefined if there is no session. With `session.store: redis`, the result is only a reference
+ * to the session in Redis until `useSession` is called.
  */
 export function openSession(ctx: Context, services: Services): CookieSession | undefined {
   const request: WithSession = ctx
