@@ -106,7 +106,7 @@ export const cases = [
   },
   {
     name: 'redis-file',
-    title: 'Redis restarted with its append-only file',
+    title: 'Redis restarted, append-only file',
     processes: 2,
     needsRedis: true,
     keepsFile: true,
@@ -137,7 +137,7 @@ export const cases = [
   },
   {
     name: 'redis-file-long',
-    title: 'Redis restarted with its append-only file, tokens of 10 minutes',
+    title: 'Redis restarted, append-only file, tokens of 10 minutes',
     processes: 2,
     needsRedis: true,
     keepsFile: true,

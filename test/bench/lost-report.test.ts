@@ -144,8 +144,8 @@ test('with tokens of an hour, an outage of Redis signs out users who send a requ
   ])
   t.deepEqual(cellsOf(text, 'Redis restarted, empty, busy page'), ['1.7'], 'only those who refresh')
   t.deepEqual(cellsOf(text, 'Redis restarted, empty, quiet page'), ['10000'], 'the processes have forgotten them')
-  t.deepEqual(cellsOf(text, 'Redis restarted with its append-only file, busy page'), ['5000'])
-  t.deepEqual(cellsOf(text, 'Redis restarted with its append-only file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
+  t.deepEqual(cellsOf(text, 'Redis restarted, append-only file, busy page'), ['5000'])
+  t.deepEqual(cellsOf(text, 'Redis restarted, append-only file, quiet page'), ['167'], '10,000 × 1 s / 60 s')
 })
 
 test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {
