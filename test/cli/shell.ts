@@ -29,10 +29,7 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     stdout: Object.assign(stdout.stream, { isTTY, ...(columns && { columns }) }),
     stderr: stderr.stream,
     log: log.stream,
-    onSignal(signal: string, listener: () => void) {
-      signals.on(signal, listener)
-      return () => void signals.off(signal, listener)
-    },
+    onSignal: (signal: string, listener: () => void) => subscribe(signals, signal, listener),
     onUncaught: () => () => {},
     onParentEnded: () => () => {},
     onTerminalClosed: () => () => {},
@@ -52,6 +49,12 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
         .filter(Boolean)
         .map(line => JSON.parse(line))
   }
+}
+
+/** Adds a listener. Returns a function that removes the listener. */
+export function subscribe(signals: EventEmitter, name: string, listener: () => void): () => void {
+  signals.on(name, listener)
+  return () => void signals.off(name, listener)
 }
 
 /** Runs a command until it ends. */

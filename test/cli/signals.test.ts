@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import test from 'ava'
 import { holdSignals, untilStopped } from '#src/cli/signals.js'
 import { eventually } from '../helpers/eventually.js'
+import { subscribe } from './shell.js'
 
 /** A running server under the test's control. `send` sends it a signal, and `finish` ends its close(). */
 function running(env: Readonly<Record<string, string | undefined>> = {}) {
@@ -12,18 +13,9 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
   let closes = 0
   let time = 1000
   const terminal = {
-    onSignal(signal: string, listener: () => void) {
-      signals.on(signal, listener)
-      return () => void signals.off(signal, listener)
-    },
-    onParentEnded(listener: () => void) {
-      signals.on('parent_ended', listener)
-      return () => void signals.off('parent_ended', listener)
-    },
-    onTerminalClosed(listener: () => void) {
-      signals.on('terminal_closed', listener)
-      return () => void signals.off('terminal_closed', listener)
-    },
+    onSignal: (signal: string, listener: () => void) => subscribe(signals, signal, listener),
+    onParentEnded: (listener: () => void) => subscribe(signals, 'parent_ended', listener),
+    onTerminalClosed: (listener: () => void) => subscribe(signals, 'terminal_closed', listener),
     env,
     exit: (code: number) => void exits.push(code),
     hangUp: () => void exits.push('SIGHUP'),
@@ -122,10 +114,7 @@ function hold() {
   const signals = new EventEmitter()
   const exits: number[] = []
   const held = holdSignals({
-    onSignal(signal, listener) {
-      signals.on(signal, listener)
-      return () => void signals.off(signal, listener)
-    },
+    onSignal: (signal, listener) => subscribe(signals, signal, listener),
     exit: code => void exits.push(code)
   })
   return { held, exits, send: (signal: string) => signals.emit(signal) }

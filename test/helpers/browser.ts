@@ -31,10 +31,9 @@ interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-export interface NavigateOptions extends RequestOptions {
+interface NavigateOptions extends RequestOptions {
   /** The origin of the page that contains the link, or `address-bar` (the default). */
   readonly from?: string
-  readonly dest?: 'document' | 'iframe'
 }
 
 interface FetchOptions extends RequestOptions {
@@ -148,8 +147,8 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
     cookies,
     get: (url, options = {}) => run('GET', url, options),
     request: (method, url, options = {}) => run(method, url, options),
-    navigate: (url, { from = 'address-bar', dest = 'document', ...options } = {}) =>
-      run('GET', url, options, { mode: 'navigate', from, dest }),
+    navigate: (url, { from = 'address-bar', ...options } = {}) =>
+      run('GET', url, options, { mode: 'navigate', from, dest: 'document' }),
     fetch: (url, { from = origin ?? '', dest = 'empty', method = 'GET', ...options } = {}) =>
       run(method, url, options, { mode: dest === 'empty' ? 'cors' : 'no-cors', from, dest }),
     connectTo: (publicOrigin, address) => {
@@ -189,7 +188,7 @@ function siteOf(page: Page, visited: readonly URL[]): Site {
 function sameSiteContext(page: Page, method: string, visited: readonly URL[]): 'strict' | 'lax' | 'none' {
   const target = visited.at(-1)
   if (page.from === 'address-bar' || (target && isSameSite(target, new URL(page.from)))) return 'strict'
-  return page.mode === 'navigate' && page.dest === 'document' && method === 'GET' ? 'lax' : 'none'
+  return page.mode === 'navigate' && method === 'GET' ? 'lax' : 'none'
 }
 
 /**
@@ -214,7 +213,7 @@ function pageHeaders(page: Page, site: Site, url: URL): Record<string, string> {
       'sec-fetch-site': site,
       'sec-fetch-mode': page.mode,
       'sec-fetch-dest': page.dest,
-      ...(isNavigation && page.dest === 'document' && { 'sec-fetch-user': '?1' })
+      ...(isNavigation && { 'sec-fetch-user': '?1' })
     }),
     ...(page.mode === 'cors' && site !== 'same-origin' && { origin: page.from })
   }

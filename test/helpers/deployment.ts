@@ -9,7 +9,7 @@ import { createSigningKey, type DemoOptions, startDemo } from '#src/demo/index.j
 import { type ServeOptions, serve } from '#src/server.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
-import { type KnownIdp, type TestSettings, testConfig } from './config.js'
+import { discovered, type KnownIdp, type TestSettings, testConfig, unreachableIdp } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
 import { collectLogs } from './logs.js'
 import { listen } from './ports.js'
@@ -49,9 +49,9 @@ export async function deployWithDemo(
   })
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
-  const idp = { ...discovered, clientId, clientSecret }
+  const idp = { ...unreachableIdp, clientId, clientSecret }
   const withRules = { ...options, overrides: { proxy: { routes: proxyRules }, ...options.overrides } }
-  return { ...(await startBehind(t, front, idp, withRules, { issuer }, { demo })), demo }
+  return { ...(await startBehind(t, front, idp, withRules, discovered({ issuer }), { demo })), demo }
 }
 
 /**
@@ -74,15 +74,6 @@ function runningClock(): Clock {
   return { ...ahead, now: () => Date.now() + ahead.now() }
 }
 
-// The server reads its endpoints from the discovery document, so these values are not used.
-const discovered = {
-  authorizationEndpoint: '',
-  tokenEndpoint: '',
-  userinfoEndpoint: '',
-  revocationEndpoint: '',
-  endSessionEndpoint: ''
-}
-
 async function startBehind(
   t: Test,
   front: Awaited<ReturnType<typeof startFront>>,
@@ -91,16 +82,10 @@ async function startBehind(
   platform: NonNullable<TestSettings['platform']>,
   parts: ServeOptions = {}
 ) {
-  const fromIssuer = Object.fromEntries(Object.keys(discovered).map(endpoint => [endpoint, undefined]))
   const config = testConfig(idp, {
     mode,
     ...overrides,
-    platform: {
-      callbackUrl: front.callbackUrl,
-      ...(platform.issuer !== undefined && fromIssuer),
-      ...platform,
-      ...overrides.platform
-    }
+    platform: { callbackUrl: front.callbackUrl, ...platform, ...overrides.platform }
   })
   const logs = await collectLogs()
   const server = await serve(config, { ...parts, log: logs.log })

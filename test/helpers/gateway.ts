@@ -1,19 +1,13 @@
 // Requests to the forward-auth listener, as a gateway (for example nginx with auth_request) sends them.
 
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { sessionHeader } from '../http/support.js'
 import type { Browser } from './browser.js'
 
-interface GatewayRequest {
-  readonly method?: string
-  readonly path?: string
-  readonly headers?: Readonly<Record<string, string | string[]>>
-}
-
-export async function askForwardAuth(port: number, { method = 'GET', path = '/', headers = {} }: GatewayRequest = {}) {
-  const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }).end()
+export async function askForwardAuth(port: number, options: Pick<RequestOptions, 'method' | 'path' | 'headers'> = {}) {
+  const sent = request({ host: '127.0.0.1', port, agent: false, ...options }).end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return {
     status: response.statusCode ?? 0,

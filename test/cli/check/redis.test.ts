@@ -176,7 +176,7 @@ testWithRedis('check names each command, key and channel that the Redis user may
 })
 
 testWithRedis(
-  'check accepts a user with only the rights in its list, and warns if connections can have no name',
+  'check accepts a user with only the listed rights, and warns if connections can have no name',
   async t => {
     const { admin, port } = await startRedis(t)
     const prefix = prefixOf(testConfig(someProvider))
@@ -266,17 +266,14 @@ testWithRedis('check says why Redis refuses the client certificate', async t => 
   t.regex(await messageWith({ certFile: caFile, keyFile: key }), /^Redis responds and accepts the commands/)
 })
 
-testWithRedis(
-  'check accepts sentinels that know the master, and warns if it accepts writes without a replica',
-  async t => {
-    const { url, master } = await startRedisWithSentinel(t)
-    t.is(await line(url), working)
-    const warnings = async () => (await found(url)).filter(line => line.includes('min-replicas-to-write'))
-    t.regex((await warnings()).join(), /^warning Redis accepts writes without a replica \(min-replicas-to-write 0\)\./)
-    await master.config('SET', 'min-replicas-to-write', '1')
-    t.deepEqual(await warnings(), [])
-  }
-)
+testWithRedis('check accepts sentinels that know the master, and warns about writes without a replica', async t => {
+  const { url, master } = await startRedisWithSentinel(t)
+  t.is(await line(url), working)
+  const warnings = async () => (await found(url)).filter(line => line.includes('min-replicas-to-write'))
+  t.regex((await warnings()).join(), /^warning Redis accepts writes without a replica \(min-replicas-to-write 0\)\./)
+  await master.config('SET', 'min-replicas-to-write', '1')
+  t.deepEqual(await warnings(), [])
+})
 
 testWithRedis('check fails for redis:// at a port that requires TLS', async t => {
   const { url } = await startRedisWithTls(t)
@@ -402,17 +399,14 @@ const forbidden: readonly (readonly [what: string, more: readonly string[], unkn
 ]
 
 for (const [what, more, unknown] of forbidden) {
-  testWithRedis(
-    `check warns about the conditions that it cannot read because the Redis user may not use ${what}`,
-    async t => {
-      const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
-      await admin.acl('SETUSER', 'auth', 'on', '>pass', ...documentedRights, ...more)
-      t.deepEqual(
-        (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
-        [`warning Redis does not report ${unknown}.`]
-      )
-    }
-  )
+  testWithRedis(`check warns about conditions that it cannot read because the user may not use ${what}`, async t => {
+    const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
+    await admin.acl('SETUSER', 'auth', 'on', '>pass', ...documentedRights, ...more)
+    t.deepEqual(
+      (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
+      [`warning Redis does not report ${unknown}.`]
+    )
+  })
 }
 
 testWithRedis('check examines every master of a cluster', async t => {

@@ -8,30 +8,30 @@ import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
 import { freePort } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
 import { inScope, type Teardown } from '../../helpers/scope.js'
+import { createCounts, print } from '../report.js'
 import { build, createApplication, demoFlags, installVite, startVite, version } from './vite.js'
 
-const counts = { passed: 0, failed: 0 }
+const counts = createCounts()
 const lifetimeSeconds = 5
 
 function check(what: string, actual: unknown, expected: unknown): void {
   const isExpected = isDeepStrictEqual(actual, expected)
-  counts[isExpected ? 'passed' : 'failed'] += 1
+  counts.add(isExpected)
   const found = isExpected ? '' : `: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`
-  process.stdout.write(`${isExpected ? 'ok    ' : 'FAILED'}  ${what}${found}\n`)
+  print(`${isExpected ? 'ok    ' : 'FAILED'}  ${what}${found}`)
 }
 
 await inScope(run).catch((error: Error) => {
-  counts.failed += 1
-  process.stdout.write(`FAILED  ${error.stack}\n`)
+  counts.add(false)
+  print(`FAILED  ${error.stack}`)
 })
-process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed\n`)
-if (counts.failed > 0) process.exitCode = 1
+counts.print()
 
 async function run(t: Teardown): Promise<void> {
   const chromium = findChromium()
   if (chromium === undefined) throw new Error('Chromium was not found. Set CHROMIUM to its path.')
   const modules = await installVite()
-  process.stdout.write(`Vite ${version}\n`)
+  print(`Vite ${version}`)
   const browser = await launchChromium(chromium)
   t.teardown(() => browser.close())
   const page = await browser.newPage()

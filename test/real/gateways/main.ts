@@ -1,5 +1,6 @@
 // Runs the shipped forward-auth configurations with real gateways and prints the result of each attempt. `--help` lists
 // the options.
+import { createCounts, endsWithHelp, print } from '../report.js'
 import { attempts, resultOf } from './attempts.js'
 import { caddy, type Gateway, nginx, traefik } from './gateways.js'
 
@@ -16,39 +17,30 @@ Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVID
 
 const names = process.argv.slice(2)
 const unknown = names.filter(name => name !== '--help' && !(name in gateways))
+const counts = createCounts()
 
-if (names.includes('--help')) process.stdout.write(help)
-else if (unknown.length > 0) {
-  process.stderr.write(`Unknown: ${unknown.join(', ')}\n\n${help}`)
-  process.exitCode = 2
-} else {
-  const counts = { passed: 0, failed: 0 }
+if (!endsWithHelp(help, names, unknown)) {
   for (const name of names.length > 0 ? names : Object.keys(gateways)) {
-    await tryGateway(gateways[name] as Gateway, counts).catch((error: Error) => {
-      counts.failed += 1
+    await tryGateway(gateways[name] as Gateway).catch((error: Error) => {
+      counts.add(false)
       print(`\n${name}: ${error.stack}`)
     })
   }
-  print(`\n${counts.passed} passed, ${counts.failed} failed`)
-  if (counts.failed > 0) process.exitCode = 1
+  counts.print()
 }
 
-async function tryGateway(gateway: Gateway, counts: { passed: number; failed: number }): Promise<void> {
+async function tryGateway(gateway: Gateway): Promise<void> {
   const { name, version, missing } = gateway
   if (missing !== undefined) {
     print(`\n${name}: SKIPPED, because ${missing}.`)
-    if (process.env.CI === 'true') counts.failed += 1
+    if (process.env.CI === 'true') counts.add(false)
     return
   }
   print(`\n| tried | ${name} ${version} |\n|---|---|`)
   for (const attempt of attempts) {
     const { result, expected } = await resultOf(gateway, attempt)
     const isExpected = result === expected
-    counts[isExpected ? 'passed' : 'failed'] += 1
+    counts.add(isExpected)
     print(`| ${attempt.tried} | ${isExpected ? result : `**${result}**`} |`)
   }
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

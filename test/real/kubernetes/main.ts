@@ -16,6 +16,7 @@ import {
 } from '../../deploy/chart.js'
 import { acceptedValues, rejectedValues } from '../../deploy/chart-values.js'
 import { filesBelow, readText, readYaml, repository } from '../../helpers/repository.js'
+import { createCounts, endsWithHelp, print } from '../report.js'
 import { schemaLocation, writeCustomSchemas, writeKubernetesSchemas } from './schemas.js'
 import { goModule, goProgram, type Outcome, run } from './tools.js'
 
@@ -40,25 +41,25 @@ the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Needs Go and the Go
 Helm, kubeconform and Kustomize are built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).
 `
 
-const counts = { passed: 0, failed: 0 }
+const counts = createCounts()
 const args = process.argv.slice(2)
+const unknown = args.filter(arg => !['--help', '--update'].includes(arg))
 
-if (args.includes('--help')) process.stdout.write(help)
-else if (args.some(arg => arg !== '--update')) {
-  process.stderr.write(`Unknown: ${args.join(' ')}\n\n${help}`)
-  process.exitCode = 2
-} else if (spawnSync('go', ['version']).status !== 0) {
-  print('SKIPPED, because go is not installed.')
-  if (process.env.CI === 'true') process.exitCode = 1
-} else {
+if (!endsWithHelp(help, args, unknown)) rehearse()
+
+function rehearse(): void {
+  if (spawnSync('go', ['version']).status !== 0) {
+    print('SKIPPED, because go is not installed.')
+    if (process.env.CI === 'true') process.exitCode = 1
+    return
+  }
   const folder = mkdtempSync(join(tmpdir(), 'kubernetes-schemas-'))
   try {
     checkAll(folder, { updates: args.includes('--update') })
   } finally {
     rmSync(folder, { recursive: true })
   }
-  print(`\n${counts.passed} passed, ${counts.failed} failed`)
-  if (counts.failed > 0) process.exitCode = 1
+  counts.print()
 }
 
 function checkAll(folder: string, { updates }: { readonly updates: boolean }): void {
@@ -177,10 +178,10 @@ function without(value: unknown, [key = '', ...rest]: readonly string[]): unknow
 function check(title: string, body: () => number | undefined): void {
   try {
     const objects = body()
-    counts.passed += 1
+    counts.add(true)
     print(`ok      ${title}${objects === undefined ? '' : ` (${objects} objects)`}`)
   } catch (error) {
-    counts.failed += 1
+    counts.add(false)
     print(`FAILED  ${title}\n        ${(error as Error).message}`)
   }
 }
@@ -188,8 +189,4 @@ function check(title: string, body: () => number | undefined): void {
 function succeed(outcome: Outcome): Outcome {
   if (outcome.status !== 0) throw new Error(`exit code ${outcome.status}: ${outcome.stdout}${outcome.stderr}`)
   return outcome
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -1,6 +1,7 @@
 // Runs the server with real identity providers and prints a table of what works with each. `--help` lists the options.
 import { inScope, type Teardown } from '../../helpers/scope.js'
 import { run } from '../programs.js'
+import { endsWithHelp, print } from '../report.js'
 import { dex } from './dex.js'
 import { django } from './django.js'
 import { hydra } from './hydra.js'
@@ -30,11 +31,7 @@ const names = args.filter(arg => !arg.startsWith('--'))
 const isVerbose = args.includes('--verbose')
 const unknown = [...names.filter(name => !(name in kinds)), ...args.filter(arg => /^--(?!verbose$|help$)/.test(arg))]
 
-if (args.includes('--help')) process.stdout.write(help)
-else if (unknown.length > 0) {
-  process.stderr.write(`Unknown: ${unknown.join(', ')}\n\n${help}`)
-  process.exitCode = 2
-} else {
+if (!endsWithHelp(help, args, unknown)) {
   for (const name of names.length > 0 ? names : Object.keys(kinds)) {
     const kind = kinds[name] as ProviderKind
     await inScope(t => tryProvider(t, kind)).catch((error: Error) => {
@@ -81,8 +78,4 @@ async function isInstalled(command: string): Promise<boolean> {
     () => true,
     () => false
   )
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
