@@ -11,7 +11,7 @@ import { createRequestBody, createRequestHeaders, type RequestBody } from './req
 import { createMapLocation, createResponseHeaders } from './response-headers.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
-import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
+import type { Exchange, UpstreamError, Upstreams } from './upstream.js'
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
 export function createForward(
@@ -183,12 +183,7 @@ export function createForward(
     return record !== undefined && store.isLoggedOut(record.id)
   }
 
-  function requestOf(
-    ctx: Context,
-    { rule, target }: ForwardRoute,
-    silenceMs: number,
-    body: RequestBody | undefined
-  ): UpstreamRequest {
+  function requestOf(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, body?: RequestBody) {
     const length = ctx.req.headers['content-length']
     return {
       origin: rule.targetOrigin,

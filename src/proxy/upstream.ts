@@ -40,17 +40,7 @@ interface Receiver {
 }
 
 /** Controls a request that was sent. */
-export interface Exchange {
-  /** Continues a paused response. */
-  resume(): void
-  /**
-   * Reports that data was transferred, for example a part of the request body. This restarts the time limit
-   * `silenceMs`.
-   */
-  progressed(): void
-  /** Aborts the request. The receiver is not called again. */
-  abort(): void
-}
+export type Exchange = ReturnType<typeof send>
 
 export type FailureKind =
   /** The connection could not be opened, for example because the certificate is not trusted. */
@@ -70,11 +60,7 @@ export class UpstreamError extends Error {
   }
 }
 
-export interface Upstreams {
-  send(request: UpstreamRequest, receiver: Receiver): Exchange
-  /** Closes all connections immediately. */
-  close(): Promise<void>
-}
+export type Upstreams = ReturnType<typeof createUpstreams>
 
 export interface UpstreamOptions {
   /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
@@ -92,7 +78,7 @@ export interface UpstreamOptions {
 // upload that stalls, but would end a long upload even while data is being transferred.
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 
-export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions): Upstreams {
+export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions) {
   const pools = new Map<string, Pool>()
   const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
 
@@ -115,14 +101,16 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
   }
 
   return {
-    send: (request, receiver) => send(poolOf(request.origin), () => freshPool(request.origin), request, receiver),
+    send: (request: UpstreamRequest, receiver: Receiver) =>
+      send(poolOf(request.origin), () => freshPool(request.origin), request, receiver),
+    /** Closes all connections immediately. */
     async close() {
       await Promise.all([...pools.values()].map(pool => pool.destroy()))
     }
   }
 }
 
-function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver): Exchange {
+function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver) {
   const { method, body, silenceMs } = request
   const mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
   let attempt = 0
@@ -221,13 +209,19 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
 
   dispatch(pool)
   return {
+    /** Continues a paused response. */
     resume() {
       if (isDone) return
       isPaused = false
       recordProgress()
       connection?.resume()
     },
+    /**
+     * Reports that data was transferred, for example a part of the request body. This restarts the time limit
+     * `silenceMs`.
+     */
     progressed: recordProgress,
+    /** Aborts the request. The receiver is not called again. */
     abort() {
       if (isDone) return
       const controller = connection
