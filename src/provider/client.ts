@@ -68,7 +68,7 @@ export function createIdentityProvider(
       // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
       // name the token endpoint of another provider in its metadata, and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
-      return { form: { ...form, ...(await clientAssertion(signingKey, clientId, audience, now())) } }
+      return { form: { ...form, ...(await clientAssertion(signingKey, audience)) } }
     }
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
@@ -77,6 +77,25 @@ export function createIdentityProvider(
     const encode = quirks.takesPlainCredentials ? (value: string) => value : formEncoded
     basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
     return { form, headers: { authorization: `Basic ${basicCredentials}` } }
+  }
+
+  /**
+   * Returns the parameters with which a client authenticates with its private key (RFC 7523 sections 2.2 and 3, OpenID
+   * Connect Core section 9). The first call loads the package jose, so a server without a client key never loads it.
+   * @param audience the recipient, which is the issuer of the provider
+   */
+  async function clientAssertion({ key, algorithm, keyId }: SigningKey, audience: string) {
+    const { SignJWT } = await import('jose')
+    const issuedAt = Math.floor(now() / 1000)
+    const assertion = await new SignJWT({ jti: randomUUID() })
+      .setProtectedHeader({ alg: algorithm, ...(keyId !== undefined && { kid: keyId }) })
+      .setIssuer(clientId)
+      .setSubject(clientId)
+      .setAudience(audience)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + ASSERTION_LIFETIME_SECONDS)
+      .sign(key)
+    return { client_id: clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
   }
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
@@ -257,31 +276,6 @@ function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, duration
     durationMs,
     retryAfterSeconds
   })
-}
-
-/**
- * Returns the parameters with which a client authenticates with its private key (RFC 7523 sections 2.2 and 3, OpenID
- * Connect Core section 9). The first call loads the package jose, so a server without a client key never loads it.
- * @param audience the recipient, which is the issuer of the provider
- * @param now milliseconds since the epoch
- */
-async function clientAssertion(
-  { key, algorithm, keyId }: SigningKey,
-  clientId: string,
-  audience: string,
-  now: number
-): Promise<Record<string, string>> {
-  const { SignJWT } = await import('jose')
-  const issuedAt = Math.floor(now / 1000)
-  const assertion = await new SignJWT({ jti: randomUUID() })
-    .setProtectedHeader({ alg: algorithm, ...(keyId !== undefined && { kid: keyId }) })
-    .setIssuer(clientId)
-    .setSubject(clientId)
-    .setAudience(audience)
-    .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + ASSERTION_LIFETIME_SECONDS)
-    .sign(key)
-  return { client_id: clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
 }
 
 /**

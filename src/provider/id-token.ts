@@ -65,10 +65,7 @@ interface ExpectedRefreshClaims {
  * @throws OtherIdentityError if `iss` or `sub` is missing, or differs from the value at the login
  * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
-export function checkRefreshedIdToken(
-  idToken: string,
-  expected: ExpectedRefreshClaims
-): UserInfo & { readonly sub: string } {
+export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims) {
   const reject: CreateError = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, reject)
   const otherIdentity = (name: string) =>

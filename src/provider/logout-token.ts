@@ -60,39 +60,35 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
     const provider = await metadata()
     // The claims are checked before the signature. This check costs less, and a token with wrong claims must not cause
     // a request for keys.
-    const checked = checkClaims(claims, provider, clientId, clock.now() / 1000)
+    const checked = checkClaims(claims, provider)
     await checkSignature(token, header.kid !== undefined, keys)
     return checked
   }
-}
 
-/**
- * Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller must accept each `jti`
- * only once.
- */
-function checkClaims(
-  claims: Readonly<Record<string, unknown>>,
-  { issuer, quirks }: ProviderMetadata,
-  clientId: string,
-  nowSeconds: number
-) {
-  const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
-  check(isIdentifier(iss) && iss === issuer, 'iss')
-  check((Array.isArray(aud) ? aud : [aud]).includes(clientId), 'aud')
-  check(typeof iat === 'number', 'iat')
-  check(iat - CLOCK_LEEWAY_SECONDS <= nowSeconds && iat + MAX_AGE_SECONDS >= nowSeconds, 'iat')
-  const isMissing = exp === undefined && quirks.omitsLogoutTokenExpiry
-  check(isMissing || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
-  // RFC 7519 section 4.1.5.
-  check(nbf === undefined || (typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds), 'nbf')
-  check(isIdentifier(jti), 'jti')
-  check(sid === undefined || isIdentifier(sid), 'subject')
-  check(sub === undefined || isIdentifier(sub), 'subject')
-  check(sid !== undefined || sub !== undefined, 'subject')
-  check(isJsonObject(events) && Object.hasOwn(events, EVENT) && isJsonObject(events[EVENT]), 'events')
-  // An ID token has a nonce. Without this rule, an ID token could be used as a logout token.
-  check(!Object.hasOwn(claims, 'nonce'), 'nonce')
-  return { iss, sid, sub, jti, iat }
+  /**
+   * Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller must accept each `jti`
+   * only once.
+   */
+  function checkClaims(claims: Readonly<Record<string, unknown>>, { issuer, quirks }: ProviderMetadata) {
+    const nowSeconds = clock.now() / 1000
+    const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
+    check(isIdentifier(iss) && iss === issuer, 'iss')
+    check((Array.isArray(aud) ? aud : [aud]).includes(clientId), 'aud')
+    check(typeof iat === 'number', 'iat')
+    check(iat - CLOCK_LEEWAY_SECONDS <= nowSeconds && iat + MAX_AGE_SECONDS >= nowSeconds, 'iat')
+    const isMissing = exp === undefined && quirks.omitsLogoutTokenExpiry
+    check(isMissing || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
+    // RFC 7519 section 4.1.5.
+    check(nbf === undefined || (typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds), 'nbf')
+    check(isIdentifier(jti), 'jti')
+    check(sid === undefined || isIdentifier(sid), 'subject')
+    check(sub === undefined || isIdentifier(sub), 'subject')
+    check(sid !== undefined || sub !== undefined, 'subject')
+    check(isJsonObject(events) && Object.hasOwn(events, EVENT) && isJsonObject(events[EVENT]), 'events')
+    // An ID token has a nonce. Without this rule, an ID token could be used as a logout token.
+    check(!Object.hasOwn(claims, 'nonce'), 'nonce')
+    return { iss, sid, sub, jti, iat }
+  }
 }
 
 function check(isValid: boolean, reason: string): asserts isValid {

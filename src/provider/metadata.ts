@@ -74,11 +74,52 @@ export function createMetadata(platform: Endpoints, transport: Pick<Transport, '
   }
   let discovery: Promise<ProviderMetadata> | undefined
   return function metadata(options) {
-    discovery ??= discover(issuer, platform, transport, options).catch((error: unknown) => {
+    discovery ??= discover(issuer, options).catch((error: unknown) => {
       discovery = undefined
       throw error
     })
     return discovery
+  }
+
+  async function discover(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
+    const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer), ...options })
+    const { status, json: document, durationMs, retryAfterSeconds } = response
+    const unusable = (detail: string) =>
+      new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
+    if (status !== 200) throw unusable(`it responded with ${status}`)
+    if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
+    // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured issuer.
+    if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
+
+    const urlOf = (name: string) => {
+      const value = document[name]
+      if (value === undefined) return undefined
+      if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
+      const problem = discoveredEndpointProblem(value, issuer)
+      if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
+      return value
+    }
+    const required = (name: string) => {
+      const value = urlOf(name)
+      if (value === undefined) throw unusable(`it has no ${name}`)
+      return value
+    }
+    const scopes = document.scopes_supported
+    const authorizationEndpoint = platform.authorizationEndpoint ?? required('authorization_endpoint')
+    const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
+    return {
+      issuer,
+      authorizationEndpoint,
+      tokenEndpoint,
+      // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
+      userinfoEndpoint: optional(platform.userinfoEndpoint, urlOf('userinfo_endpoint')),
+      revocationEndpoint: optional(platform.revocationEndpoint, urlOf('revocation_endpoint')),
+      endSessionEndpoint: optional(platform.endSessionEndpoint, urlOf('end_session_endpoint')),
+      jwksUri: usableUrl(document.jwks_uri, issuer),
+      issParameterSupported: document.authorization_response_iss_parameter_supported === true,
+      scopesSupported: Array.isArray(scopes) ? scopes.filter(name => typeof name === 'string') : undefined,
+      quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
+    }
   }
 }
 
@@ -102,52 +143,6 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
 /** Returns the URL of the discovery document of an issuer (OpenID Connect Discovery section 4). */
 export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-}
-
-async function discover(
-  issuer: string,
-  platform: Endpoints,
-  transport: Pick<Transport, 'call'>,
-  options: Parameters<GetMetadata>[0]
-): Promise<ProviderMetadata> {
-  const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer), ...options })
-  const { status, json: document, durationMs, retryAfterSeconds } = response
-  const unusable = (detail: string) =>
-    new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
-  if (status !== 200) throw unusable(`it responded with ${status}`)
-  if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
-  // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured issuer.
-  if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
-
-  const urlOf = (name: string) => {
-    const value = document[name]
-    if (value === undefined) return undefined
-    if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
-    const problem = discoveredEndpointProblem(value, issuer)
-    if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
-    return value
-  }
-  const required = (name: string) => {
-    const value = urlOf(name)
-    if (value === undefined) throw unusable(`it has no ${name}`)
-    return value
-  }
-  const scopes = document.scopes_supported
-  const authorizationEndpoint = platform.authorizationEndpoint ?? required('authorization_endpoint')
-  const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
-  return {
-    issuer,
-    authorizationEndpoint,
-    tokenEndpoint,
-    // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
-    userinfoEndpoint: optional(platform.userinfoEndpoint, urlOf('userinfo_endpoint')),
-    revocationEndpoint: optional(platform.revocationEndpoint, urlOf('revocation_endpoint')),
-    endSessionEndpoint: optional(platform.endSessionEndpoint, urlOf('end_session_endpoint')),
-    jwksUri: usableUrl(document.jwks_uri, issuer),
-    issParameterSupported: document.authorization_response_iss_parameter_supported === true,
-    scopesSupported: Array.isArray(scopes) ? scopes.filter(name => typeof name === 'string') : undefined,
-    quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
-  }
 }
 
 function otherIssuer(named: unknown, configured: string): string {
