@@ -3,7 +3,7 @@
  * `OTEL_*` variables itself.
  */
 import { createRequire } from 'node:module'
-import type { NodeSDK, api as Otel } from '@opentelemetry/sdk-node'
+import type { api as Otel } from '@opentelemetry/sdk-node'
 import { within } from '../support/clock.js'
 import type { Attributes, Span, Tracing } from './tracing.js'
 
@@ -51,11 +51,7 @@ function hasProvider({ trace, ProxyTracerProvider }: Api): boolean {
   return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(NAME) !== undefined
 }
 
-function startSdk(
-  { NodeSDK, resources, api }: Packages,
-  version: string,
-  onProblem: (message: string) => void
-): NodeSDK {
+function startSdk({ NodeSDK, resources, api }: Packages, version: string, onProblem: (message: string) => void) {
   const { defaultResource, resourceFromAttributes, envDetector, hostDetector } = resources
   const sdk = new NodeSDK({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over these values.
