@@ -80,15 +80,12 @@ export function demoRules(origin: string): string[] {
 
 export function platformApis(readAccessToken: AccessTokenReader): Koa.Middleware {
   const issues = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
-  const routes: readonly (readonly [
-    pattern: RegExp,
-    handler: (ctx: Koa.Context, userId: string) => void | Promise<void>
-  ])[] = [
+  const routes = [
     [/^\/project\/v1\/hubs\/?$/, listHubs],
     [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, handleIssues],
     [/^\/oss\/v2\/files\/[^/]+$/, sendFile],
     [/^\/events$/, sendEvents]
-  ]
+  ] as const
 
   return async function platformApis(ctx, next) {
     const route = routes.find(([pattern]) => pattern.test(ctx.path))

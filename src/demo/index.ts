@@ -150,15 +150,10 @@ function localOnly(callbackUrl: string): Koa.Middleware {
 
 /** Creates a middleware that counts each request in `calls` before the response is sent. */
 function countCalls(calls: DemoCalls): Koa.Middleware {
-  const countByPath = new Map<string, keyof DemoCalls>([
-    [paths.authorization, 'authorization'],
-    [paths.userInfo, 'userInfo'],
-    [paths.revocation, 'revocation'],
-    [paths.endSession, 'endSession']
-  ])
+  const countedByPath = ['authorization', 'userInfo', 'revocation', 'endSession'] as const
 
   return async function countCalls(ctx, next) {
-    const call = countByPath.get(ctx.path)
+    const call = countedByPath.find(name => paths[name] === ctx.path)
     if (call) calls[call]++
     await next()
     if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)

@@ -1,7 +1,7 @@
 /** The HTML pages of the demo, its sign-in, and its changes to oidc-provider's sign-out. */
 import type Koa from 'koa'
 import type Provider from 'oidc-provider'
-import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import type { ErrorOut, Interaction, KoaContextWithOIDC } from 'oidc-provider'
 import { SessionNotFound } from 'oidc-provider/lib/helpers/errors.js'
 import { type Html, html, renderPage, securityPolicyFor } from '../pages/index.js'
 import { readBody } from './apis.js'
@@ -164,11 +164,7 @@ export function signIn(provider: Provider, users: Users, pages: DemoPages): Koa.
   // If another account is signed in, oidc-provider would first show a sign-out page that needs a script. A user who
   // chooses another account wants to sign out of the current account, so this function ends the old session without
   // showing the sign-out page.
-  async function endOtherSession(
-    ctx: Koa.Context,
-    interaction: Awaited<ReturnType<Provider['interactionDetails']>>,
-    id: string
-  ) {
+  async function endOtherSession(ctx: Koa.Context, interaction: Interaction, id: string) {
     const session = await provider.Session.get(ctx)
     if (session.accountId === undefined || session.accountId === id) return
     await session.destroy()
