@@ -23,10 +23,10 @@ interface ConnectionLimits {
   readonly connectionsCheckingInterval: number
 }
 
-export function watchConnections(server: Server, limits: ConnectionLimits) {
+export function watchConnections(server: Server, { unreadTimeout, connectionsCheckingInterval }: ConnectionLimits) {
   const open = new Set<HttpSocket>()
   let onAllClosed = () => {}
-  endUnread(server, open, limits)
+  endUnread()
 
   server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
@@ -45,6 +45,29 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
     response.shouldKeepAlive = false
     // The headers were already sent and promised keep-alive, so Node does not close the connection after the response.
     if (response.headersSent) response.once('close', () => endAfterResponse(socket))
+  }
+
+  /**
+   * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data,
+   * because a client may have to wait a long time for a response or for its next part. Node's own limit
+   * (`server.timeout`) would apply to all connections, and restarting its timer would cost time for every response.
+   */
+  function endUnread() {
+    const timedByUs = new WeakSet<Socket>()
+    const timer = setInterval(() => {
+      for (const socket of open) {
+        // Node restarts the timer whenever data is sent, and destroys the socket when the timer ends. A timeout that
+        // other code has set is not changed.
+        if (socket.writableLength > 0 && !socket.timeout) {
+          socket.setTimeout(unreadTimeout)
+          timedByUs.add(socket)
+        } else if (socket.writableLength === 0 && timedByUs.delete(socket) && socket.timeout === unreadTimeout) {
+          socket.setTimeout(0)
+        }
+      }
+    }, connectionsCheckingInterval)
+    timer.unref()
+    server.once('close', () => clearInterval(timer))
   }
 
   return {
@@ -73,31 +96,4 @@ export function watchConnections(server: Server, limits: ConnectionLimits) {
       })
     }
   }
-}
-
-/**
- * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data,
- * because a client may have to wait a long time for a response or for its next part. Node's own limit
- * (`server.timeout`) would apply to all connections, and restarting its timer would cost time for every response.
- */
-function endUnread(
-  server: Server,
-  open: ReadonlySet<Socket>,
-  { unreadTimeout, connectionsCheckingInterval }: ConnectionLimits
-) {
-  const timedByUs = new WeakSet<Socket>()
-  const timer = setInterval(() => {
-    for (const socket of open) {
-      // Node restarts the timer whenever data is sent, and destroys the socket when the timer ends. A timeout that
-      // other code has set is not changed.
-      if (socket.writableLength > 0 && !socket.timeout) {
-        socket.setTimeout(unreadTimeout)
-        timedByUs.add(socket)
-      } else if (socket.writableLength === 0 && timedByUs.delete(socket) && socket.timeout === unreadTimeout) {
-        socket.setTimeout(0)
-      }
-    }
-  }, connectionsCheckingInterval)
-  timer.unref()
-  server.once('close', () => clearInterval(timer))
 }

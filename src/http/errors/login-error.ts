@@ -90,11 +90,7 @@ function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefin
 
 // If the login began under another name of this machine, the page gives only `otherHost` as the reason for the missing
 // cookie.
-function cookieMissing(
-  description: string,
-  likelyReasons: readonly LoginLoopReason[],
-  startedAt: string | undefined
-): HttpError {
+function cookieMissing(description: string, likelyReasons: readonly LoginLoopReason[], startedAt?: string): HttpError {
   const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['otherHost']
   const diagnosis = { reasons, startedAt }
   return new HttpError({ status: 400, error: 'session_cookie_missing', description, diagnosis })

@@ -52,7 +52,10 @@ export function requireTokens(services: Services): Middleware {
       return unauthorized(ctx)
     }
     const isNew = current.record !== undefined && apply(ctx, session, current.record)
-    if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
+    if (current.kind === 'unavailable') {
+      const description = 'Your session could not be refreshed just now. You are still signed in.'
+      throw new BusyError({ description, retryAfterSeconds: current.retryAfterSeconds })
+    }
     ctx.state.tokens = mode.tokens(current.record.fields, store.now())
     if (!isNew) return next()
     try {
@@ -99,9 +102,4 @@ function unauthorized(ctx: Context): void {
   ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401
-}
-
-function unavailable(retryAfterSeconds: number): BusyError {
-  const description = 'Your session could not be refreshed just now. You are still signed in.'
-  return new BusyError({ description, retryAfterSeconds })
 }
