@@ -60,7 +60,8 @@ function messageFor(name: string, protecting: string | undefined): string {
   return `is not a setting of this server.${guess ? ` Did you mean ${guess}?` : ''}`
 }
 
-const protectsServer = (key: SettingKey) => /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret
+const protectsServer = (key: SettingKey) =>
+  /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret === true
 const ACCESS_LIST = settingOf('access.allow').env
 const MAX_EDITS = 3
 
@@ -68,14 +69,11 @@ const MAX_EDITS = 3
 function securityVariable(written: string): string | undefined {
   const name = written.toUpperCase()
   if (name.startsWith('PLATFORM_AUTH_ACCESS') || name.includes('ALLOW')) return ACCESS_LIST
-  let best: { known: string; edits: number; isSecurity: boolean } | undefined
-  for (const [known, key] of knownVariables) {
-    const edits = editsBetween(name, known)
-    const isSecurity = protectsServer(key) ?? false
-    if (edits < (best?.edits ?? MAX_EDITS + 1) || (edits === best?.edits && !isSecurity)) {
-      best = { known, edits, isSecurity }
-    }
-  }
+  const [best] = [...knownVariables]
+    .map(([known, key]) => ({ known, edits: editsBetween(name, known), isSecurity: protectsServer(key) }))
+    .filter(({ edits }) => edits <= MAX_EDITS)
+    // If a security setting and another setting are equally similar, the name does not stand for the security setting.
+    .sort((a, b) => a.edits - b.edits || Number(a.isSecurity) - Number(b.isSecurity))
   return best?.isSecurity ? best.known : undefined
 }
 
