@@ -1,12 +1,13 @@
-// Compiles src/ on every change and restarts the demo with the result. Flags are passed on: npm run dev -- --port 9000
+// Compiles src/ on every change, reports type errors, and restarts the demo with the result. Flags are passed on:
+// npm run dev -- --port 9000
 import { spawn, spawnSync } from 'node:child_process'
 
 const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']
 const bundler = ['scripts/bundle.js']
 const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...process.argv.slice(2)]
 
-// The server needs a complete dist/ when it starts. If src/ has errors now, the server starts after they are corrected.
-spawnSync(process.execPath, compiler, { stdio: 'inherit' })
+// The server needs a complete dist/bundle/ when it starts. If src/ has syntax errors now, the server starts after they are
+// corrected.
 spawnSync(process.execPath, bundler, { stdio: 'inherit' })
 
 // Each child gets its own process group, because the compiler and the bundler start other processes.
