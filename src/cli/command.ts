@@ -1,5 +1,6 @@
 import type { Sources } from '../config/load.js'
 import type { Flags } from '../config/sources.js'
+import { integer, readString, type ValueType } from '../config/types.js'
 import type { DemoChoices } from '../open-demo.js'
 import { UsageError } from './errors.js'
 import type { Terminal } from './terminal.js'
@@ -45,17 +46,17 @@ export function sourcesOf({ terminal, flags, options: { config } }: Invocation):
 /** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
 export function readDemoOptions({ options }: Invocation): DemoChoices | undefined {
   const { demo, demoPort, demoTokenLifetime } = options
-  const port = wholeNumber('--demo-port', demoPort, 0, 65_535)
-  const tokenLifetimeSeconds = wholeNumber('--demo-token-lifetime', demoTokenLifetime, 1, 86_400)
+  const port = readNumber('--demo-port', demoPort, integer(0, 65_535))
+  const tokenLifetimeSeconds = readNumber('--demo-token-lifetime', demoTokenLifetime, integer(1, 86_400))
   if (demo === true) return { port, tokenLifetimeSeconds }
   if (port !== undefined) throw new UsageError('--demo-port needs --demo.')
   if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime needs --demo.')
   return undefined
 }
 
-function wholeNumber(flag: string, value: unknown, minimum: number, maximum: number): number | undefined {
+function readNumber(flag: string, value: unknown, type: ValueType<number>): number | undefined {
   if (value === undefined) return undefined
-  const number = /^\d+$/.test(String(value)) ? Number(value) : Number.NaN
-  if (number >= minimum && number <= maximum) return number
-  throw new UsageError(`${flag} must be a whole number from ${minimum} to ${maximum}.`)
+  const parsed = type.parse(readString(type, String(value)))
+  if ('value' in parsed) return parsed.value
+  throw new UsageError(`${flag} must be ${type.allowed}.`)
 }
