@@ -14,10 +14,8 @@ import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
 import type { Exchange, UpstreamError, Upstreams } from './upstream.js'
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
-export function createForward(
-  { config, site, store, shutdown, metrics, log }: Services,
-  { findRoute, upstreams }: { readonly findRoute: FindRoute; readonly upstreams: Upstreams }
-) {
+export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
+  const { config, site, store, shutdown, metrics, log } = services
   const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
   const selectResponseHeaders = createResponseHeaders(responseHeaders)

@@ -26,7 +26,7 @@ export function proxy(services: Services): Middleware {
   })
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())
-  const forward = createForward(services, { findRoute, upstreams })
+  const forward = createForward(services, findRoute, upstreams)
   const refreshSession = requireTokens(services)
 
   return function proxy(ctx, next) {

@@ -48,17 +48,7 @@ export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError'
 }
 
-export interface RequestBody {
-  /** The stream for the upstream. If it is destroyed, the request of the client stays open. */
-  readonly stream: Readable
-  /**
-   * Returns true if all received bytes were forwarded, but the client has not sent the rest of the body yet. In that
-   * case, the upstream waits for the client, so the time limit does not apply.
-   */
-  isWaitingForClient(): boolean
-  /** Stops forwarding. Reads and discards the rest of the body, so that the client can use its connection again. */
-  discard(): void
-}
+export type RequestBody = ReturnType<typeof createRequestBody>
 
 /**
  * Creates a stream that forwards the body of a request. undici reads this stream instead of the request, because after
@@ -73,7 +63,7 @@ export function createRequestBody(
   source: Readable & Pick<IncomingMessage, 'complete'>,
   maxBytes: number,
   onProgress: () => void
-): RequestBody {
+) {
   let forwardedBytes = 0
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
@@ -93,8 +83,14 @@ export function createRequestBody(
   stream.on('error', () => {})
   source.pipe(stream)
   return {
+    /** The stream for the upstream. If it is destroyed, the request of the client stays open. */
     stream,
+    /**
+     * Returns true if all received bytes were forwarded, but the client has not sent the rest of the body yet. In that
+     * case, the upstream waits for the client, so the time limit does not apply.
+     */
     isWaitingForClient: () => !source.complete && stream.readableLength === 0,
+    /** Stops forwarding. Reads and discards the rest of the body, so that the client can use its connection again. */
     discard() {
       source.unpipe(stream)
       stream.destroy()

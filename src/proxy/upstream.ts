@@ -3,6 +3,7 @@
  * host. The receiver gets each chunk of a response when the chunk arrives, and can pause the response.
  */
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { RequestBody } from './request.js'
 
@@ -22,7 +23,8 @@ export interface UpstreamRequest {
   readonly silenceMs: number
 }
 
-interface UpstreamBody extends Pick<RequestBody, 'stream' | 'isWaitingForClient'> {
+interface UpstreamBody extends Pick<RequestBody, 'isWaitingForClient'> {
+  readonly stream: Readable
   /** The Content-Length. If undefined, the body is sent with Transfer-Encoding: chunked. */
   readonly length: number | undefined
 }
