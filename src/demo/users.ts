@@ -1,16 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createExpiringMap } from '../support/expiring-map.js'
 
-export interface User {
-  /** The id has twelve capital letters and digits, like a user id of Autodesk Platform Services. */
-  readonly id: string
-  readonly name: string
-  readonly givenName: string
-  /** Undefined if the name is a single word. */
-  readonly familyName: string | undefined
-  readonly userName: string
-  readonly email: string
-}
+export type User = ReturnType<typeof userNamed>
 
 /** The sign-in page has a button for each of these names. It also accepts any other name. */
 export const offeredUsers = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Antoni Gaudí', 'Kenzō Tange'] as const
@@ -44,7 +35,7 @@ export function tidyName(typed: string): string {
     .trim()
 }
 
-function userNamed(name: string): User {
+function userNamed(name: string) {
   const id = idOf(name)
   const [givenName = name, ...others] = name.split(' ')
   const userName = asciiWords(name).join('.') || id.toLowerCase()
@@ -52,23 +43,20 @@ function userNamed(name: string): User {
     id,
     name,
     givenName,
+    /** Undefined if the name is a single word. */
     familyName: others.join(' ') || undefined,
     userName,
     email: `${userName}@example.com`
   }
 }
 
+/** Returns twelve capital letters and digits, like a user id of Autodesk Platform Services. */
 function idOf(name: string): string {
   const digest = createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 16)
   return BigInt(`0x${digest}`).toString(36).toUpperCase().padStart(12, '0').slice(-12)
 }
 
 function asciiWords(name: string): string[] {
-  return (
-    name
-      .normalize('NFKD')
-      .replace(/\p{M}/gu, '')
-      .toLowerCase()
-      .match(/[a-z0-9]+/g) ?? []
-  )
+  const withoutAccents = name.normalize('NFKD').replace(/\p{M}/gu, '')
+  return withoutAccents.toLowerCase().match(/[a-z0-9]+/g) ?? []
 }
