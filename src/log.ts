@@ -1,5 +1,5 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import { type DestinationStream, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { OAuthError, ProviderError } from './provider/errors.js'
 import { SessionTooLargeError } from './session/session-cookie.js'
@@ -10,11 +10,7 @@ import { type Colours, coloursFor } from './support/colours.js'
  * @param output destination of the lines, standard output by default
  * @param colours colours of the readable lines, by default those of standard output
  */
-export function createLog(
-  { level, pretty }: Config['log'],
-  output?: DestinationStream,
-  colours: Colours = coloursFor(process)
-): Logger {
+export function createLog({ level, pretty }: Config['log'], output?: DestinationStream, colours = coloursFor(process)) {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
   const lines = output ?? standardOutput()
   const readable = { write: (line: string) => lines.write(readableLine(line, colours)) }

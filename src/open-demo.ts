@@ -22,11 +22,8 @@ export interface DemoChoices {
  * Starts the demo identity provider. If its port cannot be used, rejects with Node's error, which then has the property
  * `listener: 'demo'`.
  */
-export async function openDemo(
-  config: Config,
-  { port: demoPort, tokenLifetimeSeconds, hasApis = true }: DemoChoices,
-  log: Logger
-) {
+export async function openDemo(config: Config, choices: DemoChoices, log: Logger) {
+  const { port: demoPort, tokenLifetimeSeconds, hasApis = true } = choices
   // Only the demo needs this module, so a start without the demo does not load it.
   const { startDemo } = await import('./demo/index.js')
   // The demo provider needs the callback URL with its port before the server listens.

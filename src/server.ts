@@ -62,8 +62,6 @@ export const CLIENT_LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-type ClientLimits = typeof CLIENT_LIMITS
-
 /**
  * The last part of the grace period, in milliseconds. Connections are closed before this part, so that revocations that
  * are still in progress have this time to finish.
@@ -81,7 +79,7 @@ const LAST_WORK_MS = 500
 export async function serve(
   config: Config,
   { extend, reserved, ...options }: ServeOptions = {},
-  limits: Partial<ClientLimits> = {}
+  limits: Partial<typeof CLIENT_LIMITS> = {}
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
   // The module is loaded only if metrics are on, so that servers without metrics start quickly.

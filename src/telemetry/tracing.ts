@@ -46,14 +46,10 @@ export async function inSpan<T>(
   try {
     return await tracing.within(span, () => work(span))
   } catch (error) {
-    span.end(kindOf(error))
+    // The message of an error is not recorded, because it may quote the request.
+    span.end(error instanceof Error ? error.name : 'error')
     throw error
   } finally {
     span.end()
   }
-}
-
-// The message of an error is not recorded, because it may quote the request.
-function kindOf(error: unknown): string {
-  return error instanceof Error ? error.name : 'error'
 }
