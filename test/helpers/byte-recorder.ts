@@ -3,8 +3,6 @@ import { connect, createServer } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { listen } from './ports.js'
 
-export type ByteRecorder = Awaited<ReturnType<typeof recordBytes>>
-
 export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number) {
   const connections: Buffer[][] = []
   const requests: Buffer[][] = []

@@ -16,18 +16,14 @@ export interface Cookie {
   readonly createdAt: number
 }
 
-interface CookieQuery {
-  /**
-   * `strict` is a request from our own site, `lax` a link from another site, and `none` a subresource on another site.
-   */
-  readonly sameSite?: 'strict' | 'lax' | 'none'
-}
-
 export interface CookieJar {
   /** Stores the cookies that a browser would store from the Set-Cookie lines of a response of `url`. */
   receive(url: URL, setCookieLines: readonly string[]): void
-  /** Returns the Cookie header for a request to `url`, or undefined if no cookie applies. */
-  header(url: URL, query?: CookieQuery): string | undefined
+  /**
+   * Returns the Cookie header for a request to `url`, or undefined if no cookie applies. `sameSite` is `strict` for a request
+   * from our own site, `lax` for a link from another site, and `none` for a subresource on another site.
+   */
+  header(url: URL, query?: { readonly sameSite?: 'strict' | 'lax' | 'none' }): string | undefined
   all(): readonly Cookie[]
   get(name: string): Cookie | undefined
   value(name: string): string | undefined

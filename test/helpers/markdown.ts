@@ -41,13 +41,8 @@ export function codeSpans(markdown: string): string[] {
   return [...withoutFences(markdown).matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 }
 
-/** A fenced block of code. Its language is the word after the opening fence. */
-interface Block {
-  readonly language: string
-  readonly text: string
-}
-
-export function fencedBlocks(markdown: string): Block[] {
+/** The fenced blocks of code. The language of a block is the word after the opening fence. */
+export function fencedBlocks(markdown: string) {
   return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({
     language,
     text

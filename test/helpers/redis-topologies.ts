@@ -61,15 +61,12 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel, master: master.admin }
 }
 
-interface TlsOptions extends CertificateOptions {
-  /** True if Redis requires a client certificate, for which it trusts its own certificate and those in `trusted`. */
-  readonly requiresClients?: boolean
-  readonly trusted?: readonly string[]
-}
-
-/** Starts a server that also speaks TLS, with a self-signed certificate that no client trusts. */
-export async function startRedisWithTls(t: Test, options: TlsOptions = {}) {
-  const { requiresClients = false, trusted = [] } = options
+/**
+ * Starts a server that also speaks TLS, with a self-signed certificate that no client trusts.
+ * @param options.trusted makes Redis require a client certificate, for which it trusts its own certificate and these ones
+ */
+export async function startRedisWithTls(t: Test, options: CertificateOptions & { readonly trusted?: string[] } = {}) {
+  const { trusted = [] } = options
   const signed = selfSignedCertificate(options)
   const dir = await tempFolder(t, {
     'key.pem': signed.key,
@@ -79,7 +76,7 @@ export async function startRedisWithTls(t: Test, options: TlsOptions = {}) {
   // The paths of the certificate and of its private key.
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
   const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', join(dir, 'trusted.pem')]
-  const clients = ['--tls-auth-clients', requiresClients ? 'yes' : 'no']
+  const clients = ['--tls-auth-clients', options.trusted ? 'yes' : 'no']
   const tls = async () => ['--tls-port', String(await freePort()), ...files, ...clients]
   const redis = await startRedis(t, tls)
   const url = `rediss://localhost:${await portOf(redis, 'tls-port')}`

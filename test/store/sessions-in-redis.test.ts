@@ -69,7 +69,8 @@ for (const mode of modes) {
     const use = async () => {
       const response = await browser.fetch('/internal-token')
       t.is(response.body.length, LARGE)
-      if (mode === 'dual') t.is((await browser.fetch('/api/auth/token')).json<TokenBody>().access_token.length, LARGE)
+      if (mode === 'dual')
+        t.is((await browser.fetch('/api/auth/token')).json<{ access_token: string }>().access_token.length, LARGE)
       return response
     }
     t.deepEqual((await use()).setCookies, [])
@@ -94,10 +95,6 @@ for (const mode of modes) {
     t.true(record.length > LARGE)
     t.false(record.includes(key), 'Redis does not have the key')
   })
-}
-
-interface TokenBody {
-  readonly access_token: string
 }
 
 test('if the response of the callback is lost, the repeated callback leads to the same session', async t => {

@@ -246,7 +246,7 @@ testWithRedis('check says why Redis refuses the client certificate', async t => 
     selfSignedCertificate({ host: 'stranger' }),
     selfSignedCertificate({ host: 'expired', days: -1 })
   ]
-  const redis = await startRedisWithTls(t, { requiresClients: true, trusted: [expired.cert] })
+  const redis = await startRedisWithTls(t, { trusted: [expired.cert] })
   const { url: redisUrl, certificate: caFile, key } = redis
   const folder = await tempFolder(t, {
     'stranger.pem': stranger.cert,

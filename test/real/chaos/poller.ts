@@ -10,17 +10,13 @@ export interface Answer {
   readonly retryAfter: string | undefined
 }
 
-interface PollOptions {
-  readonly path: string
-  readonly everyMs: number
-  readonly hasEnded: () => boolean
-}
-
 /** Longer than any server may take. A server that never responds must not stop the suite. */
 const MAX_ANSWER_MS = 30_000
 
-export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
-  const { path, everyMs, hasEnded } = options
+export async function poll(
+  browser: Browser,
+  { path, everyMs, hasEnded }: { path: string; everyMs: number; hasEnded: () => boolean }
+): Promise<Answer[]> {
   const answers: Answer[] = []
   // The pages start at different times.
   await pause(Math.random() * everyMs)

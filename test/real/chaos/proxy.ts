@@ -4,8 +4,6 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
 
-export type LoadBalancer = Awaited<ReturnType<typeof startProxy>>
-
 interface ProxyOptions {
   /** Returns the current servers. It is called for each request. */
   readonly targets: () => readonly { readonly url: string }[]

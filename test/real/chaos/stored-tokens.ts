@@ -6,11 +6,6 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import type { Entry } from '#src/store/rules.js'
 
-interface StoredTokens {
-  /** True if a session with this refresh token has been stored. */
-  has(refreshToken: string): boolean
-}
-
 const FOLDER = 'appendonlydir'
 // In the file, a command is a list of texts, each with its length in front. A session and its entry are stored together
 // (`src/store/redis-cells.ts`).
@@ -22,7 +17,7 @@ const OVERLAP = 64 * 1024
  * @param folder the working folder of Redis
  * @param secret the session secret of the processes
  */
-export function readStoredTokens(folder: string, secret: string): StoredTokens {
+export function readStoredTokens(folder: string, secret: string) {
   const sealer = createKeyring([secret]).sealer('stored session')
   const tokens = new Set<string>()
   const offsets = new Map<string, number>()
@@ -40,7 +35,8 @@ export function readStoredTokens(folder: string, secret: string): StoredTokens {
   }
 
   return {
-    has(refreshToken) {
+    /** Returns true if a session with this refresh token has been stored. */
+    has(refreshToken: string): boolean {
       if (tokens.has(refreshToken)) return true
       for (const name of readdirSync(join(folder, FOLDER))) {
         if (name.endsWith('.aof')) readNew(join(folder, FOLDER, name))

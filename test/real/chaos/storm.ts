@@ -87,7 +87,7 @@ export function combined({ seeds, modes, full }: Options): Play[] {
       const failure = `combined faults, ${mode}, ${users} users, ${seconds} s, seed ${seed}`
       await live(report, stage, crowd, seconds, failure, () => {
         provider.follow(slow)
-        return combinedTrouble({ fleet, redis, seed, seconds })
+        return combinedTrouble(fleet, redis, seed, seconds)
       })
     })
   )

@@ -14,13 +14,10 @@ export interface Trouble {
   figures(): Readonly<Record<string, string | number>>
 }
 
-interface TroubleOptions {
-  readonly fleet: Fleet
-  readonly redis: RedisServer | undefined
-  readonly random: () => number
-}
-
-export function startTrouble(kind: TroubleKind, { fleet, redis, random }: TroubleOptions): Trouble {
+export function startTrouble(
+  kind: TroubleKind,
+  { fleet, redis, random }: { fleet: Fleet; redis: RedisServer | undefined; random: () => number }
+): Trouble {
   const exitCodes = new Set<number | null>()
   let count = 0
   let hasEnded = false
@@ -71,15 +68,8 @@ const CALM = 2.5
 /** The share of faults in which a process is killed. */
 const KILLED = 0.3
 
-interface CombinedOptions {
-  readonly fleet: Fleet
-  readonly redis: RedisServer
-  readonly seed: number
-  readonly seconds: number
-}
-
 /** Each process, and Redis, has its own sequence of faults, so that faults overlap. */
-export function combinedTrouble({ fleet, redis, seed, seconds }: CombinedOptions): Trouble {
+export function combinedTrouble(fleet: Fleet, redis: RedisServer, seed: number, seconds: number): Trouble {
   const longestMs = seconds * 1000 * MAX_FAULT
   const counts = { 'processes killed': 0, 'processes stopped': 0, 'Redis killed': 0, 'Redis stopped': 0 }
   const slots = fleet.replicas.map(({ slot }) => slot)

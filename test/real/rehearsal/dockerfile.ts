@@ -4,11 +4,6 @@ import { spawnSync } from 'node:child_process'
 import { chmod, cp, mkdir, readdir, readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 
-interface Instruction {
-  readonly name: string
-  readonly text: string
-}
-
 export interface Image {
   /** The folder that stands for the root of the image. */
   readonly root: string
@@ -88,7 +83,7 @@ function nothing(root: string): Image {
   return { root, workingFolder: root, env: {}, entrypoint: [], healthcheck: [], user: undefined }
 }
 
-function instructions(dockerfile: string): Instruction[] {
+function instructions(dockerfile: string) {
   return dockerfile
     .replace(/^#.*\n/gm, '')
     .replace(/\\\n/g, ' ')
