@@ -189,27 +189,24 @@ test('without a terminal init asks nothing and prints the remaining steps', asyn
 const added = 'Added .env to .gitignore.'
 const notInGit = 'Before you put this folder under version control, add .env to .gitignore.'
 
-const repositories: readonly (readonly [
-  name: string,
-  files: Record<string, string>,
-  after: string | undefined,
-  says: string
-])[] = [
-  ['lines', { '.gitignore': 'node_modules\n' }, 'node_modules\n.env\n', added],
-  ['no line break at the end', { '.gitignore': 'node_modules' }, 'node_modules\n.env\n', added],
-  ['an empty file', { '.gitignore': '' }, '.env\n', added],
-  ['an entry for this folder', { '.gitignore': '/.env\n' }, '/.env\n', ''],
-  ['an entry with a star', { '.gitignore': '.env*\n' }, '.env*\n', ''],
-  ['a repository without a .gitignore', { '.git/HEAD': '' }, '.env\n', added],
-  ['a repository above', { '../.git/HEAD': '' }, '.env\n', added],
-  ['an entry in the folder above', { '../.git/HEAD': '', '../.gitignore': '.env\n' }, undefined, ''],
-  ['an entry only for the folder above', { '../.git': '', '../.gitignore': '/.env\n' }, '.env\n', added],
-  ['a .gitignore above, but no repository', { '../.gitignore': '.env\n' }, undefined, notInGit],
-  ['a folder with the name .gitignore', { '.git/HEAD': '', '.gitignore/keep': '' }, undefined, notInGit],
-  ['no repository', {}, undefined, notInGit]
-]
+const repositories: Readonly<
+  Record<string, readonly [files: Record<string, string>, after: string | undefined, says: string]>
+> = {
+  lines: [{ '.gitignore': 'node_modules\n' }, 'node_modules\n.env\n', added],
+  'no line break at the end': [{ '.gitignore': 'node_modules' }, 'node_modules\n.env\n', added],
+  'an empty file': [{ '.gitignore': '' }, '.env\n', added],
+  'an entry for this folder': [{ '.gitignore': '/.env\n' }, '/.env\n', ''],
+  'an entry with a star': [{ '.gitignore': '.env*\n' }, '.env*\n', ''],
+  'a repository without a .gitignore': [{ '.git/HEAD': '' }, '.env\n', added],
+  'a repository above': [{ '../.git/HEAD': '' }, '.env\n', added],
+  'an entry in the folder above': [{ '../.git/HEAD': '', '../.gitignore': '.env\n' }, undefined, ''],
+  'an entry only for the folder above': [{ '../.git': '', '../.gitignore': '/.env\n' }, '.env\n', added],
+  'a .gitignore above, but no repository': [{ '../.gitignore': '.env\n' }, undefined, notInGit],
+  'a folder with the name .gitignore': [{ '.git/HEAD': '', '.gitignore/keep': '' }, undefined, notInGit],
+  'no repository': [{}, undefined, notInGit]
+}
 
-for (const [name, files, after, says] of repositories) {
+for (const [name, [files, after, says]] of Object.entries(repositories)) {
   test(`without questions, init adds .env to .gitignore in a repository that does not ignore it: ${name}`, async t => {
     const cwd = join(await tempFolder(t, { 'app/keep': '', ...inFolder('app', files) }), 'app')
     const { output } = await run(t, ['init', '--yes'], { cwd })

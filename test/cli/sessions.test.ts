@@ -154,40 +154,33 @@ const withIndex = {
   PLATFORM_SCOPES: 'openid data:read',
   PLATFORM_BACK_CHANNEL_LOGOUT: 'yes'
 }
-const refusals: readonly (readonly [
-  title: string,
-  args: readonly string[],
-  env: Record<string, string>,
-  code: number,
-  message: RegExp
-])[] = [
-  ['no user', [], enough, 2, /^The command "sessions" needs a user. Add --user/],
-  ['an empty user', ['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
-  ['no Redis', ['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redisUrl/],
-  [
-    'no index',
+const refusals: Readonly<
+  Record<string, readonly [args: readonly string[], env: Record<string, string>, code: number, message: RegExp]>
+> = {
+  'no user': [[], enough, 2, /^The command "sessions" needs a user. Add --user/],
+  'an empty user': [['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
+  'no Redis': [['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redisUrl/],
+  'no index': [
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
     2,
     /^The command "sessions" needs the session list of each user, .*platform\.backChannelLogout/
   ],
-  [
-    'an unknown action',
+  'an unknown action': [
     ['stop', '--user', 'ada'],
     enough,
     2,
     /^sessions accepts only flags and the word end\. Remove stop\.$/m
   ],
-  [
-    'two actions',
+  'two actions': [
     ['end', 'end', '--user', 'ada'],
     enough,
     2,
     /^sessions accepts only flags and the word end\. Remove end\./
   ]
-]
+}
 
-for (const [title, args, env, code, message] of refusals) {
+for (const [title, [args, env, code, message]] of Object.entries(refusals)) {
   test(`with ${title}, sessions says what is missing`, async t => {
     const { code: found, output, errors } = await run(t, ['sessions', ...args], { env })
     t.is(found, code)

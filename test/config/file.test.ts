@@ -142,92 +142,78 @@ for (const { text, key, message } of misnamed) {
   })
 }
 
-const broken: readonly (readonly [name: string, text: string, says: RegExp])[] = [
-  [
-    'a.yaml',
+const broken: Readonly<Record<string, readonly [text: string, says: RegExp]>> = {
+  'a.yaml': [
     'port: 1\nsession: { secret: "hunter2',
     /YAML, because the parser reports "unexpected end of the stream .*" at line \d, column 1\.$/
   ],
-  [
-    'b.yaml',
+  'b.yaml': [
     'session: { secret: *hunter2 }',
     /YAML, because the parser reports "unidentified alias" at line 1, column \d+\.$/
   ],
-  ['c.yaml', 'secret: !hunter2 x', /YAML, because the parser reports "unknown tag" at line 1, column \d+\.$/],
-  [
-    'c2.yaml',
+  'c.yaml': ['secret: !hunter2 x', /YAML, because the parser reports "unknown tag" at line 1, column \d+\.$/],
+  'c2.yaml': [
     'secret: !hunter2%ZZ x',
     /YAML, because the parser reports "tag name cannot contain such characters" at line 1, column \d+\.$/
   ],
-  ['d.yaml', 'secret: hunter2: hunter2', /YAML, because the parser reports ".*" at line 1/],
-  ['noExtension', 'secret: "hunter2', /YAML/],
-  [
-    'd2.yaml',
+  'd.yaml': ['secret: hunter2: hunter2', /YAML, because the parser reports ".*" at line 1/],
+  noExtension: ['secret: "hunter2', /YAML/],
+  'd2.yaml': [
     'secret: hunter2\n---\nport: 1',
     /^is not valid YAML, because the parser reports "expected a single document in the stream, but found more"\.$/
   ],
-  ['e.json', '{\n"secret": hunter2 }', /^is not valid JSON, because a value is expected at line 2, column 11\.$/],
-  [
-    'f.json',
+  'e.json': ['{\n"secret": hunter2 }', /^is not valid JSON, because a value is expected at line 2, column 11\.$/],
+  'f.json': [
     '{"secret": "hunter2",}',
     /^is not valid JSON, because a name in double quotes is expected at line 1, column 22\.$/
   ],
-  ['g.json', '{"secret": "hunter2', /^is not valid JSON, because a value is expected at line 1, column 12\.$/],
-  [
-    'g1.json',
+  'g.json': ['{"secret": "hunter2', /^is not valid JSON, because a value is expected at line 1, column 12\.$/],
+  'g1.json': [
     '// hunter2\n{}\n',
     /^contains comments, which JSON does not allow, at line 1, column 1\. Use YAML \(\.yaml\) for comments\.$/
   ],
-  ['g5.json', '\uFEFF// hunter2\n{}\n', /^contains comments/],
-  ['g2.json', '{ "a": "//", /* hunter2\n */ "port": 9000 }', /^contains comments/],
-  [
-    'g4.json',
+  'g5.json': ['\uFEFF// hunter2\n{}\n', /^contains comments/],
+  'g2.json': ['{ "a": "//", /* hunter2\n */ "port": 9000 }', /^contains comments/],
+  'g4.json': [
     '// hunter2\n{ "port": hunter2 }',
     /^is not valid JSON, because a value is expected at line 1, column 1\.$/
   ],
-  [
-    'g3.json',
+  'g3.json': [
     '{\n"port": 9000,\n"secret":\nhunter2 }',
     /^is not valid JSON, because a value is expected at line 4, column 1\.$/
   ],
-  ['h.mjs', '\nexport default { secret: hunter2 }', /^cannot be run, because it throws ReferenceError at line 2\.$/],
-  [
-    'i.cjs',
+  'h.mjs': ['\nexport default { secret: hunter2 }', /^cannot be run, because it throws ReferenceError at line 2\.$/],
+  'i.cjs': [
     '\nmodule.exports = { secret: hunter2 hunter2 }',
     /^cannot be run, because it throws SyntaxError at line 2\.$/
   ],
-  [
-    'i1.mjs',
+  'i1.mjs': [
     '\nthrow new Error("set TENANT first")',
     /^cannot be run, because it throws Error "set TENANT first" at line 2\.$/
   ],
-  ['j.mjs', 'throw "hunter2"', /^cannot be run, because it throws a value that is not an error\.$/],
-  [
-    'j1.mjs',
+  'j.mjs': ['throw "hunter2"', /^cannot be run, because it throws a value that is not an error\.$/],
+  'j1.mjs': [
     'import "not-there"; export default { secret: "hunter2" }',
     /^cannot be run, because there is no module "not-there"\.$/
   ],
-  [
-    'j2.mjs',
+  'j2.mjs': [
     'import "./not-there.js"; export default { secret: "hunter2" }',
     /^cannot be run, because there is no module "\/.*\/not-there.js"\.$/
   ],
-  ['j3.cjs', 'require("not-there")', /^cannot be run, because there is no module "not-there"\.$/],
-  ['k.mjs', 'export const port = 1', /^has no default export\. Export the settings as the default\.$/],
-  [
-    'l.ts',
+  'j3.cjs': ['require("not-there")', /^cannot be run, because there is no module "not-there"\.$/],
+  'k.mjs': ['export const port = 1', /^has no default export\. Export the settings as the default\.$/],
+  'l.ts': [
     'export default { port: 1 }',
     /^cannot be read, because TypeScript is not supported\. Compile it or remove its types, and name the result l\.mjs\.$/
   ],
-  [
-    'm.toml',
+  'm.toml': [
     'secret = "hunter2"',
     /^cannot be read, because TOML is not supported\. Write the same settings in YAML, in m\.yaml\.$/
   ],
-  ['n.txt', 'port = 1', /^has an unsupported file extension\. Use \.yaml/]
-]
+  'n.txt': ['port = 1', /^has an unsupported file extension\. Use \.yaml/]
+}
 
-for (const [name, text, says] of broken) {
+for (const [name, [text, says]] of Object.entries(broken)) {
   test(`the error for an unusable settings file contains its name but not its content: ${name}`, async t => {
     const problems = await problemsOf(t, { files: { [name]: text }, configFile: name, env: { PLATFORM_CLIENT_ID: '' } })
     // The missing client id is not reported, because the unusable file may contain it.

@@ -94,46 +94,39 @@ function published(key: string, source: string, file: string, wwwroot: string): 
 const settings = 'platform-auth-server.config.yaml'
 const secretFile = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secrets/session' }
 
-const refused: readonly (readonly [what: string, files: Files, sources: Sources, problem: string])[] = [
-  [
-    'the settings file',
+const refused: Readonly<Record<string, readonly [files: Files, sources: Sources, problem: string]>> = {
+  'the settings file': [
     { [settings]: 'port: 9000\n' },
     { flags: { wwwroot: '.' } },
     published(settings, 'settings file', settings, '')
   ],
-  [
-    'a settings file whose name begins with a dot',
+  'a settings file whose name begins with a dot': [
     { '.platform-auth-serverrc': 'port: 9000\n' },
     { flags: { wwwroot: '.' } },
     published('.platform-auth-serverrc', 'settings file', '.platform-auth-serverrc', '')
   ],
-  [
-    'the package.json with the settings',
+  'the package.json with the settings': [
     { 'package.json': '{"platform-auth-server":{"port":9000}}' },
     { flags: { wwwroot: '.' } },
     published('package.json', 'settings file', 'package.json', '')
   ],
-  [
-    'a settings file that --config names',
+  'a settings file that --config names': [
     { 'wwwroot/private/own.json': '{}' },
     { configFile: 'wwwroot/private/own.json' },
     published('wwwroot/private/own.json', 'settings file', 'wwwroot/private/own.json', '/wwwroot')
   ],
-  [
-    'a file that the settings file imports',
+  'a file that the settings file imports': [
     { [settings]: '$import: wwwroot/base.yaml\n', 'wwwroot/base.yaml': 'port: 9000\n' },
     {},
     published('wwwroot/base.yaml', 'settings file', 'wwwroot/base.yaml', '/wwwroot')
   ],
-  ['.env', { '.env': 'PORT=9000\n' }, { flags: { wwwroot: '.' } }, published('.env', 'working directory', '.env', '')],
-  [
-    'a secret file',
+  '.env': [{ '.env': 'PORT=9000\n' }, { flags: { wwwroot: '.' } }, published('.env', 'working directory', '.env', '')],
+  'a secret file': [
     { 'secrets/session': sessionSecret },
     { flags: { wwwroot: '.' }, env: secretFile },
     published('session.secret', 'variable SERVER_SESSION_SECRET_FILE', 'secrets/session', '')
   ],
-  [
-    'a secret file that is not used, because another source overrides it',
+  'a secret file that is not used, because another source overrides it': [
     { 'wwwroot/client': clientSecret },
     {
       env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'wwwroot/client' },
@@ -141,15 +134,14 @@ const refused: readonly (readonly [what: string, files: Files, sources: Sources,
     },
     published('platform.clientSecret', 'variable PLATFORM_CLIENT_SECRET_FILE', 'wwwroot/client', '/wwwroot')
   ],
-  [
-    'the module of extend',
+  'the module of extend': [
     { 'wwwroot/routes.mjs': 'export default () => {}' },
     { flags: { extend: 'wwwroot/routes.mjs' } },
     published('extend', 'flag --extend', 'wwwroot/routes.mjs', '/wwwroot')
   ]
-]
+}
 
-for (const [what, files, sources, problem] of refused) {
+for (const [what, [files, sources, problem]] of Object.entries(refused)) {
   test(`the server does not start if wwwroot contains ${what}`, async t => {
     t.deepEqual(await problemsIn(t, files, sources), [problem])
   })

@@ -23,43 +23,38 @@ test('the paths of the logo and the folder become absolute', async t => {
   t.deepEqual(warnings, [])
 })
 
-const refused: readonly (readonly [what: string, yaml: string, key: string, message: RegExp])[] = [
-  [
-    'a logo that does not exist',
+const refused: Readonly<Record<string, readonly [yaml: string, key: string, message: RegExp]>> = {
+  'a logo that does not exist': [
     'name: A\n  logo: a.svg',
     'pages.logo',
     /^cannot be the string "a\.svg", because the file \/.*a\.svg does not exist/
   ],
-  ['a logo without a name', 'logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*\. Set pages\.name\.$/],
-  [
-    'a broken template',
+  'a logo without a name': ['logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*\. Set pages\.name\.$/],
+  'a broken template': [
     'folder: pages',
     'pages.folder',
     /^cannot be the string "pages", because the file \/.*pages\/page\.html has the unknown placeholder \{\{token\}\}/
   ],
-  [
-    'a colour without quotation marks',
+  'a colour without quotation marks': [
     'accent: #1d5fc2',
     'pages.accent',
     /^is empty\. Set it to a colour such as "#1d5fc2", in quotation marks, or remove the setting\.$/
   ],
-  [
-    'the name of a colour',
+  'the name of a colour': [
     'accent: red',
     'pages.accent',
     /^cannot be the string "red"\. Set it to a colour such as "#1d5fc2"/
   ],
-  [
-    'a colour with five digits',
+  'a colour with five digits': [
     'accent: "#12345"',
     'pages.accent',
     /^cannot be the string "#12345"\. Set it to a colour/
   ],
-  ['a name of two lines', 'name: "a\\nb"', 'pages.name', /Set it to a name of up to 80 characters\.$/],
-  ['a long name', `name: ${'a'.repeat(81)}`, 'pages.name', /Set it to a name of up to 80 characters\.$/]
-]
+  'a name of two lines': ['name: "a\\nb"', 'pages.name', /Set it to a name of up to 80 characters\.$/],
+  'a long name': [`name: ${'a'.repeat(81)}`, 'pages.name', /Set it to a name of up to 80 characters\.$/]
+}
 
-for (const [what, yaml, key, message] of refused) {
+for (const [what, [yaml, key, message]] of Object.entries(refused)) {
   test(`${what} is refused when the settings are loaded`, async t => {
     const files = {
       [settingsFile]: `pages:\n  ${yaml}\n`,

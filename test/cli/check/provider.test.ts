@@ -67,19 +67,16 @@ test('check accepts an endpoint in the settings that is missing from the discove
 
 const compareIssuer = "Next: Compare platform.issuer with the provider's documentation."
 
-const unusable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  [
-    'a document with another issuer',
+const unusable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
+  'a document with another issuer': [
     { discovery: () => ({ issuer: 'https://other.example' }) },
     `failed endpoints The discovery document is unusable: its issuer is "https://other.example", but "ISSUER" is configured. ${compareIssuer}`
   ],
-  [
-    'a document without a token endpoint',
+  'a document without a token endpoint': [
     { discovery: () => ({ token_endpoint: undefined }) },
     `failed endpoints The discovery document is unusable: it has no token_endpoint. ${compareIssuer}`
   ],
-  [
-    'no document',
+  'no document': [
     {
       prepare: idp => {
         idp.discovery = undefined
@@ -87,19 +84,17 @@ const unusable: readonly (readonly [what: string, situation: Situation, line: st
     },
     `failed endpoints The discovery document responds with 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compareIssuer}`
   ],
-  [
-    'an HTML page instead of the document',
+  'an HTML page instead of the document': [
     { prepare: idp => idp.fail('discovery', faults.html(200)) },
     `failed endpoints The discovery document is unusable: the response is not a JSON object. ${compareIssuer}`
   ],
-  [
-    'a closed port',
+  'a closed port': [
     { env: () => ({ PLATFORM_ISSUER: 'http://127.0.0.1:1' }) },
     'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer. If they are right, no server listens there or a firewall rejects the connection.'
   ]
-]
+}
 
-for (const [what, situation, expected] of unusable) {
+for (const [what, [situation, expected]] of Object.entries(unusable)) {
   test(`if check cannot find the endpoints, it sends no further request to the provider (${what})`, async t => {
     const { line, idp, code } = await checkAt(t, { discovery: () => ({}), ...situation })
     t.is(line('endpoints'), expected.replace('ISSUER', idp.issuer))
@@ -132,80 +127,66 @@ test.serial('check shows the HTTP proxy for each provider URL, and the URLs that
   t.deepEqual(await checkOutbound(provider, await provider.idp.metadata()), [])
 })
 
-const clientTable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  [
-    'a provider that rejects only the made-up code',
+const clientTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
+  'a provider that rejects only the made-up code': [
     {},
     'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
   ],
-  [
-    'a wrong secret',
+  'a wrong secret': [
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
     "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
-  [
-    'a wrong secret at Keycloak',
+  'a wrong secret at Keycloak': [
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
     "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
-  [
-    "the gateway's error for a wrong client",
+  "the gateway's error for a wrong client": [
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
     "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
   ],
-  [
-    'an HTML page with status 401',
+  'an HTML page with status 401': [
     { prepare: idp => idp.fail('token', faults.html(401)) },
     "failed client The token endpoint rejects this client (401) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
   ],
-  [
-    'a client that may not use the grant',
+  'a client that may not use the grant': [
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client')) },
     'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
   ],
-  [
-    'another registered error',
+  'another registered error': [
     { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
     "warning client The token endpoint rejected a made-up code with an unusual error (400 invalid_request), so the secret may be wrong. Next: Sign in once. If that fails, look for invalid_request in the provider's documentation."
   ],
-  [
-    'an endpoint that gives tokens for any code',
+  'an endpoint that gives tokens for any code': [
     { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
     "failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. The URL may be wrong, so compare it with the provider's documentation."
   ],
-  [
-    'an HTML page instead of tokens',
+  'an HTML page instead of tokens': [
     { prepare: idp => idp.fail('token', faults.html(200)) },
     "failed client The token endpoint is unusable: the response is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
-  [
-    'an address without an endpoint',
+  'an address without an endpoint': [
     { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
     "failed client The token endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
-  [
-    'a redirect',
+  'a redirect': [
     { prepare: idp => idp.fail('token', faults.redirect('https://elsewhere.example/')) },
     "failed client The token endpoint responds with 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
-  [
-    'too many requests',
+  'too many requests': [
     { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
     'warning client The token endpoint responds with 429, so it has received too many requests. Next: Check again in a minute.'
   ],
-  [
-    'a provider that answers 503',
+  'a provider that answers 503': [
     { prepare: idp => idp.fail('token', faults.status(503)) },
     'failed client The token endpoint responds with 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
   ],
-  [
-    'a 400 without an error code',
+  'a 400 without an error code': [
     { prepare: idp => idp.fail('token', faults.empty(400)) },
     "failed client The token endpoint responds with 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ]
-]
+}
 
-for (const [what, situation, expected] of clientTable) {
+for (const [what, [situation, expected]] of Object.entries(clientTable)) {
   test(`check reports the right client finding for ${what}`, async t => {
     const { line, idp, code } = await checkAt(t, situation)
     t.is(line('client'), expected.replace('ISSUER', idp.issuer))
@@ -243,35 +224,30 @@ test('check prints neither a secret nor text from the provider', async t => {
 
 const compareUserInfo = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
 
-const userInfoTable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  [
-    'an endpoint that rejects a made-up token',
+const userInfoTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
+  'an endpoint that rejects a made-up token': [
     {},
     'ok userinfo The user info endpoint rejects a made-up token, as it should (401).'
   ],
-  [
-    'a gateway that rejects a made-up token',
+  'a gateway that rejects a made-up token': [
     { prepare: idp => idp.fail('userinfo', faults.gateway('AUTH-006', 403)) },
     'ok userinfo The user info endpoint rejects a made-up token, as it should (403).'
   ],
-  [
-    'an address that accepts any token',
+  'an address that accepts any token': [
     { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
     `failed userinfo The URL accepted a made-up token, so it is not a user info endpoint. ${compareUserInfo}`
   ],
-  [
-    'an HTML page',
+  'an HTML page': [
     { prepare: idp => idp.fail('userinfo', faults.html()) },
     `failed userinfo The user info endpoint is unusable: the response is not a JSON object. ${compareUserInfo}`
   ],
-  [
-    'an address without an endpoint',
+  'an address without an endpoint': [
     { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
     `failed userinfo The user info endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. ${compareUserInfo}`
   ]
-]
+}
 
-for (const [what, situation, expected] of userInfoTable) {
+for (const [what, [situation, expected]] of Object.entries(userInfoTable)) {
   test(`check reports the right user info finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))

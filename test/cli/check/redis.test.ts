@@ -56,30 +56,26 @@ testWithRedis('check accepts a working Redis, and the keys that it writes expire
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
 })
 
-const unreachable: readonly (readonly [what: string, redisUrl: string, says: string | RegExp])[] = [
-  [
-    'a closed port',
+const unreachable: Readonly<Record<string, readonly [redisUrl: string, says: string | RegExp]>> = {
+  'a closed port': [
     'redis://127.0.0.1:1',
     'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl. If they are right, no server listens there or a firewall rejects the connection.'
   ],
-  [
-    'a host name that does not exist',
+  'a host name that does not exist': [
     'redis://no-such-host.invalid',
     /^failed Redis cannot be reached: DNS (does not know the name of|did not respond to the query for) no-such-host\.invalid:6379 /
   ],
-  [
-    'a cluster in which no node responds',
+  'a cluster in which no node responds': [
     'redis://127.0.0.1:1,127.0.0.1:2',
     'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed immediately. Next: Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
   ],
-  [
-    'sentinels that do not respond',
+  'sentinels that do not respond': [
     'redis://127.0.0.1:1?sentinel=main',
     'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master named "main". Next: Check their addresses and the name after sentinel= in redisUrl.'
   ]
-]
+}
 
-for (const [what, redisUrl, says] of unreachable) {
+for (const [what, [redisUrl, says]] of Object.entries(unreachable)) {
   test(`check fails for ${what} in redisUrl`, async t => {
     const found = await line(redisUrl)
     if (typeof says === 'string') t.is(found, says)
@@ -391,14 +387,14 @@ testWithRedis('check warns about a Redis that is nearly full', async t => {
   t.regex((await found(url)).join(), /^warning Redis uses (8|9)\d % of its memory limit of 32 MiB/)
 })
 
-const forbidden: readonly (readonly [what: string, more: readonly string[], unknown: string])[] = [
-  ['INFO and CONFIG', [], 'its eviction policy, how full it is, whether it keeps its data'],
-  ['INFO', ['+config|get'], 'how full it is'],
+const forbidden: Readonly<Record<string, readonly [more: readonly string[], unknown: string]>> = {
+  'INFO and CONFIG': [[], 'its eviction policy, how full it is, whether it keeps its data'],
+  INFO: [['+config|get'], 'how full it is'],
   // INFO does not tell if snapshots are made.
-  ['CONFIG', ['+info'], 'whether it keeps its data']
-]
+  CONFIG: [['+info'], 'whether it keeps its data']
+}
 
-for (const [what, more, unknown] of forbidden) {
+for (const [what, [more, unknown]] of Object.entries(forbidden)) {
   testWithRedis(`check warns about conditions that it cannot read because the user may not use ${what}`, async t => {
     const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
     await admin.acl('SETUSER', 'auth', 'on', '>pass', ...documentedRights, ...more)

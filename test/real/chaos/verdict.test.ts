@@ -23,42 +23,36 @@ function judge({ fate, settledAt, killedAt, isStored, isCutOff = false }: Histor
   }).kind
 }
 
-const histories: readonly [title: string, history: History, kind: string][] = [
-  [
-    "a login is lost if its token was used again after the provider's response",
+const histories: Readonly<Record<string, readonly [history: History, kind: string]>> = {
+  "a login is lost if its token was used again after the provider's response": [
     { fate: 'responded', settledAt: 10 },
     'lost'
   ],
-  [
-    'a login counts as in flight if the process could store the response only in an old master',
+  'a login counts as in flight if the process could store the response only in an old master': [
     { fate: 'responded', settledAt: 10, isCutOff: true },
     'in flight'
   ],
-  ['a login is lost if the caller disconnected before a late response', { fate: 'hung up', settledAt: 10_000 }, 'lost'],
-  [
-    'a login counts as in flight if the process was killed before it received the response',
+  'a login is lost if the caller disconnected before a late response': [{ fate: 'hung up', settledAt: 10_000 }, 'lost'],
+  'a login counts as in flight if the process was killed before it received the response': [
     { fate: 'hung up', settledAt: 100, killedAt: 100 },
     'in flight'
   ],
-  [
-    'a login is lost if the process was killed long after it received the response',
+  'a login is lost if the process was killed long after it received the response': [
     { fate: 'responded', settledAt: 100, killedAt: 1000 },
     'lost'
   ],
-  [
-    'a login counts as in flight if the killed process had not stored the response',
+  'a login counts as in flight if the killed process had not stored the response': [
     { fate: 'responded', settledAt: 100, killedAt: 1000, isStored: false },
     'in flight'
   ],
-  [
-    'a login is lost if the killed process had stored the response',
+  'a login is lost if the killed process had stored the response': [
     { fate: 'responded', settledAt: 100, killedAt: 1000, isStored: true },
     'lost'
   ],
-  ['a login counts as ended if the provider never sent the response', { fate: 'withheld', settledAt: 10 }, 'ended']
-]
+  'a login counts as ended if the provider never sent the response': [{ fate: 'withheld', settledAt: 10 }, 'ended']
+}
 
-for (const [title, history, kind] of histories) {
+for (const [title, [history, kind]] of Object.entries(histories)) {
   test(title, t => {
     t.is(judge(history), kind)
   })
