@@ -1,41 +1,25 @@
 import test from 'ava'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { createSharedStore } from '../refresh/setup.js'
+import { createMode, createSharedStore } from '../refresh/setup.js'
 
-interface SetUp {
-  readonly isDual?: boolean
-  readonly sessionStore?: 'cookie' | 'redis'
-}
-
-function setUp({ isDual = false, sessionStore = 'cookie' }: SetUp = {}) {
+function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' } = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
   const options = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
-  const scopes = { internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }
-  const mode = isDual ? createDualMode(scopes, options) : createSingleMode({ scopes: ['data:read'] }, options)
+  const mode = createMode[isDual ? 'dual' : 'single'](options)
   const shared = createSharedStore(clock)
   const addProcess = () => {
     const connected = shared.connect()
     const { store } = connected
     const places = { isDead: async () => false }
-    const dependencies = {
-      mode,
-      idp,
-      store,
-      places,
-      clock,
-      timeoutSeconds: 10,
-      access: undefined,
-      userSessions: undefined
-    }
-    const exchanges = createCodeExchanges({ ...dependencies, sessionStore })
-    return { ...connected, ...exchanges }
+    const unused = { access: undefined, userSessions: undefined }
+    const dependencies = { mode, idp, store, places, clock, timeoutSeconds: 10, sessionStore }
+    return { ...connected, ...createCodeExchanges({ ...dependencies, ...unused }) }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)

@@ -1,4 +1,5 @@
 import test from 'ava'
+import { firstName, fullName } from '#src/modes/grants.js'
 import { createMode } from '#src/modes/mode.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { modes } from '../helpers/modes.js'
@@ -19,3 +20,23 @@ for (const mode of modes) {
     })
   }
 }
+
+test('firstName() returns the first non-empty string without the spaces around it', t => {
+  t.is(firstName(undefined, null, 5, {}, [], true, '', ' \t\n', ' Ada ', 'Grace'), 'Ada')
+  t.is(firstName(), '')
+  t.is(firstName(undefined), '')
+})
+
+test('firstName() cuts a name after a thousand characters, and changes neither markup nor the writing direction', t => {
+  for (const length of [1000, 10_000]) t.is(firstName('x'.repeat(length)).length, 1000)
+  for (const name of ['<script>alert(1)</script>', '\u202Eecila', '"};']) t.is(firstName(name), name)
+})
+
+test('fullName() joins the given name and the family name with one space, or returns the one that is present', t => {
+  t.is(fullName({ firstName: 'Ada', lastName: 'Lovelace' }), 'Ada Lovelace')
+  t.is(fullName({ given_name: 'Ada', family_name: 'Lovelace' }), 'Ada Lovelace')
+  t.is(fullName({ firstName: 'Ada' }), 'Ada')
+  t.is(fullName({ family_name: 'Lovelace' }), 'Lovelace')
+  t.is(fullName({ name: 'Ada' }), '')
+  t.is(fullName({}), '')
+})

@@ -20,7 +20,7 @@ import { createFakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
 /** The number of token requests of one complete refresh. */
 export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }
 
-const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => Mode>> = {
+export const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => Mode>> = {
   single: dependencies => createSingleMode({ scopes: ['data:read'] }, dependencies),
   dual: dependencies =>
     createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, dependencies)
@@ -205,6 +205,6 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     /** The number of token requests that were no part of a login. */
     refreshes: () => idp.grants.length - logins * grantsOf[name],
     /** The log entries of the event `refresh`. */
-    refreshLines: () => logs.entries.filter(({ event }) => event === 'refresh')
+    refreshLines: () => logs.all('refresh')
   }
 }

@@ -28,20 +28,15 @@ test('a sealed value opens to the same bytes, and is base64url text of a fixed a
   )
 })
 
-test('sealing the same content twice gives two values that have only their header in common', t => {
-  const { seal } = sealer()
-  const [one, two] = [seal(plaintext, ''), seal(plaintext, '')].map(sealed => Buffer.from(sealed, 'base64url'))
-  t.deepEqual(one?.subarray(0, 5), two?.subarray(0, 5))
-  t.notDeepEqual(one?.subarray(5, 17), two?.subarray(5, 17))
-  t.notDeepEqual(one?.subarray(17), two?.subarray(17))
-})
-
-test('no IV is used twice, also when many values are sealed for several purposes', t => {
+test('of a thousand values that seal the same content for two purposes, each has another IV and ciphertext, and the same header for its purpose', t => {
   const sealers = [sealer([FIRST], 'one'), sealer([FIRST], 'two')]
-  const ivs = Array.from({ length: 500 }).flatMap(() =>
-    sealers.map(({ seal }) => Buffer.from(seal(plaintext, ''), 'base64url').toString('hex', 5, 17))
+  const sealed = Array.from({ length: 500 }).flatMap(() =>
+    sealers.map(({ seal }) => Buffer.from(seal(plaintext, ''), 'base64url'))
   )
-  t.is(new Set(ivs).size, 1000)
+  const different = (from: number, to?: number) => new Set(sealed.map(bytes => bytes.toString('hex', from, to))).size
+  t.true(different(0, 5) <= 2)
+  t.is(different(5, 17), 1000)
+  t.is(different(17), 1000)
 })
 
 test('a value that was sealed with a second key opens only with this key and the secret', t => {

@@ -333,26 +333,23 @@ test('logouts reach the memory of a replica again after its connection for messa
   t.is(two.status(), 'redis')
 })
 
-test('when a replica is closed, waiting calls end, and no lease is granted', async t => {
-  const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url)
-  await connected(replica)
-  await redis.kill()
-  const waiting = acquired(replica, 'id')
-  await replica.close()
-  t.is(await waiting, 'redis')
-  t.is(await acquired(replica, 'id'), 'redis')
-})
-
-test('a replica closes quickly while Redis is stalled', async t => {
-  const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url, impatient)
-  await connected(replica)
-  redis.pause()
-  const started = performance.now()
-  await replica.close()
-  t.true(performance.now() - started < 5000)
-})
+for (const [fault, isImpatient] of [
+  ['kill', false],
+  ['pause', true]
+] as const) {
+  test(`a replica closes quickly after ${fault}() of its Redis: waiting calls end, and no lease is granted`, async t => {
+    const redis = await startRedis(t)
+    const replica = await startReplica(t, redis.url, { isImpatient })
+    await connected(replica)
+    await redis[fault]()
+    const waiting = acquired(replica, 'id')
+    const started = performance.now()
+    await replica.close()
+    t.true(performance.now() - started < 5000)
+    t.is(await waiting, 'redis')
+    t.is(await acquired(replica, 'id'), 'redis')
+  })
+}
 
 test('one slow reply with a large session does not make others wait or count as an outage', async t => {
   const { one, two } = await startPair(t, { isImpatient: true })

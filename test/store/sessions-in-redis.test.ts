@@ -218,7 +218,7 @@ test('if a refresh makes the session too large, the login and its newest refresh
   const refused = await browser.fetch(PROFILE)
   t.is(refused.statusCode, 503)
   t.truthy(refused.headers['retry-after'])
-  const line = logs.find(({ event }) => event === 'refresh_failed')
+  const line = logs.first('refresh_failed')
   t.regex(JSON.stringify(line), /the session would be \d+ bytes long, but the limit is 262144/)
   idp.settings.accessTokenLength = 1000
   clock.advanceSeconds(2)

@@ -54,6 +54,6 @@ for (const target of ['http://forward_auth;', 'http://forward_auth/_forward_auth
       text.replace('internal;', '').replace('http://forward_auth/;', target)
     )
     for (const path of LOCATION_PATHS) t.is((await send({ target: path })).statusCode, 403, path)
-    t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+    t.truthy(logs.first('forward_auth_open'))
   })
 }
