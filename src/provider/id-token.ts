@@ -47,10 +47,7 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): IdToken
   return { ...claims, iss, sub, iat }
 }
 
-interface ExpectedRefreshClaims {
-  readonly iss: string
-  readonly sub: string
-  readonly clientId: string
+interface ExpectedRefreshClaims extends Pick<IdTokenClaims, 'iss' | 'sub'>, Pick<ExpectedClaims, 'clientId'> {
   /**
    * The refresh token in the response that contained the ID token. UnusableTokenSetError keeps it, because the earlier refresh
    * token may be invalid.
