@@ -71,10 +71,10 @@ function luminance(colour: Rgb): number {
 function parseColour(colour: string): Rgb {
   const digits = colour.slice(1)
   const long = digits.length === 3 ? digits.replace(/./g, '$&$&') : digits
-  const channel = (index: number) => Number.parseInt(long.slice(index, index + 2), 16)
-  return [channel(0), channel(2), channel(4)]
+  const [red = 0, green = 0, blue = 0] = Buffer.from(long, 'hex')
+  return [red, green, blue]
 }
 
 function hex(colour: Rgb): string {
-  return `#${colour.map(value => value.toString(16).padStart(2, '0')).join('')}`
+  return `#${Buffer.from(colour).toString('hex')}`
 }

@@ -19,7 +19,7 @@ type HtmlValue = string | number | Html | undefined | HtmlValue[]
  * An `Html` value is inserted unchanged. An array is inserted item by item, and `undefined` inserts nothing.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  return { [markup]: parts.map((part, index) => part + render(values[index])).join('') }
+  return { [markup]: parts.map((part, index) => part + toMarkup(values[index])).join('') }
 }
 
 /**
@@ -30,19 +30,16 @@ export function trusted(text: string): Html {
   return { [markup]: text }
 }
 
-export function toMarkup(page: Html): string {
-  return page[markup]
-}
-
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`)
 }
 
-function render(value: HtmlValue): string {
+/** Returns the markup for a value. Escapes strings. */
+export function toMarkup(value: HtmlValue): string {
   if (value === undefined) return ''
   if (typeof value === 'string') return escapeHtml(value)
   if (typeof value === 'number') return String(value)
-  return Array.isArray(value) ? value.map(render).join('') : value[markup]
+  return Array.isArray(value) ? value.map(toMarkup).join('') : value[markup]
 }
 
 /**
@@ -63,19 +60,13 @@ export function hasUnclosedPlaceholder(parts: TextParts): boolean {
   return parts.some((part, index) => index % 2 === 0 && part.includes('{{'))
 }
 
-/**
- * Joins the parts and replaces each name with its value. All values except markup are escaped.
- * @param asMarkup turns the text between the placeholders into markup; by default, this text is escaped
- */
-export function fill(
-  parts: TextParts,
-  values: Readonly<Record<string, HtmlValue>>,
-  asMarkup: (text: string) => HtmlValue = text => text
-): Html {
-  return html`${parts.map((part, index) => (index % 2 === 1 ? values[part] : asMarkup(part)))}`
+/** Replaces the placeholders in markup. Escapes all values except markup, and leaves the text between them unchanged. */
+export function fillMarkup(parts: TextParts, values: Readonly<Record<string, HtmlValue>>): string {
+  return parts.map((part, index) => (index % 2 === 1 ? toMarkup(values[part]) : part)).join('')
 }
 
 /** Escapes plain text and replaces the placeholders in it. */
 export function fillText(text: string, values: Readonly<Record<string, HtmlValue>> = {}): Html {
-  return fill(splitAtPlaceholders(text), values)
+  const parts = splitAtPlaceholders(text)
+  return html`${parts.map((part, index) => (index % 2 === 1 ? values[part] : part))}`
 }

@@ -12,7 +12,7 @@ export { readPagesFolder } from './custom/folder.js'
 export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './error-page.js'
 export { type Html, html } from './html.js'
 export { pageStyle, renderPage, securityPolicyFor } from './page.js'
-export { createPages, type PagesSettings } from './site-pages.js'
+export { createPages } from './site-pages.js'
 
 const clientText = readFileSync(new URL('../../src/pages/client/client.js', import.meta.url), 'utf8')
 

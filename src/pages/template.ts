@@ -3,15 +3,7 @@
  * of them is a secret. All values are escaped or are markup of this server.
  */
 import { fileError } from './custom/files.js'
-import {
-  fill,
-  type Html,
-  hasUnclosedPlaceholder,
-  placeholdersIn,
-  splitAtPlaceholders,
-  toMarkup,
-  trusted
-} from './html.js'
+import { fillMarkup, type Html, hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from './html.js'
 
 /** The values of a page that a template can show. */
 interface TemplateValues {
@@ -71,7 +63,7 @@ export function parseTemplate(text: string, path: string) {
      * styles.
      */
     styles,
-    render: (values: TemplateValues) => toMarkup(fill(parts, { ...values }, trusted))
+    render: (values: TemplateValues) => fillMarkup(parts, { ...values })
   }
 }
 

@@ -1,4 +1,4 @@
-import { findJsonError, isJsonObject } from '../../support/json.js'
+import { findJsonError, isJsonObject, parseJson } from '../../support/json.js'
 import { nearest } from '../../support/nearest.js'
 import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from '../html.js'
 import { builtInTexts, english, type Texts } from '../texts.js'
@@ -11,7 +11,7 @@ import { fileError } from './files.js'
  * @throws {PageFilesError} with all problems, if the file cannot be used
  */
 export function parseTexts(content: string, path: string, language: string): Texts {
-  const given = parseJson(content, path)
+  const given = parseObject(content, path)
   const problems: string[] = []
   const texts = new Map<string, string>()
   for (const [key, value] of entriesOf(given)) {
@@ -32,16 +32,12 @@ export function parseTexts(content: string, path: string, language: string): Tex
 const englishTexts = new Map(entriesOf(english))
 const keys = [...englishTexts.keys()]
 
-function parseJson(content: string, path: string): Record<string, unknown> {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(content)
-  } catch {
-    const { expected, place } = findJsonError(content)
-    throw fileError(path, `is not valid JSON, because ${expected} is expected at ${place}.`)
-  }
+function parseObject(content: string, path: string): Record<string, unknown> {
+  const parsed = parseJson(content)
   if (isJsonObject(parsed)) return parsed
-  throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}.')
+  if (parsed !== undefined) throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}.')
+  const { expected, place } = findJsonError(content)
+  throw fileError(path, `is not valid JSON, because ${expected} is expected at ${place}.`)
 }
 
 /** Returns the texts with keys that contain the group, such as `notFound.title`. */
