@@ -131,8 +131,8 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // If the session of this cookie is over, the cookie may have been stolen. Such a cookie must not end the other sessions of
-      // the user.
+      // If the session of this cookie is over, the cookie may be a stolen copy that was kept after a logout. Such a cookie must
+      // not end the other sessions of the user.
       const live = session && (await liveSession(store, session))
       if (live?.identity) {
         const { iss, sub } = live.identity

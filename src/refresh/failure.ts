@@ -1,4 +1,6 @@
-/** Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated. */
+/**
+ * Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated.
+ */
 import { OAuthError, ProviderError } from '../provider/errors.js'
 import type { SessionStore } from '../store/store.js'
 
@@ -32,8 +34,8 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): T
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
-  // A busy error without a status comes from the full queue of this process. The request was not sent, so the provider has not
-  // said that it is busy.
+  // A busy error without a status means that the queue of this process was full. The request was not sent, so the provider has
+  // not said that it is busy.
   if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }

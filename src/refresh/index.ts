@@ -85,7 +85,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const why = problemOf(error, requestLog())
         const record = store.newest(id)
-        // A cell that cannot be decrypted may say that the session was logged out, so do not use the tokens.
+        // A cell that cannot be decrypted may contain a logout, so do not use the tokens.
         const mayUse = why !== 'unreadable' && record && !schedule.hasExpired(record.fields)
         if (mayUse) return { kind: 'live', record: withHandlerFields(session, record) }
         report.ended(requestLog(), id, { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0 })

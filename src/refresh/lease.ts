@@ -33,8 +33,7 @@ interface LeaseRequest {
   /** The queue for the token request. Undefined if the caller sends no token request. */
   readonly queue?: 'refresh' | 'code exchange' | undefined
   /**
-   * Identifies the user of the session, because users take turns in the queue. By default, each session counts as a separate
-   * user.
+   * The user of the session. Users take turns in the queue. By default, each session counts as a separate user.
    */
   readonly user?: string | undefined
   /**

@@ -63,7 +63,7 @@ const MAX_CALLS = 4
 export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
 
-  /** Returns the result of `usable` for a refresh that failed because of the problem `why`. */
+  /** Returns what `usable` returns, for a refresh that failed with the problem `why`. */
   function notRefreshed(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
     return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
@@ -92,8 +92,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
     try {
       return { ...(await untilFresh(session, sent, log)), ...sent }
     } catch (error) {
-      // This error means that the queue for token requests is full, because `sendRequest` turns every error of a token request
-      // into an outcome.
+      // `sendRequest` turns every error of a token request into an outcome, so this error can only mean that the queue for token
+      // requests is full.
       if (error instanceof ProviderError) {
         logFailure(error, false, log)
         return { ...notRefreshed(id, 'provider', retrySecondsOf(error)), ...sent }
@@ -248,7 +248,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const ended = await lease.commit({ kind: 'over', why })
       if (ended?.kind === 'stored') return over(why)
       if (ended?.kind === 'over') return over(ended.why)
-      // If the rejection was not stored, the session is not over, because another process may have refreshed it successfully. In
+      // If the rejection was not stored, do not treat the session as over: another process may have refreshed it successfully. In
       // that case, this process continues with the newer tokens.
       return ended?.kind === 'newer' ? undefined : notRefreshed(id, 'pending')
     }
@@ -310,7 +310,7 @@ export function problemOf({ problem }: StoreUnavailableError, log: Log): Refresh
 
 function logFailure(error: unknown, isAmbiguous: boolean, log: Log): void {
   if (error instanceof OtherIdentityError) {
-    const message = 'session ended: the response to its refresh is about another user or from another issuer'
+    const message = 'session ended: the response to its refresh was for another user or from another issuer'
     log.error({ event: 'refresh_failed', err: error }, message)
     return
   }

@@ -1,7 +1,7 @@
 /**
  * A cell is one value in the store. A cell is changed only by compare-and-swap. Everything that the store keeps is in cells:
  * sessions, the lists of each user's sessions, user names, used logout tokens, and places (`places.ts`). Cells are in Redis, in
- * the memory of a process without Redis, or in the simulation of the tests.
+ * the memory of a process without Redis, or, in tests, in a simulated store.
  */
 
 /**

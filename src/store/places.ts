@@ -58,7 +58,8 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       return { result: since, cell: since }
     })
     // A later time in the cell would mean that another process has bound the socket after this process. That is impossible,
-    // because this process still has the socket. So the machine was reset to a snapshot, and its clock proves nothing.
+    // because this process still has the socket. So the machine must have been reset to a snapshot, and its clock cannot be
+    // trusted.
     if (((await newest.catch(ignoreUnavailable)) ?? 0) > since) isCopy = true
   }
 

@@ -221,8 +221,8 @@ export interface SessionKey {
 }
 
 /**
- * Returns the format of a session. The record of a session that is kept in Redis is also encrypted with the key in its cookie, so
- * a caller without that key gets only the entry.
+ * Returns the format of a session. If a session is kept in Redis, its record is encrypted a second time, with the key in its
+ * cookie. A caller without that key gets the entry, but not the record.
  */
 export function sessionFormat(
   sealer: Sealer,

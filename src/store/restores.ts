@@ -71,7 +71,7 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
         waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
       }
     },
-    /** Resolves when all restores that `now()` and `soon()` have started have ended. */
+    /** Resolves when all restores started by `now()` and `soon()` have ended. */
     ended: retries.ended,
     /** Stops all attempts to restore sessions. */
     close: retries.close

@@ -19,8 +19,9 @@ export const TIMES = {
    */
   lostRecordMs: 30_000,
   /**
-   * A stored lease or pause may seem longer than its maximum by up to this many milliseconds, because clocks differ. If it seems
-   * even longer, it was written with a wrong clock. Such a pause is ignored, and such a lease is shortened.
+   * Because clocks differ, a stored lease or pause may appear to exceed its maximum. This is the largest accepted excess, in
+   * milliseconds. If the excess is larger, the value was written with a wrong clock. Such a pause is ignored, and such a lease is
+   * shortened.
    */
   leewayMs: 5000
 }
@@ -176,7 +177,7 @@ export function acquire<Record>(
 }
 
 interface CommitRequest<Record> {
-  /** The revision whose refresh token was sent, or which a request handler has changed. */
+  /** The revision whose refresh token was sent, or the revision that a request handler has changed. */
   readonly rev: number
   readonly owner: string
   readonly outcome: Outcome<Record>

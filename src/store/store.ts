@@ -22,7 +22,10 @@ import * as rules from './rules.js'
 export interface GrantedLease {
   /** The revision for which the lease was granted. */
   readonly rev: number
-  /** The milliseconds since the first ambiguous refusal of this refresh token. Undefined if there was none. */
+  /**
+   * The milliseconds since the provider first responded with `invalid_request` to this refresh token. Undefined if there was
+   * none.
+   */
   readonly suspectMs: number | undefined
   /**
    * False if the lease was requested more than a second ago, or if another process has reported data loss since. In both cases,
@@ -33,7 +36,7 @@ export interface GrantedLease {
   leftMs(): number
   /**
    * Sends the refresh token of this revision, or, for a login, the authorization code. Call `send` in the same turn of the event
-   * loop in which the lease was acquired. Later, Redis may have lost the lease.
+   * loop in which the lease was acquired. In a later turn of the loop, Redis may already have lost the lease.
    */
   send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
   /**

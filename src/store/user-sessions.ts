@@ -50,7 +50,7 @@ export interface LoggedOut {
 export interface ListedSession {
   readonly loggedInAt: number
   /**
-   * No cookie of the session was written after this time. So the session expires at the latest one cookie lifetime after this
+   * No cookie of the session was written after this time. So the session expires no later than one cookie lifetime after this
    * time.
    */
   readonly writtenBy: number
@@ -178,7 +178,10 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     retries.start(session.id, work)
   }
 
-  /** Returns the contents of the cells with this name. Names are hashed with the session secret, so look under every secret. */
+  /**
+   * Returns the contents of the cells with this name. Names are hashed with the session secret, so look up the hash of the name
+   * with each secret.
+   */
   async function readAll<Content>(cells: Cells<Content>, name: string): Promise<readonly Content[]> {
     const snapshots = await Promise.all(hasher.all(name).map(hash => cells.read(hash, true)))
     if (snapshots.some(({ isUnreadable }) => isUnreadable)) throw new StoreUnavailableError('unreadable')
@@ -190,18 +193,19 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
-    // A request after the expiry of these tokens would have refreshed the session and written a newer record. There is none, so
-    // no cookie was written after that time. If the record cannot be decrypted here, use `joinedAt` plus a quarter of the
-    // lifetime: a later refresh would have added the session to the list again, so `joinedAt` would be later.
+    // A request after the expiry of these tokens would have refreshed the session and written a newer record. There is no newer
+    // record, so no cookie was written after that time. If the record cannot be decrypted here, use `joinedAt` plus a quarter of
+    // the lifetime. Every refresh after that time adds the session to the list again, which changes `joinedAt`, so there was no
+    // such refresh.
     const writtenBy = record ? Math.max(record.issuedAt, record.fields.expires_at) : joinedAt + maxAgeMs / 4
     return { loggedInAt: record?.loggedInAt ?? signedIn.iat * 1000, writtenBy: Math.min(now, writtenBy) }
   }
 
   return {
     /**
-     * Adds the session of a new login to its lists. Returns false if the user has been signed out at the provider since this
-     * login. A logout that runs in parallel cannot miss the session: either the logout finds it in the list, or this function
-     * finds the time of the logout. If the store is unavailable, the session joins later.
+     * Adds the session of a new login to the lists of its user and its `sid`. Returns false if the user has been signed out at
+     * the provider since this login. A logout that runs in parallel cannot miss the session: either the logout finds it in the
+     * list, or this function finds the time of the logout. If the store is unavailable, the session joins later.
      */
     async join(session: SessionRecord): Promise<boolean> {
       try {
@@ -212,12 +216,15 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
         return true
       }
     },
-    /** Adds a session to its lists again, in the background. */
+    /** Adds a session to the lists of its user again, in the background. */
     joinAgain(id: string): void {
       const session = store.newest(id)
       if (session?.identity) joinUntilStored(session)
     },
-    /** True if a session should join its lists again, because it last joined more than a quarter of its lifetime ago. */
+    /**
+     * True if a quarter of the lifetime of a session has passed since it last joined its lists, so that it should join them
+     * again.
+     */
     shouldJoin: ({ identity, listedAt }: SessionRecord, now: number): boolean =>
       identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
     /** Removes a logged-out session from its lists, in the background. */
