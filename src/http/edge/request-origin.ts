@@ -143,7 +143,8 @@ export function rejectionOf(
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
   if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
   if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
-  if (policy.namesOrigin && site === undefined && !namesOrigin(headers, publicOrigin)) return 'no_origin'
+  const page = headers.origin ?? headers.referer ?? ''
+  if (policy.namesOrigin && site === undefined && !hasOrigin(page, publicOrigin)) return 'no_origin'
   if (policy.navigationsOnly && (headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 'not_a_navigation'
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
@@ -165,10 +166,9 @@ function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], he
  */
 function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
   if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false
-  return !URL.canParse(origin) || new URL(origin).origin !== publicOrigin
+  return !hasOrigin(origin, publicOrigin)
 }
 
-function namesOrigin({ origin, referer = '' }: IncomingHttpHeaders, publicOrigin: string): boolean {
-  const page = origin ?? referer
-  return URL.canParse(page) && new URL(page).origin === publicOrigin
+function hasOrigin(url: string, origin: string): boolean {
+  return URL.canParse(url) && new URL(url).origin === origin
 }
