@@ -244,17 +244,14 @@ interface AuthorizationRequest {
   readonly codeChallenge: string | undefined
 }
 
-interface TimedRequest {
+interface CodeGrant {
+  readonly code: string
+  readonly codeVerifier: string | undefined
   /** The time limit in milliseconds. The default is the limit for all calls to the provider. */
   readonly timeoutMs?: number | undefined
 }
 
-interface CodeGrant extends TimedRequest {
-  readonly code: string
-  readonly codeVerifier: string | undefined
-}
-
-interface RefreshGrant extends TimedRequest {
+interface RefreshGrant extends Pick<CodeGrant, 'timeoutMs'> {
   readonly refreshToken: string
   readonly scope: string
 }
