@@ -114,9 +114,9 @@ function withCookie(values: readonly string[] = []): string {
 }
 
 /**
- * Creates the function that converts an upstream's Location header for the browser. If the URL belongs to the upstream and matches the target of the rule,
- * the result is the path of this server that the rule forwards to this URL. Any other Location becomes an absolute URL
- * (RFC 9110 section 10.2.2).
+ * Creates the function that converts an upstream's Location header for the browser. If the URL belongs to the upstream
+ * and matches the target of the rule, the result is the path of this server that the rule forwards to this URL. Any
+ * other Location becomes an absolute URL (RFC 9110 section 10.2.2).
  * @param basePath the path that a reverse proxy removes from the URLs of this server, otherwise empty
  */
 export function createMapLocation(findRoute: FindRoute, basePath: string) {
