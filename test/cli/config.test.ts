@@ -15,10 +15,8 @@ test('config prints each setting on one line with its value and its source', asy
   const [file, table = ''] = output.trimEnd().split('\n\n')
   t.regex(file ?? '', /^Settings file: \S+\.platform-auth-serverrc\.json$/)
   const lines = table.split('\n').map(line => line.split(/ {2,}/))
-  t.deepEqual(
-    lines.map(([key]) => key),
-    [...settingKeys]
-  )
+  const keys = lines.map(([key]) => key)
+  t.deepEqual(keys, [...settingKeys])
   const shown = Object.fromEntries(lines.map(([key, ...rest]) => [key, rest]))
   t.deepEqual(shown.mode, ['dual', 'flag --mode'])
   t.deepEqual(shown.port, ['9000', 'variable PORT'])

@@ -95,14 +95,12 @@ test('the start warns about mistakes that need no network to be found', async t 
     files: { 'pages/app.html': '', 'platform-auth-server.yaml': 'mode: dual' }
   })
   const warnings = log().filter(({ event }) => event === 'setting_warning')
-  t.deepEqual(
-    warnings.map(({ setting, source }) => [setting, source]),
-    [
-      ['platform-auth-server.yaml', 'working directory'],
-      ['platform.callbackUrl', 'variable PLATFORM_CALLBACK_URL'],
-      ['wwwroot', 'flag --wwwroot']
-    ]
-  )
+  const sources = warnings.map(({ setting, source }) => [setting, source])
+  t.deepEqual(sources, [
+    ['platform-auth-server.yaml', 'working directory'],
+    ['platform.callbackUrl', 'variable PLATFORM_CALLBACK_URL'],
+    ['wwwroot', 'flag --wwwroot']
+  ])
   t.is(
     warnings[1]?.msg,
     `The callback URL leads to port 8080, but the server listens on port ${port}. Use the same port (--port 8080), unless a proxy forwards the requests.`
@@ -114,20 +112,15 @@ test('wrong settings are listed together without a stack trace, and the exit cod
   const { code, output, errors } = await run(t, [], { env: { PORT: 'x', SERVER_SESSION_SECRET: 'hunter2' } })
   t.is(code, 2)
   t.is(output, '')
-  t.deepEqual(
-    errors
-      .trimEnd()
-      .split('\n')
-      .map(line => /^.*?(:|\)| is required)/.exec(line)?.[0]),
-    [
-      'The settings cannot be used:',
-      '  port (variable PORT)',
-      '  session.secret (variable SERVER_SESSION_SECRET)',
-      '  platform.clientId is required',
-      '  platform.clientSecret is required',
-      '  platform.callbackUrl is required'
-    ]
-  )
+  const beginnings = errors.match(/^.*?(:|\)| is required)/gm)
+  t.deepEqual(beginnings, [
+    'The settings cannot be used:',
+    '  port (variable PORT)',
+    '  session.secret (variable SERVER_SESSION_SECRET)',
+    '  platform.clientId is required',
+    '  platform.clientSecret is required',
+    '  platform.callbackUrl is required'
+  ])
   t.false(errors.includes('hunter2'))
 })
 
@@ -204,10 +197,8 @@ for (const args of [[], ['--demo']]) {
     t.is(demoLine.test(text), args.length > 0)
     const lines = text.split('\n')
     t.true(lines.some(line => line.includes('the starter page')))
-    t.deepEqual(
-      lines.filter(line => line.length > 80),
-      []
-    )
+    const tooLong = lines.filter(line => line.length > 80)
+    t.deepEqual(tooLong, [])
   })
 }
 

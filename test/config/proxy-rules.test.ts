@@ -168,10 +168,8 @@ const sources: readonly (readonly [where: string, situation: Situation])[] = [
 for (const [where, situation] of sources) {
   test(`rules can be given ${where}`, async t => {
     const { config } = await load(t, situation)
-    t.deepEqual(
-      config.proxy.routes.map(({ text }) => text),
-      routes
-    )
+    const texts = config.proxy.routes.map(({ text }) => text)
+    t.deepEqual(texts, routes)
   })
 }
 

@@ -140,10 +140,8 @@ test('the same callback at two replicas exchanges its code once, and both succee
   const other = browser.clone()
   two.connect(other)
   const answers = await Promise.all([browser, other].map(tab => openCallback(tab, callbackUrl)))
-  t.deepEqual(
-    answers.map(({ statusCode }) => statusCode),
-    [302, 302]
-  )
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.deepEqual(statuses, [302, 302])
   t.is(idp.tokenRequests.length, 1)
   for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
 })

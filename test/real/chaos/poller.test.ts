@@ -14,14 +14,12 @@ test('a page keeps polling after a connection ended without a response, and reco
   })
   const browser = createBrowser(t, { origin: `http://127.0.0.1:${await listen(t, server)}` })
   const answers = await poll(browser, { path: '/', everyMs: 1, hasEnded: () => asked === 3 })
-  t.deepEqual(
-    answers.map(({ status, retryAfter }) => [status, retryAfter]),
-    [
-      [0, undefined],
-      [503, '0'],
-      [200, undefined]
-    ]
-  )
+  const results = answers.map(({ status, retryAfter }) => [status, retryAfter])
+  t.deepEqual(results, [
+    [0, undefined],
+    [503, '0'],
+    [200, undefined]
+  ])
 })
 
 test('the load balancer keeps idle connections open for 75 seconds, longer than any pause in a scenario', async t => {
