@@ -61,8 +61,7 @@ The picture shows the worst case. **Six conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen ([RFC
   9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. If the provider allows it, the faults that we measured with it sign out nobody in a program with a lock,
-  except a few users of oauth2-proxy. The lock of this server then saves no login. Logins that are lost with an empty Redis or a failing
+  use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out nobody in the programs that have a lock, except a few users of oauth2-proxy. The lock of this server then saves no login. Logins that are lost with an empty Redis or a failing
   provider need no second use. The behaviour of APS is not documented: we have no evidence that it ends a login, and two refreshes within
   50 ms may both succeed.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
@@ -85,8 +84,7 @@ unless the row or the program says otherwise. A dash was not measured.
 ${lossTable(runs, withLock(kills))}
 - No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
 - **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
-  deleted its cookies. All other users get 10 s more, or 75 s if the responses are errors, because some programs recover. "2 waited" are users
-  who still got errors then. For express-openid-connect and better-auth, "signed out" means that no access token can be obtained any more. We
+  deleted its cookies. All other users are watched for another 10 s, or for 75 s if they get errors, because some programs recover. "2 waited" means that two users still got errors at the end of this time. For express-openid-connect and better-auth, "signed out" means that no access token can be obtained any more. We
   did not ask whether their session itself continues.
 - **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc, and about as many as wonderwall. The
   ranges overlap. About half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last
@@ -118,7 +116,7 @@ document first**, and then six in parallel.
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
-*Computed* by \`bench/lost/hour.js\`: how many of 10,000 users one fault signs out if tokens live for an hour. \`lost\` is the measured
+*Computed* by \`bench/lost/hour.js\`: the number of users, out of 10,000, that one fault signs out if tokens live for an hour. \`lost\` is the measured
 share of the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault,
 ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the formulas are assumptions:
 
@@ -165,11 +163,11 @@ ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ${aboutPrograms(complete)}
 
 The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We tried no other settings, such as
-\`OIDCSessionCacheFallbackToCookie\` of mod_auth_openidc, or sticky sessions for the programs whose title does not say so.
+\`OIDCSessionCacheFallbackToCookie\` of mod_auth_openidc, or sticky sessions, except for the programs marked "sticky".
 
 ## How it was measured
 
-- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token becomes used. If the response
+- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token counts as used. If the response
   is then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request
   goes to a random process, unless sessions are sticky. If this process does not listen, the request goes to the other one.
@@ -178,8 +176,7 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
   compute with whole seconds.
 - **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are
   503 or 429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with
-  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is killed and starts again
-  after 1 s, empty or with an append-only file that it writes before each response, or is stopped. For 8 s, the browser cuts the connections
+  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is either stopped, or killed and started again after 1 s. It then starts empty, or with an append-only file that it writes before each response. For 8 s, the browser cuts the connections
   of half of the pages that it loads, 0 to 400 ms after the page began to load.
 - **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
   Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this

@@ -305,7 +305,7 @@ export const settings = {
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
-      'Let only users sign in who match one of these entries. An e-mail address counts only if the provider has verified it.'
+      'Let only users who match one of these entries sign in. An e-mail address counts only if the provider has verified it.'
   },
   logout: {
     flag: '--logout <how>',
@@ -436,7 +436,7 @@ export const settings = {
     type: hostName,
     // As with forward-auth, only this machine can reach the port unless the operator sets a different host.
     default: '127.0.0.1',
-    summary: 'Offer the metrics on this host name or IP address.'
+    summary: 'Serve the metrics on this host name or IP address.'
   },
   'shutdown.delaySeconds': {
     type: seconds(0, 300),
