@@ -33,7 +33,7 @@ export interface AppOptions {
   readonly log: Logger
 }
 
-/** The dependencies that only this package and its tests replace. */
+/** Dependencies that can be replaced only inside this package, for example by its tests. */
 export interface ServiceOptions extends AppOptions {
   readonly stores: Stores
   /** The options of the store for its connection to Redis. */

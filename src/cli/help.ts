@@ -19,7 +19,7 @@ const examples: readonly HelpRow[] = [
 
 const furtherHelp: readonly HelpRow[] = [
   [`${name} --help all`, 'Print all flags, variables and files.'],
-  [`${name} check --help`, 'Print the options of one command, here of check.'],
+  [`${name} check --help`, 'Print the options of one command, for example check.'],
   [`${name} --version`, 'Print the version.']
 ]
 

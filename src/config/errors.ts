@@ -36,7 +36,7 @@ function problemSection(title: string, problems: readonly Problem[]): string[] {
   return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 
-/** Formats a problem as one line. A setting that is not given has no source to name. */
+/** Formats a problem as one line. If a setting is not given, its line names no source. */
 export function describeProblem({ key, source, message }: Problem): string {
   return source === notGiven ? `${key} ${message}` : `${key} (${source}) ${message}`
 }

@@ -29,7 +29,7 @@ function headerNames(allowed: string, rejected: readonly RegExp[], reason: strin
 }
 
 export const requestHeaderNames = headerNames(
-  'header names separated by spaces, except headers for credentials, cookies, forwarding and hop-by-hop headers',
+  'header names separated by spaces, except hop-by-hop headers and headers for credentials, cookies and forwarding',
   [HOP_BY_HOP, NEVER_SENT],
   'one of them must not be sent to an upstream'
 )

@@ -13,7 +13,8 @@ function pathType(allowed: string, whyUnusable: (path: string) => Promise<string
 export const folder = pathType('a folder', whyNoFolder)
 export const scriptModule = pathType('a JavaScript module', whyNoModule)
 
-// The modules that read these files are imported only when such a setting is checked, so other commands do not load them.
+// The modules that read the files of the folder are imported only when the setting is checked, so other commands do not load
+// them.
 export const pagesFolder = pathType('a folder', async path => {
   const { readPagesFolder } = await import('../pages/index.js')
   readPagesFolder(path)

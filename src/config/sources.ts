@@ -20,8 +20,8 @@ import { readString, type ValueType } from './types.js'
 import { unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
- * The sources of settings: the flags, a program, the environment with `.env`, and secret files. `file.ts` finds and
- * reads the settings file.
+ * The sources of settings: the flags, the settings that a program passes, the environment with `.env`, and secret files.
+ * `file.ts` finds and reads the settings file.
  */
 
 /** The unchecked settings of one source. */

@@ -1,7 +1,7 @@
 /**
- * The APIs of the demo: the user info endpoint, and small APIs to which the API proxy of a demo forwards requests
- * (hubs, issues, a file and an event stream). As at Autodesk Platform Services, user info requires only a valid access
- * token, and the other APIs require an access token with a certain scope.
+ * The APIs of the demo: the user info endpoint, and small APIs to which the API proxy of a demo forwards requests (hubs, issues,
+ * a file and an event stream). As with Autodesk Platform Services, user info requires only a valid access token, while the other
+ * APIs require one with a certain scope.
  */
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { PassThrough } from 'node:stream'

@@ -60,7 +60,7 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     if (problems.includes(undefined)) return undefined
     const isMissing = ({ claim }: ClaimEntry) => sources.every(source => valueAt(source, claim) === undefined)
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
-    // Prefer the problem of the last source. This is the user info if it was read, because the user info says more about the
+    // Prefer the problem of the last source. The last source is the user info, if it was read, because it says more about the
     // address than the ID token.
     const reason = problems.at(-1) ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
     return { reason, missing }

@@ -30,8 +30,8 @@ export function languageChoice(languages: readonly [string, ...string[]]) {
 
   return function languageFor(accepted: readonly string[]): string {
     offered ??= languages.map(tag => ({ tag, written: languageAndScript(tag) }))
-    // Browsers send `zh-TW, zh`, so a tag without a region and a script means the same script as an earlier tag of this
-    // language.
+    // Browsers send `zh-TW, zh`, so a tag that has neither a region nor a script (`zh`) takes the script of an earlier tag of
+    // this language.
     const meanings = new Map<string, string | undefined>()
     for (const tag of accepted) {
       if (tag === '*') break

@@ -72,7 +72,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   const hosts = createTally(limits.ofOneHost)
   const sessions = createTally(limits.ofOneSession)
   const users = createTally(limits.ofOneUser)
-  // The owners of the reserved slots: host and user.
+  // The requests that occupy reserved slots, as pairs of host and user.
   const holders = new Set<string>()
   // The queues of the hosts with waiting requests. A queue from which a request was started moves to the end.
   const queues = new Map<string, ReturnType<typeof createFairQueue<WaitingRequest>>>()

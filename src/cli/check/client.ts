@@ -24,7 +24,7 @@ export async function checkClient({ config, idp }: Provider): Promise<Finding> {
   return failed('The token endpoint gave tokens for a made-up code.', next)
 }
 
-/** Returns the words for the credentials of the client, and advice for the case that the provider rejects them. */
+/** Returns how messages name the credentials of the client, and what to advise if the provider rejects them. */
 function credentialsOf({ platform }: Config) {
   const key = platform.clientAuthentication === 'private_key_jwt' ? signingKeyOf(platform) : undefined
   if (!key) {

@@ -19,7 +19,7 @@ export function ok(message: string): Finding {
   return { status: 'ok', message }
 }
 
-/** A finding that the operator should know, but that does not keep the server from working. */
+/** A finding that the operator should know about, but that does not keep the server from working. */
 export function warning(message: string, next: string): Finding {
   return { status: 'warning', message, next }
 }

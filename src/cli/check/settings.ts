@@ -31,7 +31,7 @@ function warningOf(problem: Problem): Finding {
   return warning(describeProblem(problem), 'Change this setting, unless its value is intended.')
 }
 
-/** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */
+/** Warns that the access list needs certain claims. Only a real login shows whether the provider sends these claims. */
 export function checkAccessList({ access: { allow } }: Config): Finding[] {
   if (!allow) return []
   const claims = allow.filter(isClaimEntry)
@@ -109,7 +109,10 @@ export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: M
 
 const UPSTREAM_SECONDS = 10
 
-/** Connects to the target of every proxy rule. Warns about each rule whose API is known to need scopes that the token does not have. */
+/**
+ * Connects to the target of every proxy rule. Warns about each rule whose API is known to need scopes that the token does not
+ * have.
+ */
 export async function checkProxy(config: Config): Promise<Finding[]> {
   const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]

@@ -70,7 +70,7 @@ function nextSteps(written: { readonly settings: boolean; readonly secrets: bool
   return steps.filter(Boolean).map((step, index) => `${index + 1}. ${step}`)
 }
 
-/** Prints a secret for a deployment whose files `init` did not write. */
+/** Prints a secret, for deployments that were not set up with `init`. */
 export const secret: Command = async function secret({ terminal }) {
   terminal.stdout.write(`${newSecret()}\n`)
   return exitCodes.fine

@@ -19,8 +19,8 @@ export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
-    // The copy reads the working directory before Koa is loaded, and the error explains if this directory no longer
-    // exists. A library of Koa would throw an unclear error.
+    // The copy reads the working directory before Koa is loaded, and the error explains if this directory no longer exists.
+    // Otherwise, a dependency of Koa throws an unclear error.
     const terminal = { ...invocation.terminal, onSignal: signals.onSignal }
     return await runServer({ ...invocation, terminal })
   } finally {

@@ -61,8 +61,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
       else handle(request, response)
     },
     /**
-     * Calls `reject`, which sends an error response, after the responses to all earlier requests on `socket`. If the
-     * error is in the body of a request whose response has begun, destroys the connection instead.
+     * Calls `reject`, which sends an error response, when all earlier requests on `socket` have got their responses. If the error
+     * is in the body of a request whose response has begun, destroys the connection instead.
      */
     rejectInTurn(socket: Socket, reject: () => void) {
       const response = newest.get(socket)

@@ -51,7 +51,10 @@ export async function loadExtension(path: string): Promise<Extension> {
   )
   const { default: extend } = module
   if (typeof extend !== 'function') {
-    throw new ExtensionError(path, 'has no function as its default export: export default function (app, tools) { … }')
+    throw new ExtensionError(
+      path,
+      'has no function as its default export. Export one: export default function (app, tools) { … }'
+    )
   }
   return async function extendByModule(app, tools) {
     try {
@@ -89,7 +92,7 @@ function summary(error: unknown, path: string, position?: SourcePosition): strin
   return `${error.name}: ${error.message}${where}`
 }
 
-/** Returns the position of a syntax error if its stack begins with the position, as for CommonJS modules. */
+/** Returns the position of a syntax error if its stack begins with the position, as it does for CommonJS modules. */
 function positionOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
   if (file === undefined) return undefined

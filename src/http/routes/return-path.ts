@@ -69,9 +69,9 @@ const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // The percent-encodings of a slash, a backslash, a dot, a percent sign and control characters. A proxy or a page may
 // decode them once more, and the path could then lead to another site.
 const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
-// The routes of this server are not allowed. For example, the logout route would terminate the new session. The pattern
-// also matches a route that follows another path, because a reverse proxy may add a public path that this server does
-// not see.
+// A return path must not be one of this server's own routes. For example, the logout route would terminate the new session. The
+// pattern also matches a route that follows another path, because a reverse proxy may add a public path that this server does not
+// see.
 const AUTH_ROUTE = new RegExp(`${AUTH_PATH}(?:/|$)`, 'i')
 
 /**
@@ -83,8 +83,8 @@ export function safeReturnTo(value: string | undefined): string {
   const path = value.split(/[?#]/, 1)[0] as string
   if (path.includes('//') || AMBIGUOUS_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
   if (AUTH_ROUTE.test(decodeAscii(path))) return '/'
-  // The final check uses the WHATWG URL parser, because browsers use the same algorithm. The parser must find the same
-  // path and no other host.
+  // The final check uses the WHATWG URL parser, because browsers use the same algorithm. The parser must return the same path,
+  // and must not take a part of the path for a host.
   const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
   return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
 }

@@ -61,7 +61,7 @@ test('a module in TypeScript runs if Node can strip its types, and otherwise the
 })
 
 const broken: readonly (readonly [text: string, says: RegExp])[] = [
-  ['export const routes = 1', /has no function as its default export: export default function/],
+  ['export const routes = 1', /has no function as its default export. Export one: export default function/],
   ['export default { routes: 1 }', /has no function as its default export/],
   ["\nthrow new Error('no hubs today')", /cannot be run: Error: no hubs today \(line 2\)$/],
   ["import 'not-there'", /cannot be run: Error: Cannot find package 'not-there'/],
