@@ -7,7 +7,7 @@ import { localUrlOf } from './config/urls.js'
 import { listenForGateways } from './gateway/forward-auth.js'
 import { countRequests, ignoreStops, inTurn, limitBodyTimes } from './http/edge/arrivals.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
-import { watchConnections } from './http/edge/connections.js'
+import { CLIENT_LIMITS, type ClientLimits, watchConnections } from './http/edge/connections.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
 import { createServices, type ServiceOptions } from './services.js'
 import { requireDatabase } from './store/index.js'
@@ -46,22 +46,6 @@ export interface ListeningServer {
   close(reason?: string): Promise<void>
 }
 
-/** The limits of the HTTP server. Times are milliseconds. */
-export const CLIENT_LIMITS = {
-  maxHeaderSize: 32 * 1024,
-  headersTimeout: 15_000,
-  requestTimeout: 30_000,
-  minBodyBytesPerSecond: 1000,
-  // Load balancers usually close idle connections after 60 seconds. The server keeps them open for longer, so that a
-  // load balancer never sends a request on a connection that the server is closing.
-  keepAliveTimeout: 75_000,
-  // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
-  // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
-  unreadTimeout: 300_000,
-  // With Node's default of 30 seconds, a slow client would have up to twice the time of `requestTimeout`.
-  connectionsCheckingInterval: 5_000
-}
-
 /**
  * The last part of the grace period, in milliseconds. Connections are closed before this part, so that revocations that
  * are still in progress have this time to finish.
@@ -79,7 +63,7 @@ const LAST_WORK_MS = 500
 export async function serve(
   config: Config,
   { extend, reserved, ...options }: ServeOptions = {},
-  limits: Partial<typeof CLIENT_LIMITS> = {}
+  limits: Partial<ClientLimits> = {}
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
   // The module is loaded only if metrics are on, so that servers without metrics start quickly.

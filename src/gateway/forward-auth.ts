@@ -7,6 +7,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { ignoreStops } from '../http/edge/arrivals.js'
+import { CLIENT_LIMITS, type ClientLimits } from '../http/edge/connections.js'
 import { endSpanWithStatus } from '../http/edge/observe.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
@@ -25,13 +26,7 @@ interface Decision {
 }
 
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
-const LIMITS = {
-  maxHeaderSize: 64 * 1024,
-  headersTimeout: 15_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 75_000,
-  connectionsCheckingInterval: 5_000
-}
+const LIMITS: ClientLimits = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
 
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
@@ -42,7 +37,7 @@ const LIMITS = {
 export async function listenForGateways(
   services: Services,
   { port, host }: { readonly port: number; readonly host: string },
-  limits: Partial<typeof LIMITS> = {}
+  limits: Partial<ClientLimits> = {}
 ) {
   const respond = forwardAuth(services)
   const gatewayLimits = { ...LIMITS, ...limits }

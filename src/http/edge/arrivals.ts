@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { ClientLimits } from './connections.js'
 
 /**
  * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
@@ -104,15 +105,6 @@ export function countRequests(handle: (request: IncomingMessage, response: Serve
   }
 }
 
-/** All times are milliseconds. */
-interface ArrivalLimits {
-  readonly headersTimeout: number
-  /** 0 for no limit. */
-  readonly requestTimeout: number
-  /** The time between two checks of the connections. */
-  readonly connectionsCheckingInterval: number
-}
-
 interface IncomingBody {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -142,13 +134,8 @@ export function postponeBody(request: IncomingMessage): () => void {
  * as Node does for its own time limit.
  * @param limits.requestTimeout the time credit with which a client begins. The credit never exceeds this value, so no
  *   pause in a body may be longer.
- * @param limits.minBodyBytesPerSecond the minimum average rate of a body that a route reads. It applies after the first
- *   `requestTimeout` milliseconds.
  */
-export function limitBodyTimes(
-  server: Server,
-  limits: ArrivalLimits & { readonly minBodyBytesPerSecond: number }
-): void {
+export function limitBodyTimes(server: Server, limits: ClientLimits): void {
   const { requestTimeout, minBodyBytesPerSecond, connectionsCheckingInterval } = limits
   // The first check may come immediately after the beginning of a body, so the credit is one interval longer.
   const maxCreditMs = requestTimeout + connectionsCheckingInterval
@@ -223,8 +210,9 @@ export function hasBody({ headers }: IncomingMessage): boolean {
  * function measures how long the latest intervals took: as many intervals as fit into the limit, and one more. If they
  * took longer than the limit, it raises the limit to the measured time. Even if the process was stopped, a client
  * therefore has at least the given time. If the process was not stopped, a client has at most one additional interval.
+ * @param limits.requestTimeout 0 for no limit
  */
-export function ignoreStops(server: Server, limits: ArrivalLimits): void {
+export function ignoreStops(server: Server, limits: ClientLimits): void {
   const { headersTimeout, requestTimeout, connectionsCheckingInterval } = limits
   const checksIn = (ms: number) => Math.ceil(ms / connectionsCheckingInterval) + 1
   const kept = checksIn(Math.max(headersTimeout, requestTimeout))
