@@ -3,22 +3,17 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ExecutionContext, TestFn } from 'ava'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { findChromium, launchChromium } from './launch-chromium.js'
 import { testWhere } from './requirement.js'
-
-export interface Visitor {
-  readonly page: Page
-  readonly context: BrowserContext
-  newTab(): Promise<Page>
-}
 
 interface VisitOptions extends BrowserContextOptions {
   /** Console errors that the test expects. */
   readonly expectedErrors?: RegExp
 }
 
-export type Visit = (options?: VisitOptions) => Promise<Visitor>
+export type Visit = ReturnType<typeof visitsOf>['visit']
+export type Visitor = Awaited<ReturnType<Visit>>
 type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
 
 /**
@@ -48,7 +43,7 @@ export function browserTests(test: TestFn, flags: readonly string[] = []): Brows
 
 function visitsOf(browser: Browser, t: ExecutionContext) {
   const complaints: string[] = []
-  async function visit({ expectedErrors, ...options }: VisitOptions = {}): Promise<Visitor> {
+  async function visit({ expectedErrors, ...options }: VisitOptions = {}) {
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
     t.teardown(() => context.close())
     context.setDefaultTimeout(30_000)

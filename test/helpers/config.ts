@@ -29,21 +29,10 @@ export type TestSettings = {
 export const publicOrigin = 'http://localhost:8080'
 export const defaultCallbackUrl = `${publicOrigin}/api/auth/callback`
 
-export type KnownIdp = Pick<
-  HostileIdp,
-  | 'clientId'
-  | 'clientSecret'
-  | 'authorizationEndpoint'
-  | 'tokenEndpoint'
-  | 'userinfoEndpoint'
-  | 'revocationEndpoint'
-  | 'endSessionEndpoint'
->
-
 const nowhere = 'http://127.0.0.1:9/'
 
 /** An identity provider that cannot be reached, for tests without a login. */
-export const unreachableIdp: KnownIdp = {
+export const unreachableIdp = {
   clientId: 'client',
   clientSecret: 'client-secret',
   authorizationEndpoint: nowhere,
@@ -52,6 +41,7 @@ export const unreachableIdp: KnownIdp = {
   revocationEndpoint: nowhere,
   endSessionEndpoint: nowhere
 }
+export type KnownIdp = Readonly<typeof unreachableIdp>
 
 /**
  * Complete, valid settings for a server whose identity provider is `idp`. Every setting that is not given here has its

@@ -8,13 +8,6 @@ export interface RawAnswer {
   readonly body: Buffer
 }
 
-interface RawResult {
-  readonly bytes: Buffer
-  readonly answers: readonly RawAnswer[]
-  /** False if the time limit passed first, or if the test had read enough. */
-  readonly closedByServer: boolean
-}
-
 interface RawOptions {
   /**
    * Stop after this many complete answers. By default, stop when the server closes the connection or the time limit
@@ -32,7 +25,7 @@ interface RawOptions {
 
 /**
  * Sends the pieces one after the other on one connection and resolves with all bytes received. A cut connection is a
- * result, not an error.
+ * result, not an error. `closedByServer` is false if the time limit passed first, or if the test had read enough.
  */
 export function sendRaw(
   port: number,
@@ -47,7 +40,7 @@ export function sendRaw(
     end = false
   } = options
   const list = typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces
-  return new Promise<RawResult>((resolve, reject) => {
+  return new Promise<{ bytes: Buffer; answers: RawAnswer[]; closedByServer: boolean }>((resolve, reject) => {
     const chunks: Buffer[] = []
     const socket = connect({ port, host: '127.0.0.1' })
     const finish = (closedByServer: boolean) => {

@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { listen } from '../ports.js'
-import { createFaultPlan, type FaultPlan, type Hold } from './fault-plan.js'
+import { createFaultPlan, type Hold } from './fault-plan.js'
 import { bytesOf } from './faults.js'
-import { createGrants, type GrantSettings, type Grants, type Issued, type IssuedToken } from './grants.js'
+import { createGrants, type GrantSettings, type Issued, type IssuedToken } from './grants.js'
 import { type Answer, type Endpoint, endpoints, html, type IdpRequest, paths } from './requests.js'
 
 export { type Exchange, type Fault, faults } from './faults.js'
@@ -25,51 +25,11 @@ export interface HostileIdpOptions {
   readonly accessTokenLifetimeSeconds?: number
 }
 
-export interface HostileIdp
-  extends Omit<FaultPlan, 'faultFor'>,
-    Pick<Grants, 'issued' | 'reuses' | 'revoked' | 'isAlive' | 'endAllGrants' | 'rotateKeys'> {
-  readonly issuer: string
-  readonly port: number
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly authorizationEndpoint: string
-  readonly tokenEndpoint: string
-  readonly userinfoEndpoint: string
-  readonly revocationEndpoint: string
-  readonly endSessionEndpoint: string
-  /** May be changed at any time. A change applies to everything issued or answered afterwards. */
-  readonly settings: Pick<
-    GrantSettings,
-    'accessTokenLength' | 'accessTokenLifetimeSeconds' | 'profile' | 'login' | 'idTokenClaims' | 'quirks'
-  >
-  /**
-   * Alters the discovery document. A member of undefined is left out. If this is undefined, the provider answers 404.
-   */
-  discovery: ((document: Record<string, unknown>) => Record<string, unknown>) | undefined
-  readonly requests: readonly IdpRequest[]
-  requestsTo(endpoint: Endpoint): readonly IdpRequest[]
-  readonly tokenRequests: readonly IdpRequest[]
-  /**
-   * Everything that must never leave the server: codes, refresh tokens, ID tokens, verifiers, the client secret, and
-   * all access tokens except those with exactly the scope `except`.
-   */
-  secrets(options?: { readonly except?: string }): readonly string[]
-  /**
-   * Returns a logout token (OpenID Connect Back-Channel Logout section 2.4). `changes` must contain `sub` or `sid`. A claim of
-   * undefined is left out.
-   */
-  logoutToken(changes?: Record<string, unknown>, header?: Record<string, unknown>): string
-  /** The number of connections accepted so far. */
-  readonly connections: number
-  /** Closes the port and cuts every connection. New connections are refused (ECONNREFUSED). */
-  offline(): Promise<void>
-  online(): Promise<void>
-}
+export type HostileIdp = Awaited<ReturnType<typeof createHostileIdp>>
 
-export async function createHostileIdp(
-  t: Pick<ExecutionContext, 'teardown'>,
-  options: HostileIdpOptions = {}
-): Promise<HostileIdp> {
+type Alteration = (document: Record<string, unknown>) => Record<string, unknown>
+
+export async function createHostileIdp(t: Pick<ExecutionContext, 'teardown'>, options: HostileIdpOptions = {}) {
   const clientSecret = options.clientSecret ?? `client-secret-${Math.random().toString(36).slice(2)}`
   const settings: GrantSettings = {
     clientId: options.clientId ?? 'test-client',
@@ -86,6 +46,7 @@ export async function createHostileIdp(
   }
   const requests: IdpRequest[] = []
   const sockets = new Set<Socket>()
+  let alteration: Alteration | undefined = document => document
   let connections = 0
   let port = 0
   const address = (endpoint: Endpoint) => `http://127.0.0.1:${port}${paths[endpoint]}`
@@ -96,7 +57,7 @@ export async function createHostileIdp(
   function handle(request: IdpRequest): Answer {
     switch (request.endpoint) {
       case 'discovery':
-        return idp.discovery ? { status: 200, body: idp.discovery(discoveryDocument()) } : html('Not found', 404)
+        return alteration ? { status: 200, body: alteration(discoveryDocument()) } : html('Not found', 404)
       case 'jwks':
         return { status: 200, body: grants.jwks }
       case 'authorize':
@@ -175,7 +136,11 @@ export async function createHostileIdp(
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
   }
 
-  const idp: HostileIdp = {
+  t.teardown(async () => {
+    plan.heal()
+    await offline()
+  })
+  return {
     ...plan,
     issued: grants.issued,
     reuses: grants.reuses,
@@ -183,7 +148,11 @@ export async function createHostileIdp(
     isAlive: grants.isAlive,
     endAllGrants: grants.endAllGrants,
     rotateKeys: grants.rotateKeys,
-    logoutToken(changes = {}, header = {}) {
+    /**
+     * Returns a logout token (OpenID Connect Back-Channel Logout section 2.4). `changes` must contain `sub` or `sid`. A claim of
+     * undefined is left out.
+     */
+    logoutToken(changes: Record<string, unknown> = {}, header: Record<string, unknown> = {}) {
       const iat = Math.floor(settings.now() / 1000)
       const usual = {
         iss: issuer(),
@@ -204,34 +173,44 @@ export async function createHostileIdp(
     userinfoEndpoint: address('userinfo'),
     revocationEndpoint: address('revoke'),
     endSessionEndpoint: address('endSession'),
+    /** May be changed at any time. A change applies to everything issued or sent afterwards. */
     settings,
-    discovery: document => document,
-    requests,
-    requestsTo: endpoint => requests.filter(request => request.endpoint === endpoint),
+    /**
+     * Alters the discovery document. A member of undefined is left out. If this is undefined, the provider responds with 404.
+     */
+    get discovery() {
+      return alteration
+    },
+    set discovery(given: Alteration | undefined) {
+      alteration = given
+    },
+    requests: requests as readonly IdpRequest[],
+    requestsTo: (endpoint: Endpoint) => requests.filter(request => request.endpoint === endpoint),
     get tokenRequests() {
       return requests.filter(request => request.endpoint === 'token')
     },
-    secrets: ({ except } = {}) => {
+    /**
+     * Returns everything that must never leave the server: codes, refresh tokens, ID tokens, verifiers, the client secret, and
+     * all access tokens except those with exactly the scope `except`.
+     */
+    secrets({ except }: { readonly except?: string } = {}) {
       const { codes, accessTokens, refreshTokens, idTokens, codeVerifiers } = grants.issued
       const hidden = accessTokens.filter(({ scope }) => scope !== except).map(({ value }) => value)
       const rest = refreshTokens.map(({ value }) => value)
       return [...codes, ...hidden, ...rest, ...idTokens, ...codeVerifiers, settings.clientSecret]
     },
+    /** The number of connections accepted so far. */
     get connections() {
       return connections
     },
+    /** Closes the port and cuts every connection. New connections are refused (ECONNREFUSED). */
     offline,
-    online: async () => {
+    async online() {
       if (server.listening) return
       server = open()
       await listen(t, server, port)
     }
   }
-  t.teardown(async () => {
-    plan.heal()
-    await offline()
-  })
-  return idp
 }
 
 // The port is below the range that systems assign for port 0, so no other server takes it while the provider is
