@@ -96,11 +96,7 @@ test('the volume with the pages is mounted where the server looks for them', asy
   const mount = container.volumeMounts.find(({ name }) => name === 'pages')
   t.is(mount?.mountPath, '/app/wwwroot')
   t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
-  t.is(
-    (await settingsFrom(t, variables)).config.wwwroot,
-    undefined,
-    'wwwroot is not set, so the default folder is used'
-  )
+  t.is((await settingsFrom(t, variables)).config.wwwroot, undefined, 'wwwroot is unset, so the default folder is used')
 })
 
 test('the ingress leads to the service, and the manifests for Redis have the host name that the deployment uses', t => {

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import { cookieNames } from '#src/config/site.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { discovered, publicOrigin } from '../helpers/config.js'
-import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, type Endpoint, type Fault, faults } from '../helpers/hostile-idp/index.js'
 import { readText } from '../helpers/repository.js'
 import {
   openCallback,
@@ -18,9 +18,10 @@ import { broken, documentedAnswers, mismatches, readOpenApi, serverRoutes } from
 const document = readOpenApi()
 const documented = documentedAnswers(document)
 
-interface Provocation {
-  /** The documented answer that the test provokes. */
-  readonly answer: string
+type Headers = Record<string, string>
+type Provoke = (server: TestServer, headers: Headers) => Promise<BrowserResponse>
+
+interface Options {
   readonly what?: string
   readonly mode?: TestServerOptions['mode']
   /** The server reads its endpoints from a discovery document that the test can change. */
@@ -35,14 +36,15 @@ interface Provocation {
   readonly timeoutSeconds?: number
   /** The shutdown delay, for answers of a server that is stopping. */
   readonly delaySeconds?: number
-  readonly provoke: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
 }
+
+/** A documented answer, and how the test provokes it. */
+type Provocation = readonly [answer: string, provoke: Provoke, options?: Options]
 
 const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
 const backChannelLogout = '/api/auth/backchannel-logout'
 const [profile, token, client] = ['/api/auth/profile', '/api/auth/token', '/api/auth/client.js']
 
-type Headers = Record<string, string>
 const get = (path: string, more: Headers = {}) => {
   return ({ browser }: TestServer, headers: Headers) => browser.get(path, { headers: { ...headers, ...more } })
 }
@@ -82,13 +84,65 @@ const sendLogoutToken = (claims: Record<string, unknown>) => {
     browser.request('POST', backChannelLogout, { headers, form: { logout_token: idp.logoutToken(claims) } })
 }
 
-const expire = ({ clock }: TestServer) => clock.advanceSeconds(3600)
 const refusedWith = (error: string) =>
   cameBack(
     () => {},
     back => withParameters(back, { code: undefined, error })
   )
-const startStopping = ({ server }: TestServer) => void server.close()
+/** Signs in, lets the tokens expire, then causes `trouble`, and then requests the path. */
+const expired = (path: string, trouble: (server: TestServer) => void = () => {}) =>
+  signedIn(path, server => {
+    server.clock.advanceSeconds(3600)
+    trouble(server)
+  })
+
+/** Lets an endpoint of the provider fail. */
+const failing = (endpoint: Endpoint, fault: Fault, provoke: Provoke): Provoke => {
+  return (server, headers) => {
+    server.idp.failWhen(endpoint, () => fault)
+    return provoke(server, headers)
+  }
+}
+
+const stopping = (provoke: Provoke): Provoke => {
+  return (server, headers) => {
+    void server.server.close()
+    return provoke(server, headers)
+  }
+}
+
+const repeatCallback: Provoke = async ({ browser }) => {
+  const back = await startLogin(browser, '/models?id=7')
+  await openCallback(browser, back)
+  return openCallback(browser, back)
+}
+
+/** Requests the path after the account of a session has left the group of the access list. */
+const withoutRight = (path: string): Provoke => {
+  return async ({ browser, clock, idp }, headers) => {
+    idp.settings.quirks = { idTokenOnRefresh: true }
+    idp.settings.idTokenClaims = claims => ({ ...claims, groups: 'admins' })
+    await signIn(browser)
+    idp.settings.idTokenClaims = claims => claims
+    clock.advanceSeconds(3600)
+    return browser.get(path, { headers })
+  }
+}
+
+const unchanged: Provoke = async (server, headers) => {
+  const { etag } = (await server.browser.get(client)).headers
+  return get(client, { 'if-none-match': String(etag) })(server, headers)
+}
+
+const forget = ({ browser }: TestServer) => {
+  for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
+}
+const growTokens = ({ idp }: TestServer) => {
+  idp.settings.accessTokenLength = 16_000
+}
+const failNext = (endpoint: Endpoint, fault: Fault) => {
+  return ({ idp }: TestServer) => idp.fail(endpoint, fault)
+}
 
 const providerFailures = [
   ['502', faults.html(500)],
@@ -97,185 +151,96 @@ const providerFailures = [
 ] as const
 
 const provocations: readonly Provocation[] = [
-  { answer: `GET ${login} 302`, provoke: get(`${login}?return_to=/models`) },
-  {
-    answer: `GET ${login} 400`,
-    provoke: signedIn(login, ({ browser }) => {
-      for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
-    })
-  },
-  { answer: `GET ${login} 403`, provoke: get(login, { 'sec-fetch-mode': 'cors' }) },
-  { answer: `GET ${login} 413`, provoke: withBody(login) },
+  [`GET ${login} 302`, get(`${login}?return_to=/models`)],
+  [`GET ${login} 400`, signedIn(login, forget)],
+  [`GET ${login} 403`, get(login, { 'sec-fetch-mode': 'cors' })],
+  [`GET ${login} 413`, withBody(login)],
   ...providerFailures.map(
-    ([status, fault]): Provocation => ({
-      answer: `GET ${login} ${status}`,
-      discovery: true,
-      provoke: (server, headers) => {
-        server.idp.failWhen('discovery', () => fault)
-        return get(login)(server, headers)
-      }
-    })
+    ([status, fault]): Provocation => [
+      `GET ${login} ${status}`,
+      failing('discovery', fault, get(login)),
+      { discovery: true }
+    ]
   ),
-  { answer: `GET ${callback} 302`, what: 'of a first login', provoke: ({ browser }) => signIn(browser) },
-  {
-    answer: `GET ${callback} 302`,
-    what: 'of a repeated callback',
-    mode: 'dual',
-    provoke: async ({ browser }) => {
-      const back = await startLogin(browser, '/models?id=7')
-      await openCallback(browser, back)
-      return openCallback(browser, back)
-    }
-  },
-  { answer: `GET ${callback} 400`, what: 'without parameters', provoke: get(callback) },
-  {
-    answer: `GET ${callback} 400`,
-    what: 'without the login cookie',
-    provoke: cameBack(({ browser }) => browser.cookies.clear())
-  },
-  { answer: `GET ${callback} 400`, what: 'with an error from the provider', provoke: refusedWith('invalid_scope') },
-  { answer: `GET ${callback} 403`, provoke: refusedWith('access_denied') },
-  { answer: `GET ${callback} 413`, provoke: withBody(callback) },
-  {
-    answer: `GET ${callback} 500`,
-    provoke: cameBack(({ idp }) => {
-      idp.settings.accessTokenLength = 16_000
-    })
-  },
-  { answer: `GET ${callback} 502`, provoke: cameBack(({ idp }) => idp.fail('token', faults.html(500))) },
-  {
-    answer: `GET ${callback} 502`,
-    what: 'for a wrong client secret',
-    provoke: cameBack(({ idp }) => idp.fail('token', faults.error('invalid_client', 401)))
-  },
-  { answer: `GET ${callback} 503`, provoke: refusedWith('temporarily_unavailable') },
-  {
-    answer: `GET ${callback} 503`,
-    what: 'when the provider is busy',
-    provoke: cameBack(({ idp }) => idp.fail('token', faults.tooManyRequests(60)))
-  },
-  { answer: `GET ${callback} 504`, provoke: cameBack(({ idp }) => idp.fail('token', faults.reset())) },
-  { answer: `GET ${logout} 302`, what: 'with a session', provoke: signedIn(logout) },
-  { answer: `GET ${logout} 302`, what: 'without a session', provoke: get(logout) },
-  {
-    answer: `GET ${logout} 403`,
-    provoke: get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })
-  },
-  { answer: `GET ${logout} 400`, provoke: get(`${logout}?everywhere=no`) },
-  {
-    answer: `GET ${logout} 503`,
-    backChannel: true,
-    redisIsAway: true,
-    provoke: get(`${logout}?everywhere=true`, { 'sec-fetch-site': 'same-origin' })
-  },
-  { answer: `GET ${logout} 413`, provoke: withBody(logout) },
-  { answer: `POST ${backChannelLogout} 200`, backChannel: true, provoke: sendLogoutToken({ sub: 'user-1' }) },
-  { answer: `POST ${backChannelLogout} 400`, backChannel: true, provoke: sendLogoutToken({}) },
+  [`GET ${callback} 302`, ({ browser }) => signIn(browser), { what: 'of a first login' }],
+  [`GET ${callback} 302`, repeatCallback, { what: 'of a repeated callback', mode: 'dual' }],
+  [`GET ${callback} 400`, get(callback), { what: 'without parameters' }],
+  [`GET ${callback} 400`, cameBack(({ browser }) => browser.cookies.clear()), { what: 'without the login cookie' }],
+  [`GET ${callback} 400`, refusedWith('invalid_scope'), { what: 'with an error from the provider' }],
+  [`GET ${callback} 403`, refusedWith('access_denied')],
+  [`GET ${callback} 413`, withBody(callback)],
+  [`GET ${callback} 500`, cameBack(growTokens)],
+  [`GET ${callback} 502`, cameBack(failNext('token', faults.html(500)))],
+  [
+    `GET ${callback} 502`,
+    cameBack(failNext('token', faults.error('invalid_client', 401))),
+    { what: 'for a wrong client secret' }
+  ],
+  [`GET ${callback} 503`, refusedWith('temporarily_unavailable')],
+  [
+    `GET ${callback} 503`,
+    cameBack(failNext('token', faults.tooManyRequests(60))),
+    { what: 'when the provider is busy' }
+  ],
+  [`GET ${callback} 504`, cameBack(failNext('token', faults.reset()))],
+  [`GET ${logout} 302`, signedIn(logout), { what: 'with a session' }],
+  [`GET ${logout} 302`, get(logout), { what: 'without a session' }],
+  [`GET ${logout} 403`, get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })],
+  [`GET ${logout} 400`, get(`${logout}?everywhere=no`)],
+  [
+    `GET ${logout} 503`,
+    get(`${logout}?everywhere=true`, { 'sec-fetch-site': 'same-origin' }),
+    { backChannel: true, redisIsAway: true }
+  ],
+  [`GET ${logout} 413`, withBody(logout)],
+  [`POST ${backChannelLogout} 200`, sendLogoutToken({ sub: 'user-1' }), { backChannel: true }],
+  [`POST ${backChannelLogout} 400`, sendLogoutToken({}), { backChannel: true }],
   ...providerFailures.map(
-    ([status, fault]): Provocation => ({
-      answer: `POST ${backChannelLogout} ${status}`,
-      backChannel: true,
-      provoke: (server, headers) => {
-        server.idp.failWhen('jwks', () => fault)
-        return sendLogoutToken({ sub: 'user-1' })(server, headers)
-      }
-    })
+    ([status, fault]): Provocation => [
+      `POST ${backChannelLogout} ${status}`,
+      failing('jwks', fault, sendLogoutToken({ sub: 'user-1' })),
+      { backChannel: true }
+    ]
   ),
   ...[profile, token].flatMap((path): Provocation[] => [
-    { answer: `GET ${path} 200`, what: 'without a refresh', mode: 'dual', provoke: signedIn(path) },
-    { answer: `GET ${path} 200`, what: 'after a refresh', mode: 'dual', provoke: signedIn(path, expire) },
-    { answer: `GET ${path} 401`, mode: 'dual', provoke: get(path) },
-    {
-      answer: `GET ${path} 401`,
-      what: 'after the provider ended the grant',
-      mode: 'dual',
-      provoke: signedIn(path, server => {
-        expire(server)
-        server.idp.endAllGrants()
-      })
-    },
-    { answer: `GET ${path} 403`, mode: 'dual', provoke: get(path, { 'sec-fetch-site': 'same-site' }) },
-    {
-      answer: `GET ${path} 403`,
-      what: 'after the account has lost its right',
-      mode: 'dual',
-      allow: ['groups=admins'],
-      provoke: async (server, headers) => {
-        const { settings } = server.idp
-        settings.quirks = { idTokenOnRefresh: true }
-        settings.idTokenClaims = claims => ({ ...claims, groups: 'admins' })
-        await signIn(server.browser)
-        settings.idTokenClaims = claims => claims
-        expire(server)
-        return server.browser.get(path, { headers })
-      }
-    },
-    { answer: `GET ${path} 413`, mode: 'dual', provoke: withBody(path) },
-    {
-      answer: `GET ${path} 500`,
-      mode: 'dual',
-      provoke: signedIn(path, server => {
-        expire(server)
-        server.idp.settings.accessTokenLength = 16_000
-      })
-    },
-    {
-      answer: `GET ${path} 503`,
-      mode: 'dual',
-      provoke: signedIn(path, server => {
-        expire(server)
-        server.idp.fail('token', faults.status(500))
-      })
-    }
+    [`GET ${path} 200`, signedIn(path), { what: 'without a refresh', mode: 'dual' }],
+    [`GET ${path} 200`, expired(path), { what: 'after a refresh', mode: 'dual' }],
+    [`GET ${path} 401`, get(path), { mode: 'dual' }],
+    [
+      `GET ${path} 401`,
+      expired(path, ({ idp }) => idp.endAllGrants()),
+      { what: 'after the provider ended the grant', mode: 'dual' }
+    ],
+    [`GET ${path} 403`, get(path, { 'sec-fetch-site': 'same-site' }), { mode: 'dual' }],
+    [
+      `GET ${path} 403`,
+      withoutRight(path),
+      { what: 'after the account has lost its right', mode: 'dual', allow: ['groups=admins'] }
+    ],
+    [`GET ${path} 413`, withBody(path), { mode: 'dual' }],
+    [`GET ${path} 500`, expired(path, growTokens), { mode: 'dual' }],
+    [`GET ${path} 503`, expired(path, failNext('token', faults.status(500))), { mode: 'dual' }]
   ]),
-  {
-    answer: `GET ${profile} 502`,
-    provoke: signedIn(profile, server => {
-      expire(server)
-      server.idp.fail('userinfo', faults.empty(401))
-    })
-  },
-  {
-    answer: `GET ${profile} 503`,
-    what: 'when the provider is busy',
-    provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.tooManyRequests(7)))
-  },
-  {
-    answer: `GET ${profile} 504`,
-    // The limit also applies to the login before it, which must succeed on a slow machine.
-    timeoutSeconds: 8,
-    provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
-  },
-  { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },
-  {
-    answer: `GET ${client} 304`,
-    provoke: async (server, headers) =>
-      get(client, { 'if-none-match': String((await server.browser.get(client)).headers.etag) })(server, headers)
-  },
+  [`GET ${profile} 502`, expired(profile, failNext('userinfo', faults.empty(401)))],
+  [
+    `GET ${profile} 503`,
+    signedIn(profile, failNext('userinfo', faults.tooManyRequests(7))),
+    { what: 'when the provider is busy' }
+  ],
+  // The limit also applies to the login before it, which must succeed on a slow machine.
+  [`GET ${profile} 504`, signedIn(profile, failNext('userinfo', faults.hang())), { timeoutSeconds: 8 }],
+  [`GET ${token} 404`, signedIn(token), { mode: 'single' }],
+  [`GET ${client} 304`, unchanged],
   ...[client, '/healthz', '/readyz'].flatMap((path): Provocation[] => [
-    { answer: `GET ${path} 200`, provoke: get(path) },
-    { answer: `HEAD ${path} 200`, provoke: head(path) },
-    { answer: `GET ${path} 413`, provoke: withBody(path) }
+    [`GET ${path} 200`, get(path)],
+    [`HEAD ${path} 200`, head(path)],
+    [`GET ${path} 413`, withBody(path)]
   ]),
-  {
-    answer: 'GET /readyz 503',
-    delaySeconds: 15,
-    provoke: (server, headers) => {
-      startStopping(server)
-      return get('/readyz')(server, headers)
-    }
-  },
-  {
-    answer: 'HEAD /readyz 503',
-    delaySeconds: 15,
-    provoke: server => {
-      startStopping(server)
-      return head('/readyz')(server)
-    }
-  }
+  ['GET /readyz 503', stopping(get('/readyz')), { delaySeconds: 15 }],
+  ['HEAD /readyz 503', stopping(head('/readyz')), { delaySeconds: 15 }]
 ]
 
-for (const { answer, what = '', provoke, ...options } of provocations) {
+for (const [answer, provoke, { what = '', ...options } = {}] of provocations) {
   const promise = documented.get(answer)
   const types = Object.keys(promise?.content ?? {})
   for (const accept of types.length > 0 ? types : ['*/*']) {
@@ -289,7 +254,7 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
   }
 }
 
-async function start(t: ExecutionContext, options: Partial<Provocation>): Promise<TestServer> {
+async function start(t: ExecutionContext, options: Options): Promise<TestServer> {
   const { mode = 'single', discovery, backChannel = false, redisIsAway = false, allow } = options
   const { timeoutSeconds = 60, delaySeconds = 0 } = options
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
@@ -308,7 +273,7 @@ async function start(t: ExecutionContext, options: Partial<Provocation>): Promis
 }
 
 test('the document has the version of the package, and each of its answers is tested', t => {
-  t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(({ answer }) => answer))].sort())
+  t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(([answer]) => answer))].sort())
   t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })
 

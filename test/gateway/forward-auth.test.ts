@@ -69,11 +69,7 @@ for (const mode of modes) {
       const caughtUp = await browser.fetch('/api/auth/profile')
       t.is(caughtUp.statusCode, 200)
       t.not(sessionHeader(browser), old)
-      t.is(
-        idp.tokenRequests.length - before,
-        24 * calls,
-        'the browser gets the kept session without another provider call'
-      )
+      t.is(idp.tokenRequests.length - before, 24 * calls, 'the browser gets the kept session without another call')
       clock.advanceSeconds(3600)
       t.is((await askAbout(port, browser)).status, 200)
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)

@@ -86,7 +86,7 @@ const broken: readonly (readonly [what: string, files: Files, problems: readonly
   [
     'a text outside of a group',
     { 'de.json': json({ title: 'x' }) },
-    [/has the unknown text "title"\. The known texts/]
+    [/has the unknown text "title"\. The known texts are /]
   ],
   [
     'an empty text',
