@@ -5,7 +5,7 @@
 import { table } from '../report.js'
 import { cases } from './cases.js'
 import { programs } from './programs/index.js'
-import { casesOf, NONE, resultsOf } from './tables.js'
+import { absentText, casesOf, NONE, resultsOf } from './tables.js'
 
 const MANY = 10_000
 const HOUR_SECONDS = 3600
@@ -37,7 +37,7 @@ export function hourTable(runs, kills = []) {
     if (!(which.name in WITHOUT_REFRESHES)) return []
     return ['busy', 'quiet'].map(page => [
       `${which.title}, ${page} page`,
-      ...names.map(name => shown(redisShares(all, name, which, page)))
+      ...names.map(name => absentIn(all, name, which) ?? shown(redisShares(all, name, which, page)))
     ])
   })
   return table(['', ...runs[0].programs.map(({ title }) => title)], rows)
@@ -54,6 +54,13 @@ function sharesOf(runs, name, { name: which, fault }) {
   // A user of the comparison refreshes several times during the fault, and with tokens of an hour at most once.
   const refreshes = Math.max(1, seconds / interval)
   return [((1 - (1 - lost) ** (1 / refreshes)) * seconds) / HOUR_SECONDS]
+}
+
+/** Returns what the cell says if the program has no Redis. */
+function absentIn(runs, name, { name: which }) {
+  return resultsOf(runs, name)
+    .map(({ outcomes }) => outcomes[which] && absentText(outcomes[which]))
+    .find(text => text !== undefined)
 }
 
 /** A Redis that fails can sign out users whose session is not refreshed. For them, the number of their requests matters. */

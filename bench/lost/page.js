@@ -9,7 +9,17 @@ import { picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import { costTable, failureTable, kindTable, lossCell, lossless, lossTable, resultsOf, waitTable } from './tables.js'
+import {
+  costTable,
+  errorsAtKill,
+  failureTable,
+  kindTable,
+  lossCell,
+  lossless,
+  lossTable,
+  resultsOf,
+  waitTable
+} from './tables.js'
 import { PAGES } from './user.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
@@ -44,6 +54,9 @@ export function page(all) {
   const kindsOf = (name, values) =>
     values.map(value => withLock(value === values[0] ? complete : all.filter(run => run[name] === value)))
   const killRuns = complete.length + kills.length
+  const [own, peers] = [true, false].map(isOwn =>
+    runs[0].programs.map(({ name }) => name).filter(name => name.startsWith('platform-auth-server') === isOwn)
+  )
   return `# Who stays signed in
 
 <!-- \`node bench/lost/page.js\` generates this file from bench/results/. Change bench/lost/page.js instead. -->
@@ -57,23 +70,28 @@ npm run build && npm run bench -- --only lost --users ${users} --seed ${complete
 
 ![Bars with one row for each program and one column for each fault. The tables below have the same numbers](comparison.svg)
 
-The picture shows the worst case. **Six conditions decide the result**:
+The picture shows the worst case. **Eight conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen ([RFC
   9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out nobody in the programs that have a lock, except a few users of oauth2-proxy. The lock of this server then saves no login. Logins that are lost with an empty Redis or a failing
-  provider need no second use. The behaviour of APS is not documented: we have no evidence that it ends a login, and two refreshes within
-  50 ms may both succeed.
-- **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an hour](#tokens-of-an-hour),
-  few users refresh during a fault.
+  use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out nobody in the programs that
+  have a lock, except a few users of oauth2-proxy. Programs without a lock lost nobody either, with no fault and with a provider that is
+  slow by 12 s, so the lock of this server then saves no login. Logins that are lost with an empty Redis or a failing provider need no
+  second use. The behaviour of APS is not documented, and we did not measure it: we have no evidence that it ends a login.
+- **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an
+  hour](#tokens-of-an-hour), few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages whose
   HTML document is requested first, and then six requests in parallel. In oauth2-proxy, wonderwall and mod_auth_openidc, the document then
   refreshes the session alone. In this server, documents are public and refresh nothing.
 - **Users load a page every 1 to 2 s**, so nearly every user sends a request while Redis is down.
 - **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
   token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
-- **oauth2-proxy, wonderwall and mod_auth_openidc refresh 2 s before the expiry**, and a failing provider fails for 5 s, so tokens expire. An
-  operator with tokens of an hour would choose minutes, and then a failure of 5 s need not sign out anybody (not measured).
+- **oauth2-proxy, wonderwall and mod_auth_openidc refresh 2 s before the expiry**, and a failing provider fails for 5 s, so tokens expire.
+  An operator with tokens of an hour would choose minutes, and then a failure of 5 s need not sign out anybody (not measured).
+- **Half of all pages are cut** within 0.4 s in the case "connections cut". If users leave fewer pages, fewer of them lose their login.
+- **Users do not sign in again.** A browser may need no password for that, if the session at the provider still lasts: oauth2-proxy and
+  mod_auth_openidc send it to the provider when it loads the next document, and wonderwall with automatic login. The simulated users do not
+  follow this redirect. With this server, the page has to start the login.
 
 ## Users who were signed out
 
@@ -83,21 +101,25 @@ unless the row or the program says otherwise. A dash was not measured.
 
 ${lossTable(runs, withLock(kills))}
 - No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
-- **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program has
-  deleted its cookies. All other users are watched for another 10 s, or for 75 s if they get errors, because some programs recover. "2 waited" means that two users still got errors at the end of this time. For express-openid-connect and better-auth, "signed out" means that no access token can be obtained any more. We
-  did not ask whether their session itself continues.
+- **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program
+  has deleted its cookies. All other users are watched for another 10 s, or for 75 s if they get errors, because some programs recover. "2
+  waited" means that two users still got errors at the end of this time. For express-openid-connect and better-auth, "signed out" means that
+  no access token can be obtained any more. We did not ask whether their session itself continues.
 - **When a process is killed**, this server lost more logins than oauth2-proxy and mod_auth_openidc, and about as many as wonderwall. The
   ranges overlap. About half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected in the last
-  row. We do not know why this server loses more.
-- **Without Redis**, two processes of this server lose every login. mod_auth_openidc with client-cookie and sticky sessions has no Redis that
-  could fail, and lost no login with two processes and no fault.
+  row. In some runs, this server lost more logins than refreshes were in progress at the provider when the fault began. We do not know why
+  it loses more. On average over the runs, ${errorsAtKill([...complete, ...kills], own)} of its users got errors, and
+  ${errorsAtKill([...complete, ...kills], peers)} users of each other program in this table.
+- **Without Redis**, two processes of this server lose every login. mod_auth_openidc with client-cookie and sticky sessions has no Redis
+  that could fail, and lost no login with two processes and no fault.
 
 These configurations have no lock, or no lock between processes, or only one process:
 
 ${otherTable(all)}
-"errors" is the number of users who stayed signed in but got errors, from the worse run. We do not know why express-openid-connect does
-not recover if the provider refuses the second use. oauth2-proxy has the cookie store by default. "Not sticky" means that the requests of
-a user go to both servers.
+The last four columns are for two processes without a fault. We measured the cookie store of oauth2-proxy, its default, with no fault: it
+has no Redis that could fail. "errors" is the number of users who stayed signed in but got errors, from the worse run. We do not know why
+express-openid-connect does not recover if the provider refuses the second use. "Not sticky" means that the requests of a user go to both
+servers.
 
 ## Other providers and pages
 
@@ -116,8 +138,8 @@ document first**, and then six in parallel.
 ${kindTable(kindsOf('pages', PAGES))}
 ## Tokens of an hour
 
-*Computed* by \`bench/lost/hour.js\`: the number of users, out of 10,000, that one fault signs out if tokens live for an hour. \`lost\` is the measured
-share of the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault,
+*Computed* by \`bench/lost/hour.js\`: the number of users, out of 10,000, that one fault signs out if tokens live for an hour. \`lost\` is
+the measured share of the users who were signed out, and \`T\` the measured time between two refreshes of a user without a fault,
 ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the formulas are assumptions:
 
 - **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times,
@@ -131,31 +153,34 @@ ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the for
   a probability of at most 1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute"
   above).
 
-The interval of the page makes no difference for the other faults, because its user refreshes once an hour. The table is for the provider and
-the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12 s are about 0 for
-oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume that a refresh is due only 2 s before the expiry. An operator would set a longer time.
+The interval of the page makes no difference for the other faults, because its user refreshes once an hour. The table is for the provider
+and the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12 s are about 0
+for oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume that a refresh is due only 2 s before the expiry. An operator
+would set a longer time.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
 This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs.
 Cells have the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
-until such a user got data again, from the worse run. Without a fault, no user waited. The provider and the pages are those of the picture.
+until such a user got data again, from the worst run. Without a fault, no user waited. The provider and the pages are those of the picture.
 
-${waitTable(runs)}
-The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worse run.
-Requests of users who had been signed out count as failed, so where many logins were lost, this share is high for this reason alone. **Two to six runs shared two cores, so response times show
-the load of the machine, and differences below a second say nothing about a program.**
+${waitTable(runs, withLock(kills))}
+The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worst run.
+Requests of users who had been signed out count as failed, so where many logins were lost, this share is high for this reason alone. **Two
+to six runs shared two cores, so response times, and also the lost logins of programs without a lock, show the load of the machine, and
+differences below a second say nothing about a program.**
 
-${failureTable(only(runs, ({ name }) => IN_NARROW_TABLES.includes(name)))}
+${failureTable(narrow(runs), narrow(kills))}
 ## What each program needs
 
 With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both
 without Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s.
 Access tokens are 1,000 bytes long. Apache may start 25 processes with 64 threads each. The last column is the memory of all keys in Redis
-for each user. This server keeps tokens there even if the session is in cookies. mod_auth_openidc keeps the result of each refresh for 30
-s, so users who refresh every 2 to 3 s have about ten of them there. With tokens of an hour, they seldom have one. mod_auth_openidc
-without Redis was measured while other runs shared the cores, so its CPU time and memory are not comparable with those of the other rows.
+for each user, from the runs in which both processes were restarted. This server keeps tokens there even if the session is in cookies.
+mod_auth_openidc keeps the result of each refresh for 30 s, so users who refresh every 2 to 3 s have about ten of them there. With tokens of
+an hour, they seldom have one. mod_auth_openidc without Redis was measured while other runs shared the cores, so its CPU time and memory are
+not comparable with those of the other rows.
 
 ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does
@@ -167,17 +192,19 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
 
 ## How it was measured
 
-- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token counts as used. If the response
-  is then lost, the old token is no longer valid.
+- **The provider** is a stand-in. It responds after 20 to 400 ms. Halfway through this time, the refresh token counts as used. If the
+  response is then lost, the old token is no longer valid.
 - **The users** sign in over real redirects. Each has a cookie jar, loads a page, waits for 1 to 2 s, and loads the next one. Every request
-  goes to a random process, unless sessions are sticky. If this process does not listen, the request goes to the other one.
+  goes to a random process, unless sessions are sticky. If this process does not listen, the request goes to the other one. A stopped
+  process still listens, and no health check removes it. A request is given up after 30 s.
 - **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy,
   mod_auth_openidc and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs
   compute with whole seconds.
 - **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are
   503 or 429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with
-  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is either stopped, or killed and started again after 1 s. It then starts empty, or with an append-only file that it writes before each response. For 8 s, the browser cuts the connections
-  of half of the pages that it loads, 0 to 400 ms after the page began to load.
+  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is either stopped, or
+  killed and started again after 1 s. It then starts empty, or with an append-only file that it writes before each response. For 8 s, the
+  browser cuts the connections of half of the pages that it loads, 0 to 400 ms after the page began to load.
 - **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
   Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this
   server chose the faults.
@@ -185,6 +212,11 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
 
 ${machines(all)}
 `
+}
+
+/** @param {import('./measure.js').LostRun[]} runs */
+function narrow(runs) {
+  return only(runs, ({ name }) => IN_NARROW_TABLES.includes(name))
 }
 
 /** Leaves programs out of the runs. @param {(program: import('./programs/common.js').Compared) => boolean} isWanted */

@@ -14,9 +14,9 @@ const HEAD_HEIGHT = 62
 const FOOT_HEIGHT = 120
 /** Without these conditions the picture is not true, so they are a part of it. */
 const CONDITIONS = [
-  'Worst case: the provider ends the login at a second use of a refresh token, tokens are refreshed every 2 to 3 s, and a user loads a page every 1 to 2 s.',
+  'Worst case: the provider ends the login at a second use of a refresh token, tokens are refreshed every 2 to 3 s, and a user loads a page every 1 to 2 s. Cut: half of all pages.',
   'Upper number: a page sends 6 requests in parallel. Lower number (“doc”): it loads a document first, as a framework does.',
-  '“Errors”: the users who got errors for some time, but stayed signed in. They are shown where no user was signed out.',
+  '“Errors”: the users who got errors for some time, but stayed signed in. They are shown where no user was signed out. A signed-out user may be able to sign in again without a password.',
   'With a provider that is slow by 70 s, or without Redis, two processes of this server sign out all users. With session.store: redis, so does a Redis that restarts empty after users were idle for a minute.'
 ]
 

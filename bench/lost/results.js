@@ -1,5 +1,6 @@
 /** The saved results of the runs, one file for each seed, kind of provider and kind of page. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cases } from './cases.js'
 import { REUSES } from './logins.js'
 import { programs } from './programs/index.js'
 import { PAGES } from './user.js'
@@ -56,14 +57,38 @@ function kindsOf({ reuse, pages }) {
   return [reuse, pages].filter(kind => kind && kind !== REUSES[0] && kind !== PAGES[0])
 }
 
-/** @returns {Promise<import('./measure.js').LostRun[]>} in the order of their seeds, with today's titles of the programs */
+/**
+ * Reads the saved runs, in the order of their seeds, with today's titles of the programs, and with what programs without Redis need
+ * not play.
+ * @returns {Promise<import('./measure.js').LostRun[]>}
+ */
 export async function readRuns() {
   const names = (await readdir(FOLDER)).filter(name => name.startsWith(PREFIX) && name.endsWith('.json'))
   const runs = await Promise.all(names.map(async name => JSON.parse(await readFile(new URL(name, FOLDER), 'utf8'))))
-  return runs.map(withTitles).sort((a, b) => a.seed - b.seed)
+  return runs
+    .map(withTitles)
+    .map(withCasesOfRedis)
+    .sort((a, b) => a.seed - b.seed)
 }
 
 function withTitles(run) {
   const titles = new Map(programs.map(({ name, title }) => [name, title]))
   return { ...run, programs: run.programs.map(one => ({ ...one, title: titles.get(one.name) ?? one.title })) }
+}
+
+/** A program without Redis plays no case that harms Redis, and its case with two processes is also the one without Redis. */
+function withCasesOfRedis(run) {
+  const played = cases.filter(({ name }) => run.programs.some(({ outcomes }) => name in outcomes))
+  const withoutRedis = programs.filter(({ redis }) => redis === 'never').map(({ name }) => name)
+  function outcomesOf({ outcomes }) {
+    const absent = played
+      .filter(({ needsRedis }) => needsRedis)
+      .map(({ name }) => [name, { leftOut: 'it has no Redis' }])
+    const alone = outcomes['two-processes'] && played.some(({ name }) => name === 'two-alone')
+    return { ...Object.fromEntries(absent), ...outcomes, ...(alone && { 'two-alone': outcomes['two-processes'] }) }
+  }
+  return {
+    ...run,
+    programs: run.programs.map(one => (withoutRedis.includes(one.name) ? { ...one, outcomes: outcomesOf(one) } : one))
+  }
 }

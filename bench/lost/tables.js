@@ -115,6 +115,20 @@ export function costTable(runs) {
   return table(['', 'memory, MiB', 'CPU us', 'token requests', '`Cookie` header, bytes', 'Redis, bytes'], rows)
 }
 
+/**
+ * The users who stayed signed in but got errors after a kill: the mean of each program, and of these means the smallest and the
+ * largest one.
+ * @param {LostRun[]} runs
+ * @param {string[]} names the programs
+ */
+export function errorsAtKill(runs, names) {
+  const means = names.map(name => {
+    const waits = resultsOf(runs, name).flatMap(({ outcomes: { [KILL]: kill } }) => kill?.waited ?? [])
+    return Math.round(waits.reduce((sum, waited) => sum + waited, 0) / waits.length)
+  })
+  return `${Math.min(...means)} to ${Math.max(...means)}`
+}
+
 function programTable([{ programs }], rows) {
   return table(['', ...programs.map(({ title }) => title)], rows)
 }
@@ -128,9 +142,10 @@ function rowsOf(runs) {
 /**
  * The share of the requests that failed, and the time of 99 % of the responses. If the runs differ, it has the higher values.
  * @param {LostRun[]} runs
+ * @param {LostRun[]} [kills] further runs that played only the kill
  */
-export function failureTable(runs) {
-  return tableOfFaults(runs, outcomes => {
+export function failureTable(runs, kills = []) {
+  return tableOfFaults(runs, kills, outcomes => {
     const highest = read => Math.max(...outcomes.map(read))
     const share = highest(({ failed, requests }) => (100 * failed) / requests)
     return `${share.toFixed(1)} %, ${seconds(highest(({ p99Ms }) => p99Ms))}`
@@ -141,9 +156,10 @@ export function failureTable(runs) {
  * The users who stayed signed in, but got no data for a while: their number, and the longest time. It has the run in which more
  * of the users waited, or waited for a longer time.
  * @param {LostRun[]} runs
+ * @param {LostRun[]} [kills] further runs that played only the kill
  */
-export function waitTable(runs) {
-  return tableOfFaults(runs, outcomes => {
+export function waitTable(runs, kills = []) {
+  return tableOfFaults(runs, kills, outcomes => {
     const worst = outcomes.toSorted(
       (a, b) => b.waited / b.stayed - a.waited / a.stayed || b.longestWaitMs - a.longestWaitMs
     )
@@ -155,13 +171,14 @@ export function waitTable(runs) {
 
 /**
  * @param {LostRun[]} runs
+ * @param {LostRun[]} kills further runs that played only the kill
  * @param {(outcomes: (Outcome & { stayed: number })[]) => string} write writes the results of all runs
  */
-function tableOfFaults(runs, write) {
+function tableOfFaults(runs, kills, write) {
   const rows = casesOf(runs).flatMap(({ name: which, title, fault }) => {
     if (!fault) return []
     const cells = runs[0].programs.map(({ name }) => {
-      const results = resultsOf(runs, name)
+      const results = resultsOf(which === KILL ? [...runs, ...kills] : runs, name)
       const known = results.flatMap(({ outcomes: { [which]: outcome }, users }) =>
         outcome?.signedOut === undefined
           ? []

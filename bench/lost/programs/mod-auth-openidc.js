@@ -87,7 +87,8 @@ function apache(title, cache) {
     stopSignal: 'SIGWINCH',
     path: API_PATH,
     sources,
-    extras: 'all of Apache, such as its authorization rules, an OAuth 2.0 resource server, and several providers',
+    extras:
+      'documents and files behind a login, all of Apache, such as its authorization rules, an OAuth 2.0 resource server, and several providers',
     install,
     version,
     describe: ({ folder, port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
