@@ -29,14 +29,15 @@ test('a sealed value opens to the same bytes, and is base64url text of a fixed a
 })
 
 test('of a thousand values that seal the same content for two purposes, each has another IV and ciphertext, and the same header for its purpose', t => {
-  const sealers = [sealer([FIRST], 'one'), sealer([FIRST], 'two')]
-  const sealed = Array.from({ length: 500 }).flatMap(() =>
-    sealers.map(({ seal }) => Buffer.from(seal(plaintext, ''), 'base64url'))
-  )
-  const different = (from: number, to?: number) => new Set(sealed.map(bytes => bytes.toString('hex', from, to))).size
-  t.true(different(0, 5) <= 2)
-  t.is(different(5, 17), 1000)
-  t.is(different(17), 1000)
+  const ofPurpose = ['one', 'two'].map(purpose => {
+    const { seal } = sealer([FIRST], purpose)
+    return Array.from({ length: 500 }, () => Buffer.from(seal(plaintext, ''), 'base64url'))
+  })
+  const different = (values: readonly Buffer[], from: number, to?: number) =>
+    new Set(values.map(bytes => bytes.toString('hex', from, to))).size
+  for (const values of ofPurpose) t.is(different(values, 0, 5), 1)
+  t.is(different(ofPurpose.flat(), 5, 17), 1000)
+  t.is(different(ofPurpose.flat(), 17), 1000)
 })
 
 test('a value that was sealed with a second key opens only with this key and the secret', t => {
