@@ -64,6 +64,8 @@ export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, option
     stderr += text
   })
   createInterface(child.stdout).on('line', text => {
+    // If this process does not read for a second, the program drops a line and writes a line break instead.
+    if (text === '') return
     const line = parse(text)
     lines.push(line)
     onLine?.(line)
