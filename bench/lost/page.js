@@ -75,9 +75,9 @@ The picture shows the worst case. **Eight conditions decide the result**:
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen ([RFC
   9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
   use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out nobody in the programs that
-  have a lock, except a few users of oauth2-proxy. Programs without a lock lost nobody either, with no fault and with a provider that is
-  slow by 12 s, so the lock of this server then saves no login. Logins that are lost with an empty Redis or a failing provider need no
-  second use. The behaviour of APS is not documented, and we did not measure it: we have no evidence that it ends a login.
+  have a lock, except a few users of oauth2-proxy. Programs without a lock lost nobody either, both without a fault and with a provider that
+  is slow by 12 s. So with such a provider, the lock of this server saves no login. Logins that are lost with an empty Redis or a failing
+  provider need no second use. The behaviour of APS is not documented, and we did not measure it: we have no evidence that it ends a login.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an
   hour](#tokens-of-an-hour), few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages whose
@@ -87,7 +87,8 @@ The picture shows the worst case. **Eight conditions decide the result**:
 - **The time limits differ**: a lock ends after 2 s in oauth2-proxy, 5 s in mod_auth_openidc and 10 s in wonderwall. This server gives up a
   token request after 60 s. A provider that is slow by 3 s or 12 s exceeds some of these limits, and one that is slow by 70 s exceeds all.
 - **oauth2-proxy, wonderwall and mod_auth_openidc refresh 2 s before the expiry**, and a failing provider fails for 5 s, so tokens expire.
-  An operator with tokens of an hour would choose minutes, and then a failure of 5 s need not sign out anybody (not measured).
+  With tokens that live for an hour, an operator would refresh minutes before the expiry. A failure of 5 s would then not have to sign out
+  any user (not measured).
 - **Half of all pages are cut** within 0.4 s in the case "connections cut". If users leave fewer pages, fewer of them lose their login.
 - **Users do not sign in again.** A browser may need no password for that, if the session at the provider still lasts: oauth2-proxy and
   mod_auth_openidc send it to the provider when it loads the next document, and wonderwall with automatic login. The simulated users do not
@@ -95,9 +96,9 @@ The picture shows the worst case. **Eight conditions decide the result**:
 
 ## Users who were signed out
 
-Of ${users} users, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of each run. "(1 run)" means
-that only one run has a result. The rows about the kill have the median and the range of ${killRuns} runs. Two processes share a Redis
-unless the row or the program says otherwise. A dash was not measured.
+The users who were signed out, of ${users}, in ${complete.length} runs with different seeds. If the runs differ, the cell has the value of
+each run. "(1 run)" means that only one run has a result. The rows about the kill have the median and the range of ${killRuns} runs. Two
+processes share a Redis unless the row or the program says otherwise. A dash was not measured.
 
 ${lossTable(runs, withLock(kills))}
 - No program of this table lost a login in these cases: ${lossless(runs).join('; ')}.
@@ -123,9 +124,9 @@ servers.
 
 ## Other providers and pages
 
-The first number in each cell is for the provider of the picture. The second provider only **refuses** the second use of a refresh token,
-and the third one **allows** it for 30 s, as
-[Amazon Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html) can.
+The first number in each cell is for the provider that the picture shows. The second provider only **refuses** the second use of a refresh
+token, and the third one **allows** it for 30 s, as [Amazon
+Cognito](https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_RefreshTokenRotationType.html) can.
 
 ${kindTable(kindsOf('reuse', REUSES))}
 With the provider that allows a second use, these users stayed signed in but got errors (the table is explained
@@ -143,27 +144,27 @@ the measured share of the users who were signed out, and \`T\` the measured time
 ${refreshIntervals(runs)} s. No run had tokens that live for an hour, so the formulas are assumptions:
 
 - **Slow or failing provider, cut connections**: during a fault of \`L\` seconds, a user of the test refreshes \`n = max(1, L / T)\` times,
-  each time with the same risk. With tokens of an hour, \`L / 3,600\` of the users refresh once: \`10,000 × (1 − (1 − lost)^(1/n)) × L /
-  3,600\`.
-- **Killed or restarted processes**: only the refreshes in progress at that moment are lost: \`10,000 × lost × T / 3,600\`.
+  each time with the same risk. With tokens of an hour, a fraction of \`L / 3,600\` of the users refreshes during the fault, so the number
+  is \`10,000 × (1 − (1 − lost)^(1/n)) × L / 3,600\`.
+- **Killed or restarted processes**: only the refreshes in progress at that moment are lost, which is \`10,000 × lost × T / 3,600\` users.
 - **Stopped processes**: the lower number assumes the same. The upper number, \`10,000 × lost × L / 3,600\`, is for the
   case that every refresh that becomes due during the stop has the risk \`lost\`.
-- **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins count as for a kill. A
-  **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so its user meets an outage of 1 s with
-  a probability of at most 1/${QUIET_SECONDS}, and is forgotten by processes that remember the last minute ("users idle for a minute"
-  above).
+- **Redis**: the share that was signed out with tokens of 10 minutes, so without a refresh. The other lost logins are computed in the same
+  way as those of a killed process. A **busy** page sends requests every 1 to 2 s. A **quiet** page sends one every ${QUIET_SECONDS} s, so
+  its user meets an outage of 1 s with a probability of at most 1/${QUIET_SECONDS}, and is forgotten by processes that remember the last
+  minute ("users idle for a minute" above).
 
-The interval of the page makes no difference for the other faults, because its user refreshes once an hour. The table is for the provider
-and the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12 s are about 0
-for oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume that a refresh is due only 2 s before the expiry. An operator
-would set a longer time.
+For the other faults, it makes no difference how often a page sends requests, because a user refreshes only once an hour. The table is for
+the provider and the six parallel requests of the picture. If pages load a document first, the rows of a provider that is slow by 3 s or 12
+s are about 0 for oauth2-proxy and mod_auth_openidc. The rows of a failing provider assume that a refresh is due only 2 s before the expiry.
+An operator would set a longer time.
 
 ${hourTable(runs, withLock(kills))}
 ## Failures and waits
 
-This server keeps logins by responding with 503, so with most faults **more of its users get an error** than those of the other programs.
-Cells have the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time
-until such a user got data again, from the worst run. Without a fault, no user waited. The provider and the pages are those of the picture.
+This server keeps logins by responding with 503, so with most faults **its users see more errors** than users of the other programs. Cells
+have the users who stayed signed in but got at least one response without data, the number of all who stayed, and the longest time until
+such a user got data again, from the worst run. Without a fault, no user waited. The provider and the pages are the same as in the picture.
 
 ${waitTable(runs, withLock(kills))}
 The requests that failed until everyone's outcome was known, and the time in which 99 % of the responses arrived, from the worst run.
@@ -177,10 +178,10 @@ ${failureTable(narrow(runs), narrow(kills))}
 With two processes and no fault. The memory is the proportional set size of both processes, and the CPU time is that of one request, both
 without Redis. The CPU time is missing if fewer than 90 % of the requests were served. The token requests are those of a user in 24 s.
 Access tokens are 1,000 bytes long. Apache may start 25 processes with 64 threads each. The last column is the memory of all keys in Redis
-for each user, from the runs in which both processes were restarted. This server keeps tokens there even if the session is in cookies.
-mod_auth_openidc keeps the result of each refresh for 30 s, so users who refresh every 2 to 3 s have about ten of them there. With tokens of
-an hour, they seldom have one. mod_auth_openidc without Redis was measured while other runs shared the cores, so its CPU time and memory are
-not comparable with those of the other rows.
+for each user, from the runs in which both processes were restarted. This server keeps tokens in Redis even if the session is in cookies.
+mod_auth_openidc keeps the result of each refresh for 30 s, so a user who refreshes every 2 to 3 s has about ten results in Redis. With
+tokens of an hour, a user seldom has one. mod_auth_openidc without Redis was measured while other runs shared the cores, so its CPU time and
+memory are not comparable with those of the other rows.
 
 ${costTable(only(complete, ({ isVariant }) => !isVariant))}
 ## What each program does
@@ -200,11 +201,11 @@ The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. We
 - **Access tokens** live for ${REFRESH_SECONDS} s, or longer by the time by which the program refreshes early: for 4 s in oauth2-proxy,
   mod_auth_openidc and wonderwall, and 7 s in better-auth. The API accepts an access token for 1 s after its expiry, because the programs
   compute with whole seconds.
-- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider's responses take longer, or are
-  503 or 429, which uses no token. A process is killed (for Apache, with all its children) and started again after 1 s, or stopped with
-  \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is either stopped, or
-  killed and started again after 1 s. It then starts empty, or with an append-only file that it writes before each response. For 8 s, the
-  browser cuts the connections of half of the pages that it loads, 0 to 400 ms after the page began to load.
+- **The faults** begin 2 to 6 s after the start, at a moment that the seed determines. For 5 s, the provider responds slowly, or responds
+  with 503 or 429 without using up the refresh token. A process is killed (for Apache, with all its children) and started again after 1 s,
+  or stopped with \`SIGSTOP\`, or both processes are restarted one after the other with \`SIGTERM\` (Apache: \`SIGWINCH\`). Redis is either
+  stopped, or killed and started again after 1 s. It then starts empty, or with the data of an append-only file, which it wrote before each
+  response. For 8 s, the browser cuts the connections of half of the pages that it loads, 0 to 400 ms after the page began to load.
 - **Not measured**: a Redis that fails over to a replica, a network that loses packets, logging in and out, other programs such as Envoy,
   Pomerium, lua-resty-openidc or Auth.js, and the [speed of requests](scale.md#per-core-and-per-megabyte) with Redis. The authors of this
   server chose the faults.
@@ -275,7 +276,7 @@ function aboutPrograms([run]) {
     if (about === undefined) return []
     const { version, missing } = run.programs.find(one => one.name === name) ?? { missing: 'it was not played' }
     const heading = `**${title.split(',')[0]}** ${version ?? `(not measured: ${missing})`}`
-    const features = extras ? ` It has what this server has not: ${extras}.` : ''
+    const features = extras ? ` It has features that this server lacks: ${extras}.` : ''
     return `- ${heading} (${sources.map(link).join(', ')}). ${about}${features}`
   })
   return paragraphs.join('\n')
