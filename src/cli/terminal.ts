@@ -59,7 +59,7 @@ export function processTerminal(): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
   // The parent may end while the server starts, so the id of the parent is read first.
   const hasParentEnded = watchParents()
-  // With nohup, no stream is a terminal, so the process survives the end of the terminal.
+  // With nohup, no stream is a terminal, so the process keeps running when the terminal is closed.
   const terminals = [0, 1, 2].filter(isatty)
   const isTerminalClosed = () => terminals.length > 0 && !terminals.some(isatty)
   // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack

@@ -42,8 +42,8 @@ export function describeProblem({ key, source, message }: Problem): string {
 }
 
 /**
- * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps
- * only the first line. If a closing quotation mark is missing, the string contains the following lines and their
+ * Quotes a string for a message. Shortens the string and replaces characters that a terminal would interpret. Keeps only the
+ * first line. If a closing quotation mark is missing in the file, the string also contains the lines after it, with their
  * secrets.
  */
 export function quote(string: string): string {

@@ -69,8 +69,8 @@ function whyRefused(url: string): string {
     return 'it is the URL of a Unix socket, which is not supported (use redis://localhost)'
   const [, scheme, hosts = '', rest = ''] = /^(rediss?):\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is.exec(url) ?? []
   if (scheme === undefined) return 'it does not begin with redis:// or rediss://'
-  // In a Redis URL, an @ can only follow the user and the password. If an @ comes after the first /, ? or # behind the
-  // scheme, that character is probably part of the password.
+  // In a Redis URL, an @ can only follow the user and the password. If an @ comes after the first /, ? or # that follows the
+  // scheme, this /, ? or # is probably part of the password.
   if (rest.includes('@')) return 'its user or password contains a /, ? or #, which must be written as %2F, %3F or %23'
   const query = /\?(.*)$/s.exec(rest)?.[1]
   const unknown = [...new URLSearchParams(query).keys()].filter(name => !PARAMETERS.has(name))

@@ -157,7 +157,7 @@ const rules: readonly SettingsRule[] = [
     return { key: 'forwardAuth.port', isWarning: true, message }
   },
 
-  // If a shutdown interrupts a refresh, the old refresh token may already be used, and the browser does not receive the
+  // If a shutdown interrupts a refresh, the old refresh token may already have been used, and the browser does not receive the
   // new token, so the session is lost.
   function graceCoversARefresh(values) {
     const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values

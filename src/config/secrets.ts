@@ -30,8 +30,8 @@ export function newSecret(): string {
   return randomBytes(48).toString('base64url')
 }
 
-// The placeholders in the samples and documents of this server, and those that are common elsewhere. A real client id
-// may contain such a word, so only the whole string counts.
+// The placeholders in the samples and documents of this server, and those that are common elsewhere. A real client id may contain
+// such a word, so the pattern must match the whole string.
 const PLACEHOLDER =
   /^(<.*>|\$\{.*\}|replace-.*|change-?me|((the|your)[-_ ]?(.*[-_ ])?)?(client|app(lication)?)[-_ ]?(id|secret)([-_ ](goes[-_ ])?here)?)$/i
 

@@ -63,7 +63,7 @@ export function createProvider(options: DemoProviderOptions): Provider {
       }
     },
     formats: {
-      // A refresh token has 42 characters of six bits, as at Autodesk Platform Services.
+      // Like those of Autodesk Platform Services, a refresh token has 42 characters of six bits each.
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'RefreshToken' ? 252 : 256),
       customizers: { jwt: (_ctx, token, jwt) => platformClaims(token, jwt, now) }
     },

@@ -40,8 +40,8 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     const tokenId = JSON.stringify([iss, jti])
     if (await userSessions.isUsed(tokenId)) return reject('jti', log)
     const sessions = await endSessions({ iss, sid, sub }, iat, log)
-    // Mark the token as used only now. If a logout was not stored, `endSessions` has thrown, and the provider must be able to
-    // send the token again.
+    // Do not mark the token as used before this point. If a logout cannot be stored, `endSessions` throws and this line is not
+    // reached, so the provider can send the token again.
     await userSessions.markUsed(tokenId)
     const by = sid === undefined ? 'sub' : 'sid'
     log.info({ event: 'back_channel_logout', sessions, by }, 'the identity provider has ended sessions')

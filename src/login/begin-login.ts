@@ -1,6 +1,6 @@
 /**
  * Begins a login and detects login loops. Some pages start a login whenever no user is signed in. If the browser does not keep
- * the session cookie, such a page starts one login after the other. This is a login loop.
+ * the session cookie, such a page starts one login after another. This is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'
@@ -24,7 +24,7 @@ export interface LoginRequest {
   /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
   /**
-   * The host on which the login began, if it is a name of this machine other than the host of the callback URL, for example
+   * The host on which the login began, if it is not the host of the callback URL but another name of this machine, for example
    * `localhost` instead of `127.0.0.1`. If it is set, error pages of the callback show it.
    */
   readonly startedAt: string | undefined

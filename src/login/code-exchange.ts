@@ -230,8 +230,8 @@ function interruptionOf(error: unknown): unknown {
 
 /**
  * If the provider is busy, returns an error with the time after which the same request may succeed. Returns undefined for any
- * other error. A 503 of the user info endpoint always counts as busy. A 503 of the token endpoint without `Retry-After` does not:
- * the endpoint may already have used the code or the refresh token, so the request must not be repeated.
+ * other error. A 503 of the user info endpoint always counts as busy. A 503 from the token endpoint without `Retry-After` does
+ * not count as busy: the endpoint may already have used the code or the refresh token, so the request must not be repeated.
  */
 function busyErrorOf(error: unknown): ProviderError | undefined {
   if (!(error instanceof ProviderError)) return undefined

@@ -102,7 +102,8 @@ export interface Access {
   /** True if the ID token alone shows that the account may sign in. */
   allows(claims: CheckedClaims): boolean
   /**
-   * Decides with the ID token. If the ID token alone does not allow the account, also reads the user info.
+   * Decides from the ID token whether the account is allowed. If the ID token alone does not allow the account, also reads the
+   * user info.
    * @param claims undefined if the login requested no ID token
    * @param accessToken the access token for the user info
    * @throws OAuthError or ProviderError if the claims of the account cannot be read

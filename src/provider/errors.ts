@@ -126,8 +126,8 @@ export class UnusableTokenSetError extends ProviderError {
 }
 
 /**
- * The response to a refresh names another user or another issuer than the login of the session. The session must end.
- * The error does not keep the refresh token of the response, because the session must not use it.
+ * The response to a refresh names a different user or issuer than the response to the login did. The session must end. The error
+ * does not keep the refresh token of the response, because the session must not use it.
  */
 export class OtherIdentityError extends ProviderError {
   constructor(detail: string) {

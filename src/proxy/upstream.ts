@@ -95,8 +95,7 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
   }
 
   /**
-   * Returns a pool with only one connection, which is new, because the upstream may have closed all idle connections of
-   * the other pool.
+   * Returns a pool with a single new connection. The upstream may have closed all idle connections of the other pool.
    */
   function freshPool(origin: string): Pool {
     return new Pool(origin, { connect, connections: 1, ...NO_TIMEOUTS })

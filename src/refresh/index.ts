@@ -69,8 +69,9 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
 
   return {
     /**
-     * Returns the current session of a request, and refreshes it if its tokens have expired. If the result has another revision
-     * than `session`, the browser needs a new cookie. Does not reject if the store or the identity provider fails.
+     * Returns the current session of a request, and refreshes it if its tokens have expired. If the revision of the result
+     * differs from that of `session`, the browser needs a new cookie. Does not reject if the store or the identity provider
+     * fails.
      */
     async current(session: CookieSession, requestLog: LazyLog): Promise<Refreshed> {
       const { id } = session

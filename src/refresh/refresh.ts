@@ -47,7 +47,7 @@ export type Refreshed =
 
 interface Ended {
   readonly result: Refreshed
-  /** The reason why the session was not refreshed. It is also set if the current tokens are still valid. */
+  /** The reason why the session was not refreshed. It is set even if the current tokens are still valid. */
   readonly problem?: RefreshProblem | undefined
 }
 
@@ -173,9 +173,9 @@ export function createRefresh(dependencies: RefreshDependencies) {
   }
 
   /**
-   * The access list needs the user info, which may take long. The new refresh token is stored first, without the new access
-   * tokens, so no other request can use the new access tokens before the check. If the account is allowed, the access tokens are
-   * stored after the check.
+   * The access list needs the user info, and reading it may take a long time. The new refresh token is stored first, without the
+   * new access tokens, so no other request can use the new access tokens before the check. If the account is allowed, the access
+   * tokens are stored after the check.
    */
   async function storeAndCheckAccess(
     session: SessionRecord,

@@ -17,7 +17,7 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
 
 /**
- * The reason of a failure:
+ * The reason for a failure:
  * - `pending`: another request or replica is still refreshing the session, or Redis has lost data and no process may refresh the
  *   session until the recovery time is over
  * - `store`: Redis is unavailable

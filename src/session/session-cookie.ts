@@ -181,7 +181,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
     lifetimeMs,
     /**
      * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of
-     * its absolute lifetime. The cookie of a session with a key is a reference, which always fits.
+     * its absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
      * @throws SessionTooLargeError
      */
     seal(record: SessionRecord): string[] {

@@ -142,8 +142,8 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       if (works?.size === 0) working.delete(id)
     },
     /**
-     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. Redis loses the last writes, so the
-     * sessions of which this process learned last are more urgent.
+     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
+     * latest writes, so the sessions of which this process learned last are the most urgent.
      */
     possiblyLost(): Set<string> {
       const inProgress = [...working].filter(([, works]) => [...works].some(({ sent }) => sent)).map(([id]) => id)

@@ -102,7 +102,7 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       })
       bind()
     },
-    /** Call this function also after each new connection, because Redis may have lost the start time of this process. */
+    /** Also call this function after each new connection, because Redis may have lost the start time of this process. */
     announce,
     /**
      * True if the owner of the lease has died, because a later process has bound the socket at the same place. Returns false if

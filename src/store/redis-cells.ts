@@ -68,10 +68,10 @@ type SwapArguments = readonly [
 ]
 
 /**
- * Follows the clock of the store, which all processes share. Each reply contains the time of the store, which the store read
- * after the command was sent and before the reply arrived. The true difference between the clocks therefore lies between two
- * limits. The remembered difference changes only if it lies outside these limits, so it stays correct even if a suspended process
- * reads a reply late.
+ * Follows the clock of the store, which all processes share. Each reply contains the current time of the store, read after the
+ * command was sent and before the reply arrived. The true difference between the clocks therefore lies between two limits. The
+ * remembered difference changes only if it lies outside these limits, so it stays correct even if a suspended process reads a
+ * reply late.
  */
 export function createStoreClock(clock: Pick<Clock, 'now'>) {
   let offsetMs = 0

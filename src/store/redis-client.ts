@@ -242,8 +242,8 @@ interface RedisTls {
 }
 
 /**
- * Returns the TLS options for ioredis. ioredis copies the options for each connection, and each copy reads the files again. So a
- * renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
+ * Returns the TLS options for ioredis. ioredis copies the options for each connection, and the files are read again for each
+ * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
 export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisTls']>): RedisTls {
   const contents = new Map<string, string>()

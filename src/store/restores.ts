@@ -15,9 +15,9 @@ interface RestoresDependencies {
 const MIN_REPEAT_MS = 200
 const MAX_REPEAT_MS = 5000
 // All processes restore sessions at the same time, and each command must end within a second. A process therefore restores ten
-// sessions first. It then restores twice as many in each step that was fast, and half as many after a step that was slow. A step
-// takes two round trips, so if the network to Redis is slow, every step is slow even without an overload. For this reason, a step
-// also counts as fast if it took little longer than the fastest one.
+// sessions first. After each fast step it restores twice as many, and after each slow step half as many. A step takes two round
+// trips, so if the network to Redis is slow, every step is slow even without an overload. For this reason, a step also counts as
+// fast if it took little longer than the fastest one.
 const FIRST_RESTORED = 10
 const MAX_RESTORED_IN_PARALLEL = 100
 const SHORT_RESTORE_MS = 100

@@ -85,8 +85,9 @@ const FRESH_MS = 1000
  * always ends before its lease.
  */
 export const REQUEST_MS = 60_000
-// After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds before all first
-// requests. Otherwise the first requests of other sessions would use up the quota, and no session would get both tokens.
+// After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds earlier than the
+// first token requests of refreshes. Otherwise the first requests of other sessions would use up the quota, and no session would
+// get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 
 /** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
@@ -146,7 +147,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     return snapshot.content
   }
 
-  /** Stores again what this process knows of a session, and releases the leases that this process does not use. */
+  /** Stores again what this process knows about a session, and releases the leases that this process has but does not use. */
   async function restore(id: string): Promise<void> {
     const logout = memory.logoutOf(id)
     if (logout) {
@@ -156,7 +157,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     }
     const known = memory.known(id)
     await run({ id, key: known.record?.key }, (cell, now) => {
-      // Look up the leases in use only when the rule runs, because a token request may end while the cell is being read.
+      // Do not look up the leases in use before the rule runs, because a token request may end while the cell is being read.
       const works = memory.worksOf(id)
       const sent = works.find(work => work.sent)?.sent
       const unused = [owner, changeOwner].filter(name => !works.some(work => work.owner === name))
@@ -249,8 +250,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       return recordRev === rev ? record : undefined
     },
     /**
-     * False if only this process has the newest record, because the record is not stored yet. A reference (the cookie of a
-     * session in Redis) must not name the revision of such a record.
+     * False if only this process has the newest record, because the record is not stored yet. While a record is not stored, a
+     * reference (the cookie of a session in Redis) must not contain its revision.
      */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
     /**

@@ -47,7 +47,7 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   const basePath = basePathOf(callbackUrl)
   if (basePath !== '') {
     const message = `The server serves ${callbackPath}, so a proxy must remove ${basePath} from the path of every request.`
-    const next = `Without a proxy, remove ${basePath} from the callback URL.`
+    const next = `If there is no proxy, remove ${basePath} from the callback URL.`
     const isDirect = !isHttps && isLocal && isOwnPort
     findings.push(isDirect ? warning(message, next) : ok(message))
   }

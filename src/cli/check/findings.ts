@@ -177,8 +177,8 @@ export function requestTo(
 }
 
 /**
- * Returns the finding for a request to an endpoint that failed for a general reason, such as a network error or an
- * unexpected status. Throws any other error again.
+ * Returns the finding for a request to an endpoint that failed for a general reason, such as a network error or an unexpected
+ * status. Rethrows any other error.
  */
 export function findingOfEndpointError(error: unknown, config: Config, metadata: ProviderMetadata): Finding {
   const isOfProvider = error instanceof OAuthError || error instanceof ProviderError

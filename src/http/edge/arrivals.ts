@@ -7,9 +7,9 @@ import type { Socket } from 'node:net'
 import type { ClientLimits } from './connections.js'
 
 /**
- * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
- * enough. At least one request must be able to wait, because Node emits `close` for a response late. A client that has
- * already read the whole response may have sent its next request before that.
+ * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is enough. At
+ * least one request must be able to wait, because Node is late to emit `close` for a response. A client that has already read the
+ * whole response may have sent its next request before that.
  */
 const MAX_WAITING = 16
 

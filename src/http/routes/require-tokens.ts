@@ -42,8 +42,8 @@ export function requireTokens(services: Services): Middleware {
     if (!session) return unauthorized(ctx)
     const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {
-      // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If
-      // the newest revision is lost, the cookie of a later request may still contain it.
+      // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store
+      // has lost the newest revision, the cookie of a later request may still contain it.
       if (current.why !== LOGGED_OUT && current.why !== LOST) {
         removeSession(ctx)
         forgetSuccess(ctx)

@@ -70,8 +70,7 @@ const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // decode them once more, and the path could then lead to another site.
 const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
 // A return path must not be one of this server's own routes. For example, the logout route would terminate the new session. The
-// pattern also matches a route that follows another path, because a reverse proxy may add a public path that this server does not
-// see.
+// pattern also matches a route after a path prefix, because a reverse proxy may add a public path that this server does not see.
 const AUTH_ROUTE = new RegExp(`${AUTH_PATH}(?:/|$)`, 'i')
 
 /**

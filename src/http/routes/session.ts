@@ -30,7 +30,7 @@ export function openSession(ctx: Context, services: Services): CookieSession | u
   return request[SESSION].current
 }
 
-/** Returns the session of this request after `requireTokens` has run. Returns undefined if there is no session. */
+/** Returns the session of this request. Call it only after `requireTokens` has run. Returns undefined if there is no session. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
   const session = (ctx as WithSession)[SESSION]?.current
   return session && hasTokens(session) ? session : undefined

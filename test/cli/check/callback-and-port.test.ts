@@ -96,7 +96,7 @@ const wrongCallbacks: readonly (readonly [
   [
     'http://localhost:8080/team/api/auth/callback',
     {},
-    'warning The server serves /api/auth/callback, so a proxy must remove /team from the path of every request. Next: Without a proxy, remove /team from the callback URL.'
+    'warning The server serves /api/auth/callback, so a proxy must remove /team from the path of every request. Next: If there is no proxy, remove /team from the callback URL.'
   ]
 ]
 
