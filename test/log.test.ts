@@ -80,7 +80,7 @@ test('the log of an unexpected error contains its message and stack but none of 
     code: 'ECONNREFUSED',
     config: { headers: 'Bearer of-the-cause' }
   })
-  const thrown = new TypeError('the platform did not answer', { cause })
+  const thrown = new TypeError('the platform did not respond', { cause })
   log.error({
     err: Object.assign(thrown, { code: 'E_PLATFORM', config: { headers: { Authorization: 'Bearer secret' } } })
   })
@@ -88,7 +88,7 @@ test('the log of an unexpected error contains its message and stack but none of 
   t.deepEqual(Object.keys(err), ['type', 'message', 'code', 'stack'])
   t.is(err.type, 'TypeError')
   t.is(err.code, 'E_PLATFORM')
-  t.regex(err.message ?? '', /the platform did not answer.*refused/)
+  t.regex(err.message ?? '', /the platform did not respond.*refused/)
   t.regex(err.stack ?? '', /log\.test\.[jt]s/)
   t.notRegex(lines.join(), /Bearer/)
 })

@@ -57,15 +57,15 @@ const quoting = (status: number): Fault => {
 
 const everyFault = (elsewhere: string): Readonly<Record<string, Fault>> => ({
   'a cut connection': faults.reset('before'),
-  'a lost answer': faults.reset('after'),
-  'half an answer': faults.half(),
+  'a lost response': faults.reset('after'),
+  'half a response': faults.half(),
   'a server error': faults.status(500),
   'too many requests': faults.tooManyRequests(1),
   'a page': faults.html(),
   'a redirect': faults.redirect(elsewhere),
-  'an empty answer': faults.empty(),
+  'an empty response': faults.empty(),
   'broken JSON': faults.notJson(200, '{"access_token":"half-of-a-token-that-never'),
-  'a giant answer': faults.giant(1_200_000),
+  'a giant response': faults.giant(1_200_000),
   'a refused grant': faults.error('invalid_grant'),
   'a refused client': faults.error('invalid_client', 401),
   'a refused scope': faults.error('invalid_scope'),
@@ -82,7 +82,7 @@ const everyFault = (elsewhere: string): Readonly<Record<string, Fault>> => ({
   'a session too large for its cookies': faults.change({ refresh_token: randomBytes(20_000).toString('base64url') })
 })
 
-/** Successful use, in the ways in which people and pages use the server. */
+/** Successful use, in the ways in which users and pages use the server. */
 async function useSuccessfully({ person, clock, routes }: Run): Promise<void> {
   await login(person)
   for (const accept of accepts) {
@@ -424,7 +424,7 @@ test('the search finds each kind of confidential string wherever it must not app
       logs.log.info({ cookie: person.cookies.value('platform_session_login')?.split('.')[0] }),
     'a name in the log': () => logs.log.info(`Hello ${names.family}`),
     'a name on another page': () => letServerSend(person, names.given),
-    'an address in an answer': () => letServerSend(person, Buffer.from(names.email).toString('base64'))
+    'an e-mail address in a response': () => letServerSend(person, Buffer.from(names.email).toString('base64'))
   }
   let leaks = 0
   for (const [what, plant] of Object.entries(planted)) {

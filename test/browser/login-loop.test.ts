@@ -6,7 +6,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 const test = browserTests(ava)
 
-// A page as many applications have it, which redirects every person without a session to the login.
+// A page as many applications have it, which redirects every user without a session to the login.
 const loginOr = (shows: string) => `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Application</title><main><h1>Application</h1><p></p></main>
 <script type="module">

@@ -1,5 +1,5 @@
-// One https address with several host names, for tests of requests that pages of other origins cause. `app.example.test` is
-// the server with its proxy, an own route and a site behind forward-auth. Every other host is a page and nothing else.
+// One https address with several host names, for tests of requests that pages of other origins cause. The server is at
+// `app.example.test`, with its proxy, a custom route and a site behind forward-auth. Each other host only serves pages.
 import http, { type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'

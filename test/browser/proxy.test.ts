@@ -8,7 +8,7 @@ import { openSignedIn, signInAs, status } from './starter-page.js'
 
 const test = browserTests(ava)
 
-test('the starter page shows the answer of an API call through the proxy, or 404 without a rule', async (t, visit) => {
+test('the starter page shows the response to an API call through the proxy, or 404 without a rule', async (t, visit) => {
   const { page } = await openSignedIn(deployWithDemo(t, { mode: 'dual' }), visit)
   const answerOf = (page: Page) => page.getByRole('listitem').filter({ has: page.getByLabel('Try api/hubs') })
   await page.getByRole('button', { name: 'Try api/hubs' }).click()
@@ -41,7 +41,7 @@ test('a page without a token can post, read a range and receive server-sent even
 const evilPage = `<!doctype html><title>stored</title><p id="ran">no</p>
 <script>document.getElementById('ran').textContent = 'yes'; fetch('/api/auth/profile')</script>`
 
-test('stored content that another person uploaded cannot run or act in our origin', async (t, visit) => {
+test('stored content that another user uploaded cannot run or act in our origin', async (t, visit) => {
   const types: Readonly<Record<string, readonly [type: string, content: string]>> = {
     '/page.html': ['text/html', evilPage],
     '/image.svg': ['image/svg+xml', `<svg xmlns="http://www.w3.org/2000/svg"><script>fetch('/ran')</script></svg>`],

@@ -17,7 +17,7 @@ const hosts = {
   'another site': 'page.another.test'
 } as const
 
-/** The kinds of requests. Each function runs in the page, and returns when the browser has the answer. */
+/** The kinds of requests. Each function runs in the page, and returns when the browser has the response. */
 const inPage = {
   '`<iframe>`': `element('iframe', { src: url })`,
   '`<img>`': `element('img', { src: url })`,

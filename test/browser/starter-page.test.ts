@@ -211,7 +211,7 @@ test('if no user is signed in, the page says so after one request, and shows no 
   t.false(await page.locator('.answer').first().isVisible(), 'an empty box would look like an input')
 })
 
-test('after signing in, the page first shows the folder for own pages', async (t, visit) => {
+test('after signing in, the page first shows the folder for custom pages', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot: undefined } })
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(url)
@@ -295,7 +295,7 @@ for (const [state, answers] of Object.entries(expected)) {
 test('the login button leads through a login and back, and the logout button ends the session', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page, context } = await visit()
-  // While the page starts, an event makes it ask for the session, and the answer takes longer than the start.
+  // While the page starts, an event makes it ask for the session, and the response takes longer than the start.
   await page.addInitScript(`
       const { fetch } = window
       window.fetch = (...given) => {
@@ -316,7 +316,7 @@ test('the login button leads through a login and back, and the logout button end
   t.deepEqual(await context.cookies(url), [])
 })
 
-test('on a phone the demo shows its people first, and Deny is visible without scrolling', async (t, visit) => {
+test('on a phone the demo shows its users first, and Deny is visible without scrolling', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(`${url}api/auth/login`)

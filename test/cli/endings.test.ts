@@ -69,7 +69,7 @@ async function untilItRefuses({ url }: Program) {
 }
 
 for (const stop of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${stop} during a slow refresh: the browser gets its answer and the new cookie, and the exit code is 0`, async t => {
+  test(`${stop} during a slow refresh: the browser gets its response and the new cookie, and the exit code is 0`, async t => {
     const { idp, program, browser } = await startWithExpiredSession(t)
     const hold = idp.hold('token')
     const asked = browser.fetch('/api/auth/token')
@@ -101,7 +101,7 @@ test('during the shutdown delay /readyz reports it, and requests are served', as
   t.deepEqual(await program.ended, failed)
 })
 
-test('a second signal ends the program at once with code 1', async t => {
+test('a second signal ends the program immediately with code 1', async t => {
   const { idp, program, browser } = await startWithExpiredSession(t)
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')

@@ -37,7 +37,7 @@ function collect(child: ChildProcessWithoutNullStreams) {
   return text
 }
 
-/** The server can write several lines at once. */
+/** Returns the first line. A chunk of the output can contain several lines. */
 function firstLine(text: string): string {
   return text.slice(0, text.indexOf('\n'))
 }
@@ -138,7 +138,7 @@ test('on an old version of Node the program prints one sentence before it loads 
   const folder = await tempFolder(t, {
     'older.cjs': "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })"
   })
-  // The copy has no dist folder beside it, so loading any other file would fail.
+  // The copy has no dist folder next to it, so loading any other file would fail.
   await mkdir(join(folder, 'bin'))
   const copy = join(folder, 'bin', 'platform-auth-server.mjs')
   await copyFile(program, copy)

@@ -1,4 +1,4 @@
-// The command `sessions` beside two running replicas that share a real Redis, with the demo as the identity provider.
+// The command `sessions` with two running replicas that share a real Redis, with the demo as the identity provider.
 import test, { type ExecutionContext } from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { startDemo } from '#src/demo/index.js'

@@ -55,7 +55,7 @@ for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
     server.send('parent_ended')
     t.deepEqual(server.reasons, ['parent_ended'])
     server.send('parent_ended')
-    t.deepEqual(server.exits, [], 'only a signal ends the process at once')
+    t.deepEqual(server.exits, [], 'only a signal ends the process immediately')
     server.finish()
     t.is(await server.ended, 0)
     t.is(server.listeners(), 0)
@@ -90,7 +90,7 @@ const pairs = [
 ] as const
 
 for (const [first, ms, second, exits] of pairs) {
-  test(`a ${second} ${ms} ms after a ${first} ${exits.length > 0 ? 'ends the process at once with code 1' : 'does not count'}`, t => {
+  test(`a ${second} ${ms} ms after a ${first} ${exits.length > 0 ? 'ends the process immediately with code 1' : 'does not count'}`, t => {
     const server = running()
     server.send(first)
     server.pass(ms)

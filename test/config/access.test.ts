@@ -66,7 +66,7 @@ const empty: readonly (readonly [what: string, files: Record<string, string>, en
   ['an empty variable', {}, { [VARIABLE]: '' }],
   ['a variable of spaces', {}, { [VARIABLE]: '  ' }],
   ['an empty variable in .env', { '.env': `${VARIABLE}=\n` }, {}],
-  ['an empty variable beside a file', { [settingsFile]: 'access:\n  allow: "@a.example"\n' }, { [VARIABLE]: '' }],
+  ['an empty variable and a file', { [settingsFile]: 'access:\n  allow: "@a.example"\n' }, { [VARIABLE]: '' }],
   ['an empty string in a file', { [settingsFile]: 'access:\n  allow: ""\n' }, {}],
   ['an empty list in a file', { [settingsFile]: 'access:\n  allow: []\n' }, {}],
   ['a key without a value in a file', { [settingsFile]: 'access:\n  allow:\n' }, {}],

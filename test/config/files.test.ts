@@ -161,7 +161,7 @@ test('the real paths decide whether wwwroot contains a file', async t => {
   t.deepEqual(await problemsIn(t, files, sources, linkTo('outside/secret')), [])
 })
 
-test('files beside wwwroot are accepted, even if their names resemble its name', async t => {
+test('files next to wwwroot are accepted, even if their names resemble its name', async t => {
   const files = {
     'wwwroot/index.html': '',
     'wwwroot/package.json': '{}',

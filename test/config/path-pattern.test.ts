@@ -117,8 +117,8 @@ const inexact = [
   ],
   ['an encoded character that looks like a dot', '/a/%25EF%25BC%258E./b'],
   ['a character that looks like a slash or backslash', '/a/b%EF%BC%8Fc /a/b%EF%BC%BCc'],
-  ['white space beside dots', '/a/..%20 /a/..%20/b /a/.%20./b /a/%20../b /a/..%20./b /a/..%2520/b /a/..%20;x/b'],
-  ['an invisible character beside dots', '/a/..%C2%A0/b /a/..%E2%80%8B/b /a/..%2500/b']
+  ['white space next to dots', '/a/..%20 /a/..%20/b /a/.%20./b /a/%20../b /a/..%20./b /a/..%2520/b /a/..%20;x/b'],
+  ['an invisible character next to dots', '/a/..%C2%A0/b /a/..%E2%80%8B/b /a/..%2500/b']
 ] as const
 for (const [what, paths] of inexact) {
   test(`a path with ${what} is not exact`, t => {

@@ -32,7 +32,7 @@ test('the deployment, its service and its disruption budget select the same pods
   }
 })
 
-test('the server answers the probes in the manifests', async t => {
+test('the server responds to the probes in the manifests', async t => {
   const { browser } = await startTestServer(t)
   for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
     t.is(httpGet.port, 'http')

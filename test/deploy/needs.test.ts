@@ -5,7 +5,7 @@ import { filesBelow, readText } from '../helpers/repository.js'
 // These files belong to another sample, or their format has no comments.
 const without = /\.(json|dockerignore|md)$|\/helm\/(\.helmignore|Chart\.yaml|files\/|templates\/)/
 
-// A person puts these files with secrets there. Git ignores them.
+// The operator puts these files with secrets there. Git ignores them.
 const secrets = /^deploy\/(\.env|secrets\/)/
 
 const samples = filesBelow('deploy').filter(path => !without.test(path) && !secrets.test(path))

@@ -268,7 +268,7 @@ for (const block of blocksOf('test')) {
 
 for (const block of blocksOf('page')) {
   test.serial(
-    `the page's code redirects to the login with its own address, and after the login it gets an answer: ${title(block)}`,
+    `the page's code redirects to the login with its own URL, and after the login it gets a response: ${title(block)}`,
     async t => {
       const upstream = await startUpstream(t)
       const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)

@@ -82,7 +82,7 @@ function panels(): Expression[] {
 
 const sources = filesBelow('src').map(readText).join('\n')
 
-// Metrics of redis_exporter, which the alerts about Redis require beside the server.
+// Metrics of redis_exporter, which the alerts about Redis require in addition to those of the server.
 const ofRedisExporter = ['redis_memory_used_bytes', 'redis_memory_max_bytes', 'redis_evicted_keys_total']
 
 // Labels that Prometheus itself adds.

@@ -34,11 +34,11 @@ interface Options {
   readonly allow?: readonly string[]
   /** The time limit for requests to the provider. */
   readonly timeoutSeconds?: number
-  /** The shutdown delay, for answers of a server that is stopping. */
+  /** The shutdown delay, for responses of a server that is stopping. */
   readonly delaySeconds?: number
 }
 
-/** A documented answer, and how the test provokes it. */
+/** A documented response, and how the test provokes it. */
 type Provocation = readonly [answer: string, provoke: Provoke, options?: Options]
 
 const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
@@ -244,7 +244,7 @@ for (const [answer, provoke, { what = '', ...options } = {}] of provocations) {
   const promise = documented.get(answer)
   const types = Object.keys(promise?.content ?? {})
   for (const accept of types.length > 0 ? types : ['*/*']) {
-    test(`${answer} ${what} is answered as documented, for ${accept}`.replace('  ', ' '), async t => {
+    test(`${answer} ${what} matches the document, for ${accept}`.replace('  ', ' '), async t => {
       const server = await start(t, options)
       const response = await provoke(server, { accept })
       t.is(`${answer.split(' ', 2).join(' ')} ${response.statusCode}`, answer)
@@ -272,12 +272,12 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
   return { ...replica, browser }
 }
 
-test('the document has the version of the package, and each of its answers is tested', t => {
+test('the document has the version of the package, and each of its responses is tested', t => {
   t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(([answer]) => answer))].sort())
   t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })
 
-test('methods and paths that are not documented are answered with the documented 405 and 404', async t => {
+test('methods and paths that are not documented get the documented responses 405 and 404', async t => {
   const { MethodNotAllowed, NotFound } = document.components.responses
   const { browser } = await start(t, { mode: 'dual' })
   for (const [path, operations] of Object.entries(document.paths)) {

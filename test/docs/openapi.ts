@@ -77,7 +77,7 @@ function canParse(text: string): boolean {
   return URL.canParse(text, 'http://none')
 }
 
-/** Returns one sentence for each difference between the answer and the document. */
+/** Returns one sentence for each difference between the response and the document. */
 export function broken({ headers = {}, content = {} }: DocumentedResponse, answer: BrowserResponse): string[] {
   return [...brokenHeaders(headers, answer), ...brokenContent(content, answer)]
 }
@@ -102,7 +102,7 @@ function brokenContent(documented: NonNullable<DocumentedResponse['content']>, a
     return isHead ? [] : ['there is a body without a type, or none where one is documented']
   }
   const schema = documented[type]?.schema
-  // An answer to HEAD has a Content-Type but no body.
+  // A response to HEAD has a Content-Type but no body.
   if (!schema) return answer.body.length === 0 ? [] : [`a body of the type ${type} is not documented`]
   return mismatches(schema, type === 'application/json' ? answer.json() : answer.text(), type)
 }
@@ -113,7 +113,7 @@ export function mismatches(schema: Schema, value: unknown, what: string): string
   return (validate.errors ?? []).map(({ instancePath, message }) => `${what} ${instancePath} ${message}: ${value}`)
 }
 
-/** Returns the paths that the server itself answers: the routes of its router and the health checks. */
+/** Returns the paths that the server itself handles: the routes of its router and the health checks. */
 export function serverRoutes(): string[] {
   const platform = { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
   const router = authRouter(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))

@@ -53,7 +53,7 @@ test('the example calls the platform with the internal token and uses a refreshe
   t.false(asked.includes(`Bearer ${publicToken}`), 'the platform never received the public token')
 })
 
-test('if nobody is signed in, the example answers 401 with an empty body and does not call the platform', async t => {
+test('if nobody is signed in, the example responds with 401 and an empty body and does not call the platform', async t => {
   const { browser, asked } = await startExample(t)
   const response = await browser.get('/api/hubs')
   t.is(response.statusCode, 401)

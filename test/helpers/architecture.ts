@@ -26,7 +26,7 @@ const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index]
 // The demo is in no row. No part depends on it, and it imports only from these folders.
 const demoMayImport = ['config', 'pages', 'support']
 
-// Each of these packages may be imported only by the parts listed beside it.
+// Each of these packages may be imported only by the parts listed next to it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['provider']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'proxy', 'gateway', 'app.ts', 'demo']],

@@ -7,7 +7,7 @@ async function serve(t: ExecutionContext, listener: RequestListener): Promise<st
   return `http://127.0.0.1:${await listen(t, createServer(listener))}`
 }
 
-/** Answers with the method, the URL and the headers of the request. */
+/** Responds with the method, the URL and the headers of the request. */
 const echo: RequestListener = (request, response) => {
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers }))

@@ -36,7 +36,7 @@ test('the search finds nothing in bytes that contain no secret', t => {
   t.deepEqual(findSecrets([Buffer.from('jK8-s_ecret without the rest')], [secret]), [])
 })
 
-test('the recorder relays requests, raw ones included, and keeps every byte of the answers', async t => {
+test('the recorder relays requests, raw ones included, and keeps every byte of the responses', async t => {
   const server = createServer((request, response) => response.end(`you asked ${request.url}`))
   const recorder = await recordBytes(t, await listen(t, server))
   t.is((await createBrowser(t, { origin: recorder.url }).get('/page-one')).text(), 'you asked /page-one')

@@ -61,7 +61,7 @@ export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config 
       userinfoEndpoint: idp.userinfoEndpoint,
       revocationEndpoint: idp.revocationEndpoint,
       endSessionEndpoint: idp.endSessionEndpoint,
-      // The default is 10 seconds, within which a slow machine does not always answer.
+      // The default is 10 seconds, within which a slow machine does not always respond.
       timeoutSeconds: 60
     },
     log: { level: 'trace', pretty: false, requests: true },

@@ -63,7 +63,7 @@ export async function deployWithHostileIdp(t: Test, options: DeploymentOptions =
   const front = await startFront(t, options)
   const idp = await createHostileIdp(t, { callbackUrl: front.callbackUrl, now: clock.now })
   const deployment = await startBehind(t, front, idp, options, {}, { now: clock.now })
-  // A request that the provider never answers would delay the end of the server.
+  // A request to which the provider never responds would delay the end of the server.
   t.teardown(() => idp.offline())
   return { ...deployment, idp, clock }
 }

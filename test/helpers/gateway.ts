@@ -18,7 +18,7 @@ export async function askForwardAuth(port: number, options: Pick<RequestOptions,
 }
 
 /**
- * Asks the listener about a request of `browser`. The gateway does not pass the cookies of the answer on to the
+ * Asks the listener about a request of `browser`. The gateway does not pass the cookies of the response on to the
  * browser.
  */
 export function askAbout(port: number, browser: Browser, headers: Record<string, string> = {}) {

@@ -29,7 +29,7 @@ export function findLeaks(
   const found = (where: string, haystacks: readonly Buffer[], secrets: readonly string[]) =>
     findSecrets(haystacks, secrets).map(({ secret, form }) => `${secret} in ${where}, ${form}`)
   return [
-    ...found('an answer', bytes, nowhere),
+    ...found('a response', bytes, nowhere),
     ...found('the log', logs, nowhere),
     ...found('the log', logs, [...publicTokens, ...names]),
     ...found('the log', logs, [...statesOf(answers), ...cookieValuesOf(answers)]),
@@ -61,7 +61,7 @@ function strays(bytes: readonly Buffer[], allowed: readonly Buffer[], texts: rea
   return [...new Set(texts)].flatMap(text => {
     const end = text.slice(-32)
     const stray = count(bytes, end) - count(allowed, end)
-    return stray === 0 ? [] : [`${text.slice(0, 8)}… in ${stray} answers of another kind`]
+    return stray === 0 ? [] : [`${text.slice(0, 8)}… in ${stray} responses of another kind`]
   })
 }
 

@@ -48,7 +48,7 @@ export async function folderWithPackage(
 
 const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
 
-/** Ends a test early if npm could not reach a package registry, as its output shows. In CI the test goes on, and fails. */
+/** Ends a test early if the output of npm shows that no registry can be reached. In CI the test continues and fails. */
 export function isSkippedWithoutRegistry(t: ExecutionContext, output: string): boolean {
   if (!unreachable.test(output) || process.env.CI === 'true') return false
   t.log('no package registry can be reached')

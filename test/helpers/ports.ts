@@ -66,7 +66,7 @@ async function tryToListen(port: number): Promise<Server | undefined> {
   )
 }
 
-/** Returns true if a server at this address answers HTTP. */
+/** Returns true if a server responds to HTTP requests at this URL. */
 export function isAnswering(url: string): Promise<boolean> {
   return fetch(url).then(
     () => true,

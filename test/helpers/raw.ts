@@ -10,14 +10,14 @@ export interface RawAnswer {
 
 interface RawOptions {
   /**
-   * Stop after this many complete answers. By default, stop when the server closes the connection or the time limit
+   * Stop after this many complete responses. By default, stop when the server closes the connection or the time limit
    * passes.
    */
   readonly answers?: number
-  /** Close the connection after this many bytes, in the middle of an answer. */
+  /** Close the connection after this many bytes, in the middle of a response. */
   readonly bytes?: number
   readonly timeoutMs?: number
-  /** The requests are HEAD, so their answers have no body whatever their Content-Length is. */
+  /** The requests are HEAD, so their responses have no body whatever their Content-Length is. */
   readonly head?: boolean
   /** Send a FIN after the last byte. */
   readonly end?: boolean
@@ -75,7 +75,7 @@ function writeAll(socket: Socket, pieces: readonly (string | Buffer)[], end: boo
   socket.write(typeof first === 'string' ? Buffer.from(first, 'latin1') : first, () => writeAll(socket, rest, end))
 }
 
-/** Parses the complete answers in the received bytes. It understands Content-Length and chunked bodies. */
+/** Parses the complete responses in the received bytes. It understands Content-Length and chunked bodies. */
 function parseAnswers(bytes: Buffer, toHead: boolean): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = bytes

@@ -1,8 +1,8 @@
 // Lets a real Redis run on the clock of a test, so that the tokens, leases and pauses of the test expire together.
 import { openRedisClient, type RedisCommands } from '#src/store/redis-client.js'
 
-// A slow machine does not connect to Redis, or answer every command, within the time limits of the store. The socket has a
-// time limit of 3 seconds. Tests do not wait for the recovery time, because their Redis has lost nothing.
+// On a slow machine, not every connection to Redis and not every reply arrives within the time limits of the store. The
+// socket has a time limit of 3 seconds. Tests do not wait for the recovery time, because their Redis has lost nothing.
 export const PATIENT = { commandMs: 20_000, startMs: 40_000, recoveryMs: 0 }
 /** For tests of outages. */
 export const IMPATIENT = { commandMs: 2500, startMs: 5000, recoveryMs: 500 }

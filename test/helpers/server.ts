@@ -37,7 +37,8 @@ export async function startTestServer(t: Pick<ExecutionContext, 'teardown'>, opt
   const redis = { open: openRedisAt(clock.now), timing: PATIENT, ...options.redis }
   const server = await serve(config, { now: clock.now, log: logs.log, redis, ...options.parts }, options.limits)
   t.teardown(() => server.close())
-  // The last teardown runs first. A request that the provider never answers would otherwise delay the end of the server.
+  // The last teardown runs first. Otherwise, a request to which the provider never responds would delay the end of the
+  // server.
   t.teardown(() => idp.offline())
   const recorder = await recordBytes(t, server.port)
 
@@ -74,7 +75,8 @@ export async function signIn(
   { returnTo }: { readonly returnTo?: string } = {}
 ): Promise<BrowserResponse> {
   const callback = await openCallback(browser, await startLogin(browser, returnTo))
-  if (callback.statusCode !== 302) throw new Error(`The callback answered ${callback.statusCode}: ${callback.text()}`)
+  if (callback.statusCode !== 302)
+    throw new Error(`The callback responded with ${callback.statusCode}: ${callback.text()}`)
   return callback
 }
 
@@ -86,10 +88,11 @@ export async function startLogin(browser: Browser, returnTo?: string): Promise<s
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ return_to: returnTo })}`
   const login = await browser.navigate(`/api/auth/login${query}`)
   const atProvider = login.headers.location
-  if (login.statusCode !== 302 || !atProvider) throw new Error(`Login answered ${login.statusCode}: ${login.text()}`)
+  if (login.statusCode !== 302 || !atProvider)
+    throw new Error(`The login responded with ${login.statusCode}: ${login.text()}`)
   const authorized = await browser.navigate(atProvider, { from: browser.origin ?? '' })
   const back = authorized.headers.location
-  if (!back) throw new Error(`The identity provider answered ${authorized.statusCode}: ${authorized.text()}`)
+  if (!back) throw new Error(`The identity provider responded with ${authorized.statusCode}: ${authorized.text()}`)
   return back
 }
 

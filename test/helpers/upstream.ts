@@ -1,4 +1,4 @@
-// Upstream servers for the API proxy: one records the requests and answers by HTTP, the other answers with raw bytes.
+// Upstream servers for the API proxy: one records the requests and responds by HTTP, the other responds with raw bytes.
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
@@ -25,7 +25,7 @@ export interface UpstreamRequest {
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Answers with 200 and `{}` by default. */
+/** Responds with 200 and `{}` by default. */
 export async function startUpstream(t: Test, answer: Answer = answerJson) {
   const requests: UpstreamRequest[] = []
   // The method and the target of each request, for example `GET /x?y`.
@@ -86,7 +86,7 @@ export async function startRawUpstream(t: Test, react: (socket: Socket, text: st
   return { origin: `http://127.0.0.1:${port}`, port, received, sockets }
 }
 
-/** Answers every complete request head with the same latin1 bytes, for requests without a body. */
+/** Responds to every complete request head with the same latin1 bytes, for requests without a body. */
 export function startFixedUpstream(t: Test, bytes: string, { close = false } = {}) {
   return startRawUpstream(t, (socket, text) => {
     const heads = text.split('\r\n\r\n').length - 1

@@ -85,8 +85,8 @@ for (const mode of modes) {
   }
 
   for (const [what, sub] of [
-    ['is about another person than the ID token', 'user-2'],
-    ['does not say which person it is about', undefined]
+    ['is about another user than the ID token', 'user-2'],
+    ['does not say which user it is about', undefined]
   ] as const) {
     test(`${mode}: if the user info ${what}, nobody is signed in, and the refresh token is revoked`, async t => {
       const server = await startGuarded(t, mode, withOpenid)
@@ -129,10 +129,10 @@ test('a rejected account gets the same page again if its callback is repeated, a
 })
 
 for (const [what, fault, status, retryAfter] of [
-  ['answers 429', faults.answer({ status: 429, headers: { 'Retry-After': '7' }, body: {} }), 503, '7'],
-  ['answers 503', faults.answer({ status: 503, body: {} }), 503, '5'],
-  ['answers 500', faults.answer({ status: 500, body: {} }), 502, undefined],
-  ['answers HTML', faults.html(), 502, undefined],
+  ['responds with 429', faults.answer({ status: 429, headers: { 'Retry-After': '7' }, body: {} }), 503, '7'],
+  ['responds with 503', faults.answer({ status: 503, body: {} }), 503, '5'],
+  ['responds with 500', faults.answer({ status: 500, body: {} }), 502, undefined],
+  ['responds with HTML', faults.html(), 502, undefined],
   ['rejects the token', faults.answer({ status: 401, body: { error: 'invalid_token' } }), 502, undefined],
   ['breaks the connection', faults.reset(), 504, undefined]
 ] as const) {
@@ -215,7 +215,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: if the user info cannot be read at a refresh, the session goes on, and the log says so`, async t => {
+  test(`${mode}: if the user info cannot be read at a refresh, the session continues, and the log says so`, async t => {
     const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, withOpenid)
     await signIn(browser)
     account.groups = []

@@ -60,7 +60,7 @@ test('1,200 callbacks with invented codes do not delay the refreshes of nine ses
 
   const answers = await Promise.all(expired.map(one => one.fetch('/api/auth/token')))
   t.deepEqual(statusesOf(answers), Array(expired.length).fill(200))
-  t.is(codes.waiting, 64, 'no code has been answered yet')
+  t.is(codes.waiting, 64, 'no code exchange has a response yet')
   codes.release()
   await Promise.all(callbacks)
   t.is(statuses.filter(status => status === 400).length, 1064)

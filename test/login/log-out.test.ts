@@ -113,7 +113,7 @@ for (const mode of modes) {
     for (const process of [{ current }, other]) t.deepEqual(await process.current(record), LOGGED_OUT)
   })
 
-  test(`${mode}: a logout while the store cannot be used ends the session in this process at once, and everywhere when the store is back`, async t => {
+  test(`${mode}: a logout while the store cannot be used ends the session in this process immediately, and everywhere when the store is back`, async t => {
     const { record, current, logout, addProcess, disconnect, reconnect } = await setUpRefresh(mode)
     const other = addProcess()
     disconnect()

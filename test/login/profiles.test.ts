@@ -5,7 +5,7 @@ import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 
-/** The user info of each call contains the access token of that call, unless a test sets another answer. */
+/** The user info of each call contains the access token of that call, unless a test sets another response. */
 function setUp(keepSeconds: number) {
   const clock = createClock()
   const asked: string[] = []
@@ -84,7 +84,7 @@ test('a call that fails late does not remove a name that a later call has cached
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('the user info of a session must be about the person who signed in', async t => {
+test('the user info of a session must be about the user who signed in', async t => {
   const { profiles, nameOf, subjects } = setUp(0)
   await profiles.displayName({ id: 'one', identity: { iss: 'https://idp.example', sub: 'user-1' } }, 'a')
   await nameOf('two', 'a')

@@ -8,7 +8,7 @@ export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
   | { readonly type: 'refresh'; readonly refreshToken: string; readonly scope: string }
 
-/** The answer to one token request: an error, changes to the usual token set, or a function that returns such changes. */
+/** The response to one token request: an error, changes to the usual token set, or a function that returns changes. */
 export type Answer = Error | Partial<TokenSet> | (() => Promise<Partial<TokenSet>>)
 
 export interface FakeIdp extends IdentityProvider {
@@ -21,11 +21,11 @@ export interface FakeIdp extends IdentityProvider {
   readonly queued: number
   /** The refresh token that was issued last. */
   readonly newestRefreshToken: string
-  /** Sets the answers of the next token requests, one answer for each request. `{}` means the usual token set. */
+  /** Sets the responses to the next token requests, one response for each request. `{}` means the usual token set. */
   next(...answers: Answer[]): void
   /**
    * Makes the refresh token `next` valid instead of `old`, as a provider does that rotates the token but sends an unusable
-   * answer.
+   * response.
    */
   rotate(old: string, next: string): void
   /**
@@ -172,5 +172,5 @@ export function upstreamError(retryAfterSeconds?: number): ProviderError {
 
 /** A response that asks the client to wait. The provider has not processed the request. */
 export function busyError(status: 429 | 503, retryAfterSeconds?: number): ProviderError {
-  return new ProviderError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
+  return new ProviderError('token', 'unusable', `it responded with ${status}`, { status, retryAfterSeconds })
 }

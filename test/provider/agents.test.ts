@@ -21,8 +21,8 @@ interface Proxy {
 }
 
 /**
- * Starts a proxy that connects each tunnel to `port`. If `refusal` is given, it answers each request for a tunnel with this
- * status.
+ * Starts a proxy that connects each tunnel to `port`. If `refusal` is given, it responds to each request for a tunnel
+ * with this status.
  */
 async function startProxy(t: ExecutionContext, port: number, refusal?: string): Promise<Proxy> {
   const tunnels: [string, string | undefined][] = []

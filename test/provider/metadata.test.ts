@@ -28,7 +28,7 @@ const document = {
 
 const withoutDocument = { jwksUri: undefined, issParameterSupported: false, scopesSupported: undefined }
 
-/** A transport that gives the answers one after the other, and then the last answer again and again. */
+/** A transport that returns the responses one after the other, and then the last response again and again. */
 function answering(...answers: [unknown, ...unknown[]]) {
   const requests: TransportRequest[] = []
   return {

@@ -31,7 +31,7 @@ async function startProvider(t: ExecutionContext, clients: readonly ClientMetada
   const server = http.createServer()
   const issuer = `http://127.0.0.1:${await listen(t, server)}`
   const provider = new Provider(issuer, {
-    // Without a store and a key of our own, the provider prints warnings.
+    // Without a custom store and a custom key, the provider prints warnings.
     adapter: createStore({ now: Date.now }),
     jwks: { keys: [providerKey] },
     clients: [...clients],

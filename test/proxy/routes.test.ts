@@ -43,7 +43,7 @@ const table: readonly (readonly [method: string, target: string, expected: strin
   ['GET', '/', undefined],
   ['GET', '/only/', undefined],
   ['GET', '/only/a/b', undefined],
-  // Paths that this server answers itself.
+  // Paths that this server handles itself.
   ['GET', '/api/auth', undefined],
   ['GET', '/api/auth/token', undefined],
   ['GET', '/api/auth/../hubs', undefined],
@@ -56,7 +56,7 @@ const table: readonly (readonly [method: string, target: string, expected: strin
   ['TRACE', '/api/hubs/x', 'wrongMethod'],
   ['get', '/api/hubs/x', 'wrongMethod'],
   ['GET', '/api/graphql', 'wrongMethod'],
-  // Paths without a rule, which other parts of the server answer.
+  // Paths without a rule, which other parts of the server handle.
   ['GET', '/a//b', undefined],
   ['GET', '/elsewhere/..%2f', undefined],
   ['GET', '/index.html%00', undefined],

@@ -53,7 +53,7 @@ test('when as many requests of a host wait for a response head as allowed, the n
   t.true(third.hasStarted())
 })
 
-test('a request that has ended is not counted any more, even if its end is reported twice', async t => {
+test('a request that has ended is no longer counted, even if its end is reported twice', async t => {
   const take = start()
   const first = take('1')
   take('2')

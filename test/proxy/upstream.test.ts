@@ -89,7 +89,7 @@ test('over TLS, too, a request is repeated only if it was sent on a reused conne
 test('if a host does not accept the connection in time, the request fails with a timeout', async t => {
   const port = await listen(t, createServer())
   const ask = start(t, { connectTimeoutMs: 300 })
-  // TCP connects, but the other side does not answer the TLS handshake, which is part of connecting.
+  // TCP connects, but the other side does not respond to the TLS handshake, which is part of connecting.
   t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
 })
 

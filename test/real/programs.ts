@@ -1,4 +1,4 @@
-// Programs that these tests run beside the server, such as gateways and identity providers. Those that are built or
+// Programs that these tests run next to the server, such as gateways and identity providers. Those that are built or
 // downloaded are kept in a folder between runs.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

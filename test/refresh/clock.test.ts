@@ -27,7 +27,7 @@ for (const mode of modes) {
     t.is(await live(record), record)
   })
 
-  test(`${mode}: if the clock is set back during a pause, so that the pause would exceed its maximum, the session is refreshed at once`, async t => {
+  test(`${mode}: if the clock is set back during a pause, so that the pause would exceed its maximum, the session is refreshed immediately`, async t => {
     const { record, clock, live, unavailable, idp, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(7200)
     idp.next(upstreamError(60))

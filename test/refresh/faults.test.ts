@@ -14,10 +14,10 @@ import { grantsOf, setUpExpired, setUpRefresh } from './setup.js'
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new ProviderError('token', 'timeout', 'no complete response in time'), 'warn'],
   ['a provider that cannot be reached', new ProviderError('token', 'unreachable', 'connection failed'), 'warn'],
-  ['a server error', new ProviderError('token', 'unusable', 'it answered 500', { status: 500 }), 'warn'],
-  ['a 429 response', new ProviderError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],
+  ['a server error', new ProviderError('token', 'unusable', 'it responded with 500', { status: 500 }), 'warn'],
+  ['a 429 response', new ProviderError('token', 'unusable', 'it responded with 429', { status: 429 }), 'warn'],
   ['a malformed token response', new ProviderError('token', 'unusable', 'access_token is missing'), 'warn'],
-  ['a 403 response in HTML', new ProviderError('token', 'unusable', 'it answered 403', { status: 403 }), 'error'],
+  ['a 403 response in HTML', new ProviderError('token', 'unusable', 'it responded with 403', { status: 403 }), 'error'],
   ['invalid_client', oauthError('invalid_client'), 'error'],
   ['invalid_request', oauthError('invalid_request'), 'warn'],
   ['an unexpected exception', new TypeError('odd'), 'error']
@@ -162,7 +162,7 @@ for (const mode of modes) {
     await live(record)
   })
 
-  test(`${mode}: while the store cannot be used, valid tokens are served, and expired ones answer that the session cannot be refreshed now`, async t => {
+  test(`${mode}: while the store cannot be used, valid tokens are served, and with expired ones the result says that the session cannot be refreshed now`, async t => {
     const { record, clock, current, live, disconnect, reconnect, refreshes, refreshLines } = await setUpRefresh(mode)
     disconnect()
     t.is(await live(record), record)

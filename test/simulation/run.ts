@@ -1,5 +1,5 @@
-// Runs one schedule: some people use four processes that share a Redis, while faults happen. All code that decides anything
-// about sessions is the production code.
+// Runs one schedule: several users use four processes that share a Redis, while faults happen. All code that decides
+// anything about sessions is the production code.
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { CookieSession, SessionRecord } from '#src/session/record.js'
 import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
@@ -211,7 +211,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       if (user.cookie) user.cookie = cookieOf(newest)
       user.cookies.push(cookieOf(newest))
     }
-    // The browser keeps its cookie if nobody has stored the newest revision yet.
+    // The browser keeps its cookie if no process has stored the newest revision yet.
     if (refreshed.kind === 'over') {
       user.signedOut ??= refreshed.why
       if (refreshed.why !== LOST) user.cookie = undefined
@@ -236,7 +236,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     }
   }
 
-  /** Nobody may wait for a dead process whose place has a new process for 7 seconds. */
+  /** No request may wait for a dead process whose place has a new process for 7 seconds. */
   function checkDeadOwner(user: User, replica: Replica, sentAt: number): void {
     const { lease, notBefore } = redis.cellOf(user.id)?.entry ?? {}
     const dead = replicas.find(({ owner }) => owner === lease?.owner)

@@ -68,7 +68,7 @@ export const safeguards: readonly Safeguard[] = [
     skipsRecovery: true
   },
   {
-    name: 'nobody gets the lease of a repaired cell before its recovery time has passed',
+    name: 'no process gets the lease of a repaired cell before its recovery time has passed',
     faults: ['flush', 'slow provider'],
     change: (_simulation, _id, next) => {
       const { notBefore, ...entry } = next.entry

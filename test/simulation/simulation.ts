@@ -60,7 +60,7 @@ export interface Replica {
   readonly refreshes: Refreshes
   readonly startedAt: number
   readonly troubles: Trouble[]
-  /** False if the process is draining or has ended. Refreshes in progress go on. */
+  /** False if the process is draining or has ended. Refreshes in progress continue. */
   listens: boolean
   isCut: boolean
   /** True while there is a connection to `redis`. */

@@ -1,4 +1,4 @@
-// Somebody who may publish in the shared Redis, but does not have the session secret, sends messages to the replicas.
+// An attacker who may publish in the shared Redis, but lacks the session secret, sends messages to the replicas.
 import type { ExecutionContext } from 'ava'
 import { createKeyring } from '#src/session/keyring.js'
 import type { Browser } from '../helpers/browser.js'
@@ -55,7 +55,7 @@ async function record(t: ExecutionContext, redis: RedisServer): Promise<readonly
 }
 
 /**
- * Resolves when the first replica has handled all messages that were published before. A person logs out at the second
+ * Resolves when the first replica has handled all messages that were published before. A user logs out at the second
  * replica, and the entry of this session is removed from Redis, so that the first replica can only know it from the message.
  */
 async function allReceived({ one, two, redis }: Replicated): Promise<void> {
@@ -129,7 +129,7 @@ test('neither forged messages nor recorded ones that are sent again pause logins
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-test(`${FLOOD} forged messages with invented kinds and ids are not stored, and requests are answered meanwhile`, async t => {
+test(`${FLOOD} forged messages with invented kinds and ids are not stored, and requests get responses meanwhile`, async t => {
   const replicated = await startReplicated(t)
   const { one, two, redis } = replicated
   await signIn(one.browser)

@@ -68,7 +68,7 @@ test('during a rotation of the secret, replicas with both secrets open the messa
   t.is(during.open(fromOld), undefined)
 })
 
-test('a pause is shorter by the age of its message, and five minutes after it was sealed it does not open any more', t => {
+test('a pause is shorter by the age of its message, and five minutes after it was sealed it no longer opens', t => {
   const { seal, open, clock } = setUp()
   const text = seal({ kind: 'pause', ms: 60_000 })
   clock.advance(1500)

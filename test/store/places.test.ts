@@ -84,7 +84,7 @@ testWithRedis('after kill -9 and a restart at the same port, users of the killed
   await signIn(browser)
   const atOwner = browser.clone()
   atOwner.connectTo(publicOrigin, owner.url)
-  // Nobody has a lease in the first 2 seconds after its connection, and the tokens must expire.
+  // No process has a lease in the first 2 seconds after its connection, and the tokens must expire.
   await pause(3100)
   const before = idp.tokenRequests.length
   idp.fail('token', faults.hang())

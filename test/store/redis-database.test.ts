@@ -1,4 +1,4 @@
-// A database that Redis does not have, or that the user may not select. ioredis itself would go on in database 0.
+// A database that Redis does not have, or that the user may not select. ioredis itself would continue in database 0.
 import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
 import { RedisDatabaseError, requireDatabase } from '#src/store/index.js'
 import { openRedisClient } from '#src/store/redis-client.js'

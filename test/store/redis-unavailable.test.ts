@@ -308,7 +308,7 @@ for (const [reason, startRefusing] of Object.entries(refusals)) {
   })
 }
 
-test('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
+test('a connection that breaks and is restored immediately loses nothing and causes no log line', async t => {
   const { redis, one, two } = await startPair(t)
   let session = await logIn(one, 'id')
   await connected(two)

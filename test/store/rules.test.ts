@@ -81,7 +81,7 @@ test('a pause after a failure stops refreshes and no change, and a pause that is
   t.is(acquire(tooLong, NOW, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
 })
 
-test('data loss: the first acquire repairs the cell, publishes "lost", and nobody gets the lease for the recovery time', t => {
+test('data loss: the first acquire repairs the cell, publishes "lost", and no process gets the lease for the recovery time', t => {
   for (const cell of [undefined, cellAt(1, leased(NOW + 1000)), { entry: { rev: 2, hasRecord: false } }]) {
     const repaired = acquire(cell, NOW, { ...knows(2), me }, RECOVERY_MS)
     t.deepEqual([repaired.result, repaired.message], [{ kind: 'lost' }, 'lost'])
@@ -98,7 +98,7 @@ test('a request without a record starts a recovery time of 30 seconds, and then 
   t.deepEqual(repaired.result, { kind: 'lost' })
   t.like(repaired.cell?.entry, { rev: 3, hasRecord: false, notBefore: { until: NOW + 30_000 } })
   const later = acquire(repaired.cell, NOW + 30_000, { ...knows(3, 0), me }, RECOVERY_MS)
-  t.deepEqual(later, { result: { kind: 'over', why: LOST } }, 'it is not stored, because somebody may bring the record')
+  t.deepEqual(later, { result: { kind: 'over', why: LOST } }, 'not stored: another request may bring the record')
   const brought = restore(repaired.cell, NOW + 1000, { ...knows(3), me: other, unused: [] }, RECOVERY_MS)
   t.is(brought.cell?.record, 'record 3')
 })

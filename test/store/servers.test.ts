@@ -45,7 +45,7 @@ for (const [mode, calls] of [
     t.is(idp.tokenRequests.length - before, calls)
     t.deepEqual(idp.reuses, [])
     const times = answers.map(({ ms }) => Math.round(ms)).sort((a, b) => a - b)
-    t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
+    t.log(`responded after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
   })
 }
 
@@ -113,7 +113,7 @@ test('a logout during a refresh at another replica ends the session and revokes 
   t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-test('if a refresh returns tokens of another person, the session ends at all replicas, for every copy of its cookie', async t => {
+test('if a refresh returns tokens of another user, the session ends at all replicas, for every copy of its cookie', async t => {
   const overrides = { platform: { scopes: ['openid', 'data:read'] } }
   const { servers, idp, clock } = await startServers(t, { overrides })
   const [{ browser }, two] = servers
@@ -179,7 +179,7 @@ test('/readyz reports which store is in use, and while Redis is down, a server r
 })
 
 for (const mode of modes) {
-  serialTest(`${mode}: while Redis is down, valid tokens within the refresh margin are served at once`, async t => {
+  serialTest(`${mode}: while Redis is down, valid tokens within the refresh margin are served immediately`, async t => {
     const redis = await startRedis(t)
     const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
     const { browser, clock, idp } = await startTestServer(t, { mode, overrides })

@@ -110,7 +110,7 @@ test('if the response of the callback is lost, the repeated callback leads to th
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('while Redis is away, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
+test('while Redis is unavailable, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
   const overrides = { forwardAuth: { port: 0 } }
   const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
   const [{ browser, server }] = servers
@@ -167,7 +167,7 @@ test('with a read-only Redis, valid tokens work, logouts are seen, and no token 
   t.is(idp.tokenRequests.length, 3)
 })
 
-test('if Redis loses its data, people are signed out and can sign in again', async t => {
+test('if Redis loses its data, users are signed out and can sign in again', async t => {
   const { servers, redis, clock } = await setUp(t)
   const [{ browser }] = servers
   await signIn(browser)

@@ -1,5 +1,6 @@
-// A separate process with a server that shares a Redis. When it has acquired the lease of a session, it sends a message and waits
-// for an answer, so that a test can stop the process at this point. The answer is the time at which the process goes on.
+// A separate process with a server that shares a Redis. When it has acquired the lease of a session, it sends a message
+// and waits for a reply, so that a test can stop the process at this point. The reply is the time at which the process
+// continues.
 import { once } from 'node:events'
 import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server.js'

@@ -82,7 +82,7 @@ test('a logout ends the sessions of users who signed in before, and logins in pr
   t.true(await users.join(sessionOf('signed in again', 'ada', undefined, 2000, 2000)), 'the user has just signed in')
 })
 
-test('a logout answers only when all logouts are stored, and the same call can be repeated', async t => {
+test('a logout resolves only when all logouts are stored, and the same call can be repeated', async t => {
   const { users, disconnect, reconnect } = setUp()
   await joinAll(t, users)
   disconnect()
@@ -143,7 +143,7 @@ test('a logout token is used once', async t => {
   t.false(await users.isUsed('another token'))
 })
 
-testWithRedis('in Redis, the lists are encrypted, and a member that somebody has added ends no process', async t => {
+testWithRedis('in Redis, the lists are encrypted, and a member that an attacker has added ends no process', async t => {
   const { redis, one, two } = await startPair(t, { overrides: listed })
   await one.userSessions?.join(sessionOf('first-session', 'ada-lovelace', 'login-1'))
   const [key = ''] = await redis.admin.keys('*:user:*')

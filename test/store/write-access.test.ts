@@ -1,5 +1,5 @@
-// What somebody can and cannot do who may write the keys of the servers in Redis, but does not know the session secret.
-// SECURITY.md has the list.
+// An attacker may write the keys of the servers in Redis, but does not know the session secret. SECURITY.md lists what
+// this attacker can and cannot do.
 import type { ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { testWithRedis as test } from '../helpers/redis.js'
@@ -22,7 +22,7 @@ async function setUp(t: ExecutionContext) {
 }
 
 for (const field of ['e', 'r']) {
-  test(`an invented text in the field ${field} is answered with 503 and one error in the log, and sends no token`, async t => {
+  test(`an invented string in the field ${field} causes a 503 response and one error in the log, and no token is sent`, async t => {
     const { redis, two, browser, old, idp, clock, key } = await setUp(t)
     await redis.admin.hset(key, field, 'nonsense')
     const refused = await old.fetch('/api/auth/token')
@@ -67,7 +67,7 @@ test('the session of another user in Redis is not accepted', async t => {
   t.is(idp.tokenRequests.length, calls)
 })
 
-test('a key of the wrong type is answered with 503, and a logout is remembered', async t => {
+test('a key of the wrong type causes a 503 response, and a logout is remembered', async t => {
   const { redis, browser, key } = await setUp(t)
   await redis.admin.del(key)
   await redis.admin.set(key, 'text')

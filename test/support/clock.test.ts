@@ -46,7 +46,7 @@ test('withinOrUndefined() settles like its promise if that settles in time, and 
   t.deepEqual(clock.timers(), [])
 })
 
-test('withinOrUndefined() uses an answer that arrived in time although its timer fires first, and gives up 100 ms later', async t => {
+test('withinOrUndefined() uses a result that arrived in time although its timer fires first, and gives up 100 ms later', async t => {
   const clock = createClock()
   const [arriving, answer] = createDeferred<string>()
   const inTime = withinOrUndefined(1000, arriving, clock)

@@ -127,10 +127,10 @@ test('check accepts port 0, for which the system chooses a free port', async t =
 })
 
 const otherPrograms: Readonly<Record<string, RequestListener>> = {
-  'answers something else': (_request, response) => response.end('hello'),
+  'sends a different response': (_request, response) => response.end('hello'),
   'has a health check of its own': (_request, response) =>
     response.writeHead(200, { 'content-length': 15 }).end('{"status":"up"}'),
-  'answers without end': (_request, response) => {
+  'never completes its response': (_request, response) => {
     response.writeHead(200)
     response.write('{')
   },

@@ -59,7 +59,7 @@ for (const [host, home] of [
   })
 }
 
-test('check reports a host of another machine beside its other findings', async t => {
+test('check reports a host of another machine together with its other findings', async t => {
   const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', '192.0.2.1'], { env: {} })
   t.is(code, 1)
   t.regex(line('port') ?? '', /^failed port /)

@@ -21,8 +21,8 @@ let runs = 0
 const waiting: (() => void)[] = []
 
 /**
- * Runs a check when fewer than two others are running. AVA starts all tests of a file at once. Without this limit, a check
- * whose time limit is 2 s would spend this time waiting for the checks of other tests.
+ * Runs a check when fewer than two others are running. AVA starts all tests of a file in parallel. Without this limit,
+ * a check whose time limit is 2 s would spend this time waiting for the checks of other tests.
  */
 export async function fewAtOnce<T>(run: () => Promise<T>): Promise<T> {
   if (runs === MAX_RUNS) await new Promise<void>(resolve => waiting.push(resolve))

@@ -52,7 +52,7 @@ const loginTable: Readonly<Record<string, readonly [situation: Situation, line: 
     { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
     "failed login The authorization endpoint is unusable: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ],
-  'a provider that requires a person to sign in': [
+  'a provider that requires a user to sign in': [
     { provider: () => ({ login: { error: 'login_required' } }) },
     'ok login The authorization endpoint accepts this login (302).'
   ],
@@ -86,7 +86,7 @@ test('check requests the same authorization URL to which the login route redirec
   t.truthy(query?.state)
 })
 
-test('a 404 from a discovered endpoint is reported as an unknown client, because Dex answers so', async t => {
+test('a 404 from a discovered endpoint is reported as an unknown client, because this is the response of Dex', async t => {
   const { line } = await checkAt(t, { discovery: () => ({}), prepare: idp => idp.fail('authorize', faults.html(404)) })
   t.is(
     line('login'),

@@ -174,7 +174,7 @@ const clientTable: Readonly<Record<string, readonly [situation: Situation, line:
     { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
     'warning client The token endpoint responds with 429, so it has received too many requests. Next: Check again in a minute.'
   ],
-  'a provider that answers 503': [
+  'a provider that responds with 503': [
     { prepare: idp => idp.fail('token', faults.status(503)) },
     'failed client The token endpoint responds with 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
   ],
@@ -298,7 +298,7 @@ for (const [aheadSeconds, status, message] of clockTable) {
   })
 }
 
-test('the time of the token endpoint is used first, because other answers may come from a cache', t => {
+test('the time of the token endpoint is used first, because other responses may come from a cache', t => {
   const [finding] = checkClock([reading(3600, 'discovery'), reading(0)])
   t.is(finding?.status, 'ok')
 })

@@ -24,8 +24,8 @@ import { checkAt, fewAtOnce, someProvider } from './checked.js'
 const TRIES = 5
 
 /**
- * Returns the findings about Redis. A check waits for two seconds, and a busy machine does not always answer in that time, so
- * the check is repeated.
+ * Returns the findings about Redis. A check waits for two seconds, and on a busy machine the reply does not always
+ * arrive in that time, so the check is repeated.
  */
 async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
   for (let tries = 1; ; tries++) {
@@ -362,7 +362,7 @@ testWithRedis('a new Redis with the recommended settings gets no warning', async
   t.deepEqual(await found(url), [noWarning])
 })
 
-test('with session.store redis, the warnings about lost data say that people are signed out', t => {
+test('with session.store redis, the warnings about lost data say that users are signed out', t => {
   const findings = redisFindings([{ ...good, persistence: 'none', evictionPolicy: 'allkeys-lru' }], 'redis')
   const saySo = findings.map(({ message }) => /signed out/.test(message))
   t.deepEqual(saySo, [true, true])

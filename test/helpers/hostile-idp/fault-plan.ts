@@ -1,5 +1,5 @@
 // Chooses the fault for each request: first from the endpoint's queue, then from its rule, then from its hold. Without
-// any of them the request is answered correctly.
+// any of them the request gets the correct response.
 import { createDeferred } from '../deferred.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'

@@ -1,12 +1,13 @@
 // The ways in which an identity provider can fail. A fault handles one request: it can let the provider process the
-// request (`process`), send any answer, or cut the connection.
+// request (`process`), send any response, or cut the connection.
 import type { ServerResponse } from 'node:http'
 import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 
 export interface Exchange {
   readonly request: IdpRequest
   /**
-   * Processes the request (a code is spent, a refresh token rotates) and returns the correct answer without sending it.
+   * Processes the request (a code is spent, a refresh token rotates) and returns the correct response without sending
+   * it.
    */
   process(): Answer
   send(answer: Answer): void
@@ -15,13 +16,13 @@ export interface Exchange {
 
 export type Fault = (exchange: Exchange) => void | Promise<void>
 
-/** Answers the request correctly, to skip a request in a queue of faults. */
+/** Sends the correct response, to skip a request in a queue of faults. */
 const none: Fault = exchange => exchange.send(exchange.process())
 
-/** Never answers. The connection stays open until the client closes it or the test ends. */
+/** Never responds. The connection stays open until the client closes it or the test ends. */
 const hang = (): Fault => () => {}
 
-/** Cuts the connection. With `after`, the provider has spent the grant, and its answer is lost. */
+/** Cuts the connection. With `after`, the provider has spent the grant, and its response is lost. */
 const reset = (when: 'before' | 'after' = 'before'): Fault => {
   return exchange => {
     if (when === 'after') exchange.process()
@@ -29,7 +30,7 @@ const reset = (when: 'before' | 'after' = 'before'): Fault => {
   }
 }
 
-/** Announces the length of the whole answer, sends half of it and closes the connection. */
+/** Announces the length of the whole response, sends half of it and closes the connection. */
 const half = (): Fault => exchange => {
   const { status, body = '' } = exchange.process()
   const bytes = bytesOf(body)
@@ -37,7 +38,7 @@ const half = (): Fault => exchange => {
   exchange.response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => exchange.response.socket?.destroy())
 }
 
-/** Sends this answer without processing the request, so the grant is not spent. */
+/** Sends this response without processing the request, so the grant is not spent. */
 const answer = (instead: Answer): Fault => {
   return exchange => exchange.send(instead)
 }
@@ -90,8 +91,8 @@ const giant = (bytes = 16 * 1024 * 1024): Fault => {
 }
 
 /**
- * Processes the request and alters the answer. Given members replace the correct ones and undefined removes a member,
- * or a function alters the whole body. JSON has no NaN or Infinity: use `notJson` with a text for these.
+ * Processes the request and alters the response. Given members replace the correct ones and undefined removes a member,
+ * or a function alters the whole body. JSON has no NaN or Infinity: use `notJson` with a string for these.
  */
 const change = (
   alter: Readonly<Record<string, unknown>> | ((body: Record<string, unknown>) => Record<string, unknown>)

@@ -16,8 +16,8 @@ export interface GrantSettings {
   readonly clientId: string
   readonly clientSecret: string
   /**
-   * Returns true if clients may authenticate with this secret. A platform may accept several secrets at once while one
-   * is rotated.
+   * Returns true if clients may authenticate with this secret. A platform may accept several secrets while one is
+   * rotated.
    */
   readonly isClientSecret: (presented: string) => boolean
   /**
@@ -28,7 +28,7 @@ export interface GrantSettings {
   readonly now: () => number
   accessTokenLength: number
   accessTokenLifetimeSeconds: number
-  /** The answer of the userinfo endpoint. */
+  /** The response of the userinfo endpoint. */
   profile: Record<string, unknown>
   /** The result of the next logins: a code, or this error. `iss` is added to the callback if it is given. */
   login: { error?: string; errorDescription?: string; iss?: string | undefined }

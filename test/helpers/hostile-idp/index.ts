@@ -111,7 +111,7 @@ export async function createHostileIdp(t: Pick<ExecutionContext, 'teardown'>, op
 
   function open(): Server {
     const opened = createServer({ keepAliveTimeout: 60_000 }, (incoming, response) => {
-      // If the client has disconnected, as many tests make it do, no answer can be sent.
+      // If the client has disconnected, as many tests make it do, no response can be sent.
       exchange(incoming, response).catch(() => response.destroy())
     })
     opened.on('connection', socket => {

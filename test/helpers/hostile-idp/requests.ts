@@ -1,4 +1,4 @@
-// A request to the provider, and an answer that it is going to send.
+// A request to the provider, and a response that it is going to send.
 import type { IncomingHttpHeaders } from 'node:http'
 
 export const endpoints = ['discovery', 'jwks', 'authorize', 'token', 'userinfo', 'revoke', 'endSession'] as const

@@ -19,8 +19,8 @@ process.on('disconnect', () => void server.close().then(() => process.exit()))
 process.send?.({ port: server.port })
 
 /**
- * Opens files until this process can open only `count` more. Node opens many files at once while it loads modules, so the
- * server first loads those that it would load in the background.
+ * Opens files until this process can open only `count` more. Node opens many files in parallel while it loads modules,
+ * so the server first loads those that it would load in the background.
  */
 async function leaveFree(count: number) {
   await Promise.all([import('got'), import('koa-static')])

@@ -130,7 +130,7 @@ for (const [what, headers] of Object.entries(ofSibling)) {
   })
 }
 
-test('an own route behind requireTokens accepts links from other sites and all requests of its own pages', async t => {
+test('a custom route behind requireTokens accepts links from other sites and all requests of its own pages', async t => {
   const { browser } = await startWithRoute(t, 'single', ctx => {
     ctx.body = 'the handler ran'
   })

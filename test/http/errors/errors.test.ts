@@ -63,7 +63,7 @@ function assertSafe(t: ExecutionContext, response: BrowserResponse, what: string
 }
 
 for (const [what, status, error, cause] of errors) {
-  test(`${what} is ${status}, as JSON for programs and as a page for people`, async t => {
+  test(`${what} is ${status}, as JSON for programs and as a page for users`, async t => {
     const server = await startTestServer(t)
     const json = await cause(server, asProgram)
     t.is(json.statusCode, status)
@@ -137,7 +137,7 @@ test('the Accept header determines whether an error is JSON or a page', async t 
   }
 })
 
-test('an error page reloads itself only if a person opened it by GET', async t => {
+test('an error page reloads itself only if a user opened it by GET', async t => {
   const server = await startWithRoute(t, 'single', () => {})
   const { browser, clock, idp } = server
   await signIn(browser)

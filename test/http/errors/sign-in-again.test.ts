@@ -46,7 +46,7 @@ test('a login through the link on the page of a denied login returns to the page
 })
 
 for (const path of ['/api/auth/profile', '/api/auth/token']) {
-  test(`a person who opens ${path} in a tab without a session gets the 401 page, and a script gets an empty body`, async t => {
+  test(`a user who opens ${path} in a tab without a session gets the 401 page, and a script gets an empty body`, async t => {
     const { browser } = await startTestServer(t, { mode: 'dual' })
     const page = await browser.navigate(path)
     t.is(page.statusCode, 401)
@@ -63,7 +63,7 @@ for (const path of ['/api/auth/profile', '/api/auth/token']) {
   })
 }
 
-test('if a session has ended, the 401 page for a person clears its cookies too', async t => {
+test('if a session has ended, the 401 page for a user clears its cookies too', async t => {
   const { browser, clock, idp } = await startSignedIn(t)
   clock.advanceSeconds(3600)
   idp.fail('token', faults.error('invalid_grant'))

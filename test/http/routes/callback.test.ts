@@ -227,7 +227,7 @@ const refusals = [
   ['constructor', 400, 'invalid_request']
 ] as const
 
-test("if the provider rejected the login, the response has one of our own texts and none of the provider's", async t => {
+test("if the provider rejected the login, the response has one of the built-in texts and none of the provider's", async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const words = { error_description: '<script>alert("quoted")</script>', error_uri: 'https://evil.example/help' }
@@ -633,7 +633,7 @@ test('if the request for the public token gets 429, the login repeats it once af
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
 
-test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of everybody for 30 seconds', async t => {
+test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of all users for 30 seconds', async t => {
   const { back, browser, calls, clock, idp, newBrowser } = await startReturning(t, { mode: 'dual' })
   const [signedIn, arriving] = [newBrowser(), newBrowser()]
   await signIn(signedIn)

@@ -100,7 +100,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before + 1 + calls)
   })
 
-  for (const outcome of ['answers', 'goes away']) {
+  for (const outcome of ['responds', 'goes away']) {
     test(`${mode}: if the user logs out while user info is requested and the provider then ${outcome}, the response does not bring the session back`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
@@ -108,11 +108,11 @@ for (const mode of modes) {
       const profile = browser.fetch('/api/auth/profile')
       await hold.arrived()
       t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
-      if (outcome === 'answers') hold.release()
+      if (outcome === 'responds') hold.release()
       else await idp.offline()
       const answer = await profile
-      t.is(answer.statusCode, outcome === 'answers' ? 401 : 502)
-      if (outcome === 'answers') t.deepEqual([answer.text(), answer.headers['content-type']], ['', undefined])
+      t.is(answer.statusCode, outcome === 'responds' ? 401 : 502)
+      if (outcome === 'responds') t.deepEqual([answer.text(), answer.headers['content-type']], ['', undefined])
       t.deepEqual(sessionCookiesSet(answer), [])
       t.deepEqual(browser.cookies.all(), [])
     })

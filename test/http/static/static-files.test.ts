@@ -34,7 +34,7 @@ async function startWith(
     const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
     const { answers, bytes } = await sendRaw(started.server.port, request, { head: method === 'HEAD' })
     const [answer] = answers
-    if (!answer) throw new Error(`No answer to ${method} ${target}: ${bytes}`)
+    if (!answer) throw new Error(`No response to ${method} ${target}: ${bytes}`)
     return { ...answer, text: answer.body.toString() }
   }
   return { ...started, folder, ask }

@@ -1,5 +1,5 @@
 // The ways in which a call to the token endpoint can go. Each says when the provider spends the token (work) and when
-// it answers.
+// it responds.
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDeferred } from '../../helpers/deferred.js'
 import { type Exchange, type Fault, faults } from '../../helpers/hostile-idp/index.js'
@@ -9,11 +9,11 @@ export interface Call {
   readonly exchange: Exchange
   /** The name of the server process that makes the call. */
   readonly caller: string
-  /** Spends the token and returns the correct answer without sending it. */
+  /** Spends the token and returns the correct response without sending it. */
   work(): Answer
-  /** Sends the answer. The book (book.ts) records if the caller was still connected. */
+  /** Sends the response. The book (book.ts) records if the caller was still connected. */
   answer(answer: Answer): void
-  /** Records that the complete answer will never be sent. */
+  /** Records that the complete response will never be sent. */
   withhold(): void
   /** The time limit of the caller's requests to the provider. */
   readonly timeLimitMs: number
@@ -26,15 +26,15 @@ export type Behaviour = (call: Call) => void | Promise<void>
 // Shares of the caller's time limit, with a margin for slow machines.
 const IN_TIME = 0.5
 const TOO_LATE = 1.2
-// A connection without an answer breaks after this time, as at a gateway.
+// A connection without a response breaks after this time, as at a gateway.
 const BREAKS_AFTER = 1.5
 
 const answers: Behaviour = ({ work, answer }) => answer(work())
 
-/** The answer arrives within the time limit. */
+/** The response arrives within the time limit. */
 export const fine = {
   answers,
-  'answers late': async ({ work, answer, random, timeLimitMs }) => {
+  'responds late': async ({ work, answer, random, timeLimitMs }) => {
     const late = work()
     await pause(random() * timeLimitMs * IN_TIME)
     answer(late)
@@ -53,13 +53,13 @@ export const unspent = {
     return faults.reset()(exchange)
   },
   resets: instead(faults.reset()),
-  'answers 500': instead(faults.status(500)),
-  'answers a page': instead(faults.html(502)),
-  'answers 429': instead(faults.tooManyRequests(1)),
-  'answers nonsense': instead(faults.notJson(200))
+  'responds with 500': instead(faults.status(500)),
+  'responds with a page': instead(faults.html(502)),
+  'responds with 429': instead(faults.tooManyRequests(1)),
+  'responds with nonsense': instead(faults.notJson(200))
 } satisfies Record<string, Behaviour>
 
-/** The token is spent, and the complete answer is never sent. */
+/** The token is spent, and the complete response is never sent. */
 export const withholding = {
   'resets after': withheld(faults.reset()),
   'breaks late after': async ({ exchange, work, withhold, timeLimitMs }) => {
@@ -69,12 +69,12 @@ export const withholding = {
     exchange.response.socket?.resetAndDestroy()
   },
   'breaks off': withheld(faults.half()),
-  'loses the answer': withheld(faults.html(504))
+  'loses the response': withheld(faults.html(504))
 } satisfies Record<string, Behaviour>
 
-/** The token is spent, and the answer arrives after the time limit. */
+/** The token is spent, and the response arrives after the time limit. */
 export const late = {
-  'answers too late': async ({ work, answer, timeLimitMs }) => {
+  'responds too late': async ({ work, answer, timeLimitMs }) => {
     const made = work()
     await pause(timeLimitMs * TOO_LATE)
     answer(made)

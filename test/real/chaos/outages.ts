@@ -25,7 +25,7 @@ const UNNOTICED_MS = 50
 export function providerOutage({ full }: Options): Play[] {
   // As many users have valid tokens as have expired ones.
   const [count, outageSeconds] = full ? [200, 30] : [80, 4.5]
-  const failure = `The provider is away for ${outageSeconds} s, ${count} further logins have valid tokens`
+  const failure = `The provider is unavailable for ${outageSeconds} s, ${count} further logins have valid tokens`
   const expiring = { tokenLifetimeSeconds: 1, processes: 1, withRedis: false, timeLimitMs: 2000 }
   const play = trial({ failure, mode: MODE, logins: count, ...expiring }, async ({ report, stage, logins }) => {
     const { provider } = stage
@@ -89,7 +89,7 @@ export function providerOutage({ full }: Options): Play[] {
  * time without responses.
  */
 async function goAway(provider: Provider, ms: number): Promise<{ from: number; until: number }> {
-  provider.follow(unspent['answers 500'])
+  provider.follow(unspent['responds with 500'])
   await pause(ms / 3)
   const from = performance.now()
   provider.follow(unspent.hangs)

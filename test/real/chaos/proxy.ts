@@ -1,5 +1,5 @@
 // A load balancer. It sends requests to the servers in turn and retries a request at the next server if one does not
-// answer.
+// respond.
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
@@ -10,7 +10,7 @@ interface ProxyOptions {
   readonly random: () => number
 }
 
-/** Marks an answer of the load balancer itself. */
+/** Marks a response of the load balancer itself. */
 export const PROXY_HEADER = 'x-given-up-by'
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 const MAX_TRIES = 6

@@ -44,7 +44,7 @@ export interface StageOptions {
 
 export type Stage = Awaited<ReturnType<typeof setStage>>
 
-/** The public address of the application. The load balancer answers at this address. */
+/** The public URL of the application. The load balancer responds at this URL. */
 export const ORIGIN = 'http://localhost:8080'
 const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 

@@ -64,7 +64,7 @@ test('bytes held by hold() arrive on the same connection after mend()', async t 
   t.deepEqual(await answer, { text: 'first b', isMended: true })
 })
 
-test('delay() delays answers', async t => {
+test('delay() delays replies', async t => {
   const { proxy, send, received } = await setUp(t)
   proxy.delay(100)
   const started = performance.now()
@@ -73,7 +73,7 @@ test('delay() delays answers', async t => {
   t.true(performance.now() - started >= 99)
 })
 
-test('mend() breaks connections whose answers were dropped by swallowAnswers()', async t => {
+test('mend() breaks connections whose replies were dropped by swallowAnswers()', async t => {
   const { proxy, send, received, closed } = await setUp(t)
   send('a')
   await received()

@@ -12,8 +12,8 @@ interface Connection {
   readonly client: Socket
   readonly target: Socket
   /**
-   * True if answers may have been dropped. The connection cannot be used again, because the client would read later
-   * answers as those to earlier requests.
+   * True if replies may have been dropped. The connection cannot be used again, because the client would read later
+   * replies as those to earlier requests.
    */
   isSpoilt: boolean
 }

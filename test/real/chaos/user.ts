@@ -19,7 +19,7 @@ interface UserOptions {
   readonly provider: Provider
   readonly tokenLifetimeMs: number
   readonly tally: Tally
-  /** If true, every server must refuse the session's cookie at once after a logout. */
+  /** If true, every server must refuse the session's cookie immediately after a logout. */
   readonly logoutsHold: boolean
   judge(grant: Grant | undefined): Verdict
 }

@@ -37,13 +37,13 @@ export const attempts: readonly Attempt[] = [
   ...allDay({ mode: 'dual', cookies: 2, accessTokenLength: 2250 }),
   {
     tried: '50 parallel requests on an expired session',
-    expected: '50 answers 200, 1 refresh',
+    expected: '50 responses with 200, 1 refresh',
     async run({ browser, clock, idp }) {
       clock.advanceSeconds(3600)
       const before = idp.tokenRequests.length
       const answers = await Promise.all(Array.from({ length: 50 }, () => browser.fetch('/app')))
       const good = answers.filter(({ statusCode }) => statusCode === 200).length
-      return `${good} answers 200, ${idp.tokenRequests.length - before} refresh`
+      return `${good} responses with 200, ${idp.tokenRequests.length - before} refresh`
     }
   },
   ...authorization('no Authorization', []),
@@ -115,7 +115,7 @@ export const attempts: readonly Attempt[] = [
   {
     tried:
       'the forward-auth address: its path in 5 spellings, its host, an absolute target, CONNECT, X-Accel-Redirect of the back end',
-    expected: 'no answer has the token in its headers',
+    expected: 'no response has the token in its headers',
     run: askFromOutside
   },
   {
@@ -207,7 +207,7 @@ function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies
     if (statusCode !== 200 || setCookies.length === 0) lost += 1
     return `session cookies: ${count}, calls to the provider: ${calls}, ${set} Set-Cookie, ${lost} lost, ${idp.reuses.length} reuses`
   }
-  const tried = `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end answers 200, 204, 301, 404, 500`
+  const tried = `24 refreshes in ${site.mode} mode, session cookies: ${cookies}, the back end responds with 200, 204, 301, 404, 500`
   return [
     {
       tried,
@@ -307,9 +307,9 @@ async function askFromOutside(site: Site): Promise<string> {
   ]
   for (const request of requests) {
     const answer = await site.send(request)
-    if (answer.head.includes(site.token())) return `the token in the answer to ${request.method} ${request.target}`
+    if (answer.head.includes(site.token())) return `the token in the response to ${request.method} ${request.target}`
   }
-  return 'no answer has the token in its headers'
+  return 'no response has the token in its headers'
 }
 
 function headerOf({ head }: RawAnswer, name: string): string | undefined {

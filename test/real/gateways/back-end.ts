@@ -1,4 +1,4 @@
-// A back end in Python. Each answer contains the request as the back end received it, and the last part of the path
+// A back end in Python. Each response contains the request as the back end received it, and the last part of the path
 // sets the status.
 import { spawnSync } from 'node:child_process'
 import { freePort, isAnswering } from '../../helpers/ports.js'
@@ -55,7 +55,7 @@ class BackEnd(BaseHTTPRequestHandler):
 ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), BackEnd).serve_forever()
 `
 
-/** A request as the back end received it, which is the body of its answer. */
+/** A request as the back end received it, which is the body of its response. */
 export interface Received {
   readonly method: string
   readonly headers: readonly (readonly [name: string, value: string])[]

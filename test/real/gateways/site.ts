@@ -65,7 +65,7 @@ export async function startSite(
       ]
       const { answers } = await sendRaw(port, `${lines.join('\r\n')}\r\n\r\n${body}`, { answers: 1 })
       const [answer] = answers
-      if (!answer) throw new Error(`no answer to ${method} ${target} ${headers.join(' ')}`)
+      if (!answer) throw new Error(`no response to ${method} ${target} ${headers.join(' ')}`)
       return answer
     },
     /** The number of requests that have reached the back end. */

@@ -87,7 +87,7 @@ export const hydra: ProviderKind = {
 
 /**
  * Serves the pages for login, consent and logout, which Hydra does not include. They accept every request for one
- * person.
+ * user.
  */
 async function acceptAll(admin: string, { url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')

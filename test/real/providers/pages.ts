@@ -73,7 +73,7 @@ async function walk(browser: Browser, start: string, isBack: (url: URL) => boole
   throw new Error(`More than ${MAX_STEPS} pages from ${start}`)
 }
 
-/** Returns the first form of the page, filled in by the person. */
+/** Returns the first form of the page, filled in with the data of the user. */
 function filledForm(page: Page): { action: string; fields: Record<string, string> } | undefined {
   const { html } = page
   const [whole, attributes = ''] = /<form([^>]*)>[\s\S]*?<\/form>/i.exec(html) ?? []

@@ -54,7 +54,7 @@ export async function administer(
     ...(form && { body: new URLSearchParams(form) })
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 500)}`)
+  if (!response.ok) throw new Error(`${method} ${url} responded with ${response.status}: ${text.slice(0, 500)}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 

@@ -66,7 +66,7 @@ async function rehearse(t: ExecutionContext, source: string): Promise<void> {
 
   const { dependencies, devDependencies } = JSON.parse(readText('package.json')) as Record<string, object>
   const bytes = spawnSync('du', ['-sk', workingFolder], { encoding: 'utf8' }).stdout.split('\t', 1).join()
-  t.log(`${(Number(bytes) / 1024).toFixed(0)} MiB beside Node`)
+  t.log(`${(Number(bytes) / 1024).toFixed(0)} MiB in addition to Node`)
   const packages = await packagesIn(join(workingFolder, 'node_modules'))
   for (const name of Object.keys(dependencies ?? {})) t.true(packages.includes(name), name)
   for (const name of Object.keys(devDependencies ?? {})) {
