@@ -14,6 +14,7 @@ const LOGIN_COOKIE = /_login=/
 export async function signIn(url, secret, agent) {
   const { query, cookie } = createSessions(secret).callback()
   const answer = await get({ url: url + CALLBACK_PATH + query, headers: { ...HEADERS, cookie }, agent })
-  if (answer.status !== 302) throw new Error(`The callback responded with ${answer.status} ${answer.body.slice(0, 200)}`)
+  if (answer.status !== 302)
+    throw new Error(`The callback responded with ${answer.status} ${answer.body.slice(0, 200)}`)
   return cookieFrom(answer.headers['set-cookie'].filter(line => !LOGIN_COOKIE.test(line)))
 }
