@@ -74,10 +74,11 @@ The picture shows the worst case. **Eight conditions decide the result**:
 
 - **The provider ends the whole login at a second use of a refresh token**, because it assumes that the token was stolen ([RFC
   9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). [Other providers](#other-providers-and-pages) only refuse the second
-  use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out nobody in the programs that
-  have a lock, except a few users of oauth2-proxy. Programs without a lock lost nobody either, both without a fault and with a provider that
-  is slow by 12 s. So with such a provider, the lock of this server saves no login. Logins that are lost with an empty Redis or a failing
-  provider need no second use. The behaviour of APS is not documented, and we did not measure it: we have no evidence that it ends a login.
+  use, or allow it for some time. With a provider that allows a second use, the faults that we measured sign out no user in the programs
+  that have a lock, except a few users of oauth2-proxy. Programs without a lock lost no login either, both without a fault and with a
+  provider that is slow by 12 s. So with such a provider, the lock of this server saves no login. Logins that are lost with an empty Redis
+  or a failing provider need no second use. The behaviour of APS is not documented, and we did not measure it: we have no evidence that it
+  ends a login.
 - **Tokens are refreshed after about ${REFRESH_SECONDS} s**, so by every user during each fault. With [tokens of an
   hour](#tokens-of-an-hour), few users refresh during a fault.
 - **A page sends six requests in parallel**, so six requests find the token expired. The lower numbers in the picture are for pages whose
@@ -105,7 +106,7 @@ ${lossTable(runs, withLock(kills))}
 - **Signed out**: the program refuses three requests in a row after the fault, and either the provider has ended the login or the program
   has deleted its cookies. All other users are watched for another 10 s, or for 75 s if they get errors, because some programs recover. "2
   waited" means that two users still got errors at the end of this time. For express-openid-connect and better-auth, "signed out" means that
-  no access token can be obtained any more. We did not ask whether their session itself continues.
+  no access token can be obtained any more. We did not check whether their session itself continues.
 - **When a process is killed**, about half of the refreshes in progress are in the killed process and can be lost, so about 0.5 is expected
   in the last row. The differences between the programs are not larger than chance. On average over the runs,
   ${errorsAtKill([...complete, ...kills], own)} of the users of this server got errors, and ${errorsAtKill([...complete, ...kills], peers)}

@@ -12,7 +12,7 @@ interface Run {
 // The benchmark is JavaScript without declarations.
 const lost = new URL('../../bench/lost/', import.meta.url)
 const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
-const { lossTable, kindTable, waitTable, failureTable } = await import(`${lost}tables.js`)
+const { errorsAtKill, lossTable, kindTable, waitTable, failureTable } = await import(`${lost}tables.js`)
 const { hourTable } = await import(`${lost}hour.js`)
 const { picture } = await import(`${lost}picture.js`)
 
@@ -97,6 +97,16 @@ test('the waits are those of the worse run, with the number of users who stayed 
   t.deepEqual(cellsOf(text, 'process killed'), ['3/10, 52.0 s'])
   t.deepEqual(cellsOf(text, 'process stopped, 6 s'), [], 'a row without waits is left out')
   t.deepEqual(cellsOf(text, 'connections cut'), ['all lost'])
+})
+
+test('the waits at a kill are those of all runs, and a further run changes no other row', t => {
+  const outcome = { signedOut: 0, waiting: 0, waited: 1, longestWaitMs: 1000 }
+  const kill = { ...outcome, waited: 5, longestWaitMs: 2000 }
+  const [first, second] = [runOf({ killed: outcome, stopped: outcome }), runOf({ killed: kill, stopped: kill }, 'a', 2)]
+  const text = waitTable([first], [second])
+  t.deepEqual(cellsOf(text, 'process killed'), ['5/60, 2.0 s'])
+  t.deepEqual(cellsOf(text, 'process stopped, 6 s'), ['1/60, 1.0 s'])
+  t.is(errorsAtKill([first, second], ['a']), '3 to 3', 'the mean of 1 and 5')
 })
 
 test('the failures and the response times are the higher ones of the runs', t => {
