@@ -6,7 +6,7 @@ import { readCookie } from '../../session/request-cookies.js'
 import { requestLog } from '../edge/request.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
-import { redirect, rememberReturnTo, requestedReturnTo } from './return-path.js'
+import { readReturningQuery, redirect, rememberReturnTo } from './return-path.js'
 import { readLoginCookie, writeLoginCookie } from './session.js'
 
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
@@ -15,9 +15,9 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const returnTo = requestedReturnTo(ctx)
+    const { returnTo, parameters } = readReturningQuery(ctx)
     rememberReturnTo(ctx, returnTo)
-    const prompt = promptOf(new URLSearchParams(ctx.querystring))
+    const prompt = promptOf(parameters)
     const startedAt = otherLoopbackName(ctx, callbackHost)
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
@@ -37,8 +37,8 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
 }
 
 /** @throws HttpError 400 if the parameter is not one of the prompts that a page may request */
-function promptOf(query: URLSearchParams): LoginPrompt | undefined {
-  const values = query.getAll('prompt')
+function promptOf(parameters: URLSearchParams): LoginPrompt | undefined {
+  const values = parameters.getAll('prompt')
   if (values.length === 0) return undefined
   const prompt = LOGIN_PROMPTS.find(known => values.length === 1 && known === values[0])
   if (!prompt) throw invalidRequest(`The parameter prompt must be one of: ${LOGIN_PROMPTS.join(', ')}.`)

@@ -4,7 +4,7 @@ import type { Services } from '../../services.js'
 import { requestLog } from '../edge/request.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
-import { publicPathOf, redirect, requestedReturnTo } from './return-path.js'
+import { publicPathOf, readReturningQuery, redirect } from './return-path.js'
 import { clearLoginCookie, openSession, removeSession } from './session.js'
 
 /**
@@ -17,11 +17,12 @@ import { clearLoginCookie, openSession, removeSession } from './session.js'
 export function logout(services: Services): Middleware {
   const { logOut, logOutEverywhere, site, log } = services
   return async function logout(ctx) {
-    const logOutAsked = isEverywhere(ctx.querystring) ? everywhere(ctx) : logOut
+    const { returnTo, parameters } = readReturningQuery(ctx)
+    const logOutAsked = isEverywhere(parameters) ? everywhere(ctx) : logOut
     const endSessionUrl = await logOutAsked(openSession(ctx, services), requestLog(ctx, log))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
-    redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))
+    redirect(ctx, endSessionUrl ?? publicPathOf(returnTo, site.homePath))
   }
 
   function everywhere(ctx: Context): LogOut {
@@ -34,8 +35,8 @@ export function logout(services: Services): Middleware {
 }
 
 /** @throws HttpError 400 if the parameter has a value other than `true` */
-function isEverywhere(querystring: string): boolean {
-  const values = new URLSearchParams(querystring).getAll('everywhere')
+function isEverywhere(parameters: URLSearchParams): boolean {
+  const values = parameters.getAll('everywhere')
   if (values.length > 1 || (values.length === 1 && values[0] !== 'true'))
     throw invalidRequest('The value of the parameter "everywhere" must be true.')
   return values.length === 1

@@ -4,13 +4,28 @@
  */
 
 import type { Context } from 'koa'
-import { AUTH_PATH } from '../../config/urls.js'
 import type { LoginPrompt } from '../../login/begin-login.js'
+import { safeReturnTo } from '../../login/return-path.js'
 
-/** Returns the path and query in the `return_to` parameter if they are safe, otherwise `/`. */
-export function requestedReturnTo(ctx: Context): string {
-  const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
-  return safeReturnTo(more.length === 0 ? requested : undefined)
+/** The parameters of a request for a login or a logout. */
+interface ReturningQuery {
+  /** A safe path of this origin, by default `/`. */
+  readonly returnTo: string
+  /** The parameters without a raw return path, whose query may contain the same names. */
+  readonly parameters: URLSearchParams
+}
+
+/**
+ * Reads the return path from one of two parameters. `return_to` is percent-encoded. `return_to_raw` is for gateways that
+ * cannot encode a URL, such as nginx. It must be the last parameter, because its value is the rest of the query,
+ * undecoded.
+ */
+export function readReturningQuery({ querystring }: Pick<Context, 'querystring'>): ReturningQuery {
+  const [, before = '', raw] = /^(?:(.*?)&)??return_to_raw=(.*)$/.exec(querystring) ?? ['', querystring]
+  const parameters = new URLSearchParams(before)
+  const values = parameters.getAll('return_to')
+  if (raw !== undefined) values.push(raw)
+  return { returnTo: safeReturnTo(values.length === 1 ? values[0] : undefined), parameters }
 }
 
 /**
@@ -57,39 +72,6 @@ export function signInUrl(signInPath: string, returnTo: string, prompt?: LoginPr
     ...(returnTo === '/' ? [] : [`return_to=${encodeURIComponent(returnTo)}`])
   ]
   return parameters.length === 0 ? signInPath : `${signInPath}?${parameters.join('&')}`
-}
-
-// With this limit, the `state`, which contains the path, is never longer than the callback accepts (MAX_LENGTH in
-// callback.ts).
-const MAX_LENGTH = 2048
-// Allows printable ASCII characters except the space, the backslash and the quotation mark. Browsers interpret a
-// backslash as a slash, and they may remove spaces. The path is stored in the `state` parameter as JSON. A quotation
-// mark needs two characters in JSON, so many of them could make the `state` too long.
-const PLAIN_PATH = /^\/[!#-[\]-~]*$/
-// The percent-encodings of a slash, a backslash, a dot, a percent sign and control characters. A proxy or a page may
-// decode them once more, and the path could then lead to another site.
-const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
-// A return path must not be one of this server's own routes. For example, the logout route would terminate the new session. The
-// pattern also matches a route after a path prefix, because a reverse proxy may add a public path that this server does not see.
-const AUTH_ROUTE = new RegExp(`${AUTH_PATH}(?:/|$)`, 'i')
-
-/**
- * Returns `value` if it is a safe path and not a route of this server. Otherwise returns `/`. No browser or proxy may
- * interpret the path as the URL of another site (RFC 9700 section 4.11.1).
- */
-export function safeReturnTo(value: string | undefined): string {
-  if (value === undefined || value.length > MAX_LENGTH || !PLAIN_PATH.test(value)) return '/'
-  const path = value.split(/[?#]/, 1)[0] as string
-  if (path.includes('//') || AMBIGUOUS_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
-  if (AUTH_ROUTE.test(decodeAscii(path))) return '/'
-  // The final check uses the WHATWG URL parser, because browsers use the same algorithm. The parser must return the same path,
-  // and must not take a part of the path for a host.
-  const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
-  return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
-}
-
-function decodeAscii(path: string): string {
-  return path.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
 /** Redirects with 302 and without a body. The body of Koa's own redirect would contain the URL with its `state`. */

@@ -93,6 +93,11 @@ test('if a page of a program fails, the link to sign in again returns to this pa
   t.is(failed.statusCode, 500)
   t.is(signInAddressOn(failed), `${base}/api/auth/login?return_to=${encodeURIComponent(base + returnTo)}`)
   t.regex(failed.text(), /href="\/tools\/viewer\/"/, 'the link to the start page has the prefix too')
+  const withEscapes = await browser.navigate(`${base}/f%2Fg%C3%BC/100%25`)
+  t.is(
+    signInAddressOn(withEscapes),
+    `${base}/api/auth/login?return_to=${encodeURIComponent(`${base}/f%2Fg%C3%BC/100%25`)}`
+  )
   const ofApi = await browser.navigate(`${base}/api/hubs`)
   t.is(ofApi.statusCode, 401)
   t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)

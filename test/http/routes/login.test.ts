@@ -4,6 +4,7 @@ import type { Browser } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
+import { returnPaths } from '../../helpers/return-paths.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
 import {
   authorize,
@@ -135,12 +136,27 @@ async function landing(browser: Browser, query: string, prefix = ''): Promise<st
   return (await openCallback(browser, back)).headers.location
 }
 
-test('a return_to that is a path of this site is used unchanged, and any other is replaced by the start page', async t => {
+test('the login returns to the path in return_to or return_to_raw, unchanged', async t => {
   const { browser } = await startTestServer(t)
-  for (const path of ['/', '/page?x=1&y=two#part', '/viewer/model%20one', `/${'a'.repeat(2047)}`]) {
+  for (const path of ['/', '/page?x=1&y=two#part', `/${'a'.repeat(2047)}`, `/x?${'\\'.repeat(1022)}`, ...returnPaths]) {
     t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
+    // Browsers do not send the fragment of a URL.
+    const [sent = ''] = path.split('#')
+    t.is(await landing(browser, `prompt=login&return_to_raw=${sent}`), sent, path.slice(0, 80))
   }
-  // The values that are refused are listed in test/http/routes/return-path.test.ts.
+})
+
+test('return_to_raw takes the rest of the query, in which nothing is a parameter of the login', async t => {
+  const { browser } = await startTestServer(t)
+  const raw = '/x?prompt=none&return_to=//evil.example&return_to_raw=/y'
+  t.is(await landing(browser, `return_to_raw=${raw}`), raw)
+  const { headers } = await browser.navigate('/api/auth/login?return_to_raw=/x?a=1&prompt=login')
+  t.false(new URL(headers.location as string).searchParams.has('prompt'))
+})
+
+test('a return path that is not safe, or not the only one, is replaced by the start page', async t => {
+  const { browser } = await startTestServer(t)
+  // The values that are refused are listed in test/login/return-path.test.ts.
   const refused = [
     'return_to',
     'return_to=//evil.example',
@@ -148,12 +164,19 @@ test('a return_to that is a path of this site is used unchanged, and any other i
     'return_to=/%0a/evil.example',
     'return_to=/\\evil.example',
     'return_to=%5C%5Cevil.example',
-    'return_to=/%ff',
     'return_to=/%0D%0ASet-Cookie%3A%20a%3Db',
     'return_to=/page&return_to=/page',
     'return_to=/page&return_to=//evil.example',
     'return_to[]=/page',
-    'Return_To=/page'
+    'Return_To=/page',
+    'return_to_raw',
+    'return_to_raw=//evil.example',
+    'return_to_raw=/\\evil.example',
+    'return_to_raw=/%5Cevil.example',
+    'return_to_raw=%2Fpage',
+    'return_to_raw=/api//auth/logout',
+    'return_to=/page&return_to_raw=/page',
+    'not_return_to_raw=/page'
   ]
   for (const query of refused) {
     t.is(await landing(browser, query), '/', query)

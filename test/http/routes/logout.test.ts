@@ -106,6 +106,12 @@ test('logout redirects to a path in return_to', async t => {
   t.deepEqual(browser.cookies.all(), [])
 })
 
+test('logout redirects to the path in return_to_raw, whose query contains no parameter of the logout', async t => {
+  const { browser } = await startSignedIn(t)
+  const response = await browser.navigate('/api/auth/logout?return_to_raw=/my%20page?a=1&everywhere=true')
+  t.is(response.headers.location, '/my%20page?a=1&everywhere=true')
+})
+
 test('logout without a usable return_to redirects to the start page, below the base path if there is one', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
   const paths = ['/', '//evil.example', '/a&return_to=/b', '%2F%5Cevil.example'].map(path => `?return_to=${path}`)
