@@ -7,6 +7,7 @@ import { normalizeRequest, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { accessLog, brokenResponses, measure, trace } from './http/edge/observe.js'
 import { requestOrigin } from './http/edge/request-origin.js'
+import { mayBeExecuted, sessionHeaders } from './http/edge/session-status.js'
 import { errors } from './http/errors/errors.js'
 import { authRoutes } from './http/routes/auth-routes.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/routes/require-tokens.js'
@@ -38,6 +39,7 @@ export function assemble(services: Services): Koa {
   gates.set(app, gate(app, services))
 
   app.use(normalizeRequest)
+  app.use(sessionHeaders)
   if (tracing) app.use(trace(tracing))
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (config.log.requests) app.use(accessLog(log))
@@ -73,7 +75,12 @@ function gate(app: Koa, services: Services): Middleware {
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return checkOrigin(ctx, () => refreshSession(ctx, () => provideSession(ctx, next)))
+    return checkOrigin(ctx, () =>
+      refreshSession(ctx, () => {
+        mayBeExecuted(ctx)
+        return provideSession(ctx, next)
+      })
+    )
   }
 }
 

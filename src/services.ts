@@ -20,6 +20,7 @@ import { createIdentityProvider, type IdentityProvider } from './provider/client
 import { createTransport } from './provider/transport.js'
 import { createRefreshes } from './refresh/index.js'
 import { createKeyring } from './session/keyring.js'
+import type { SessionRecord } from './session/record.js'
 import { createSessionCookie } from './session/session-cookie.js'
 import { createStores, type StoreOptions, type Stores } from './store/index.js'
 import { type Clock, systemClock } from './support/clock.js'
@@ -85,6 +86,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
 
+  const userHasher = keyring.hasher('session user')
+
   const access = config.access.allow && createAccess(config.access.allow, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: store.now, timeoutSeconds: platform.timeoutSeconds }
@@ -137,6 +140,15 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     mode,
     store,
     sessionCookie,
+    /**
+     * Returns a string that is the same for all sessions of a user, and does not reveal who the user is. Without the scope
+     * `openid`, the user is unknown, so each session has a different string. While a secret is being replaced, the string has one
+     * word for each secret, so that it shares a word with the strings of replicas that know only one of the secrets.
+     */
+    sessionUser({ id, identity }: SessionRecord): string {
+      const hashes = userHasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
+      return hashes.map(hash => hash.slice(0, 12)).join(' ')
+    },
     refreshes,
     profiles,
     beginLogin,

@@ -11,7 +11,7 @@ const HOP_BY_HOP =
 const NEVER_SENT =
   /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|sec-.*)$/i
 const NEVER_IN_A_RESPONSE =
-  /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date)$/i
+  /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date|session-status|session-user)$/i
 // The headers that browsers send by themselves, and those that a page of another site can set without a CORS preflight.
 const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i

@@ -11,6 +11,7 @@ import { CLIENT_LIMITS, type ClientLimits } from '../http/edge/connections.js'
 import { endSpanWithStatus } from '../http/edge/observe.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
+import type { SessionStatus } from '../http/edge/session-status.js'
 import { denialOf } from '../modes/access.js'
 import type { Services } from '../services.js'
 import { closeServer, listen } from '../support/listener.js'
@@ -56,11 +57,11 @@ export async function listenForGateways(
 /**
  * Responds to every request, whatever its path and method are. The body is empty, and the status is one of these:
  * - 200 with `Authorization: Bearer <internal token>` if there is a session
- * - 401 if there is no session, or if the session has ended
+ * - 401 with `Session-Status: signed-out` if there is no session, or if the session has ended
  * - 403 if a page of another site may have caused the request, if a browser has requested the URL that the gateway uses
  *   for forward-auth, or if the account is no longer allowed
  * - 500 after an unexpected error
- * - 503 with `Retry-After` if the session cannot be read or refreshed now
+ * - 503 with `Session-Status: retry` and `Retry-After` if the session cannot be read or refreshed now
  *
  * Every response has an `Authorization` header, which is empty without a token, so that a gateway always replaces the
  * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.
@@ -109,6 +110,8 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
       Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
+      ...(status === 401 && { 'Session-Status': 'signed-out' satisfies SessionStatus }),
+      ...(status === 503 && { 'Session-Status': 'retry' satisfies SessionStatus }),
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
     response.end()

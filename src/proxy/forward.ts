@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { hasBody, postponeBody } from '../http/edge/arrivals.js'
 import { requestLog } from '../http/edge/request.js'
+import { mayBeExecuted } from '../http/edge/session-status.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord } from '../http/routes/session.js'
 import type { Services } from '../services.js'
@@ -76,6 +77,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     return new Promise((resolve, reject) => {
       res.on('close', onClientGone)
       res.on('drain', resume)
+      mayBeExecuted(ctx)
       exchange = upstreams.send(requestOf(ctx, route, silenceMs, body), {
         responded,
         received: chunk => res.write(chunk),

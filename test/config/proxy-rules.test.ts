@@ -196,7 +196,7 @@ for (const [key, names] of [
   ],
   [
     'proxy.responseHeaders',
-    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data'
+    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data Session-Status session-user'
   ],
   ['proxy.csrfHeader', 'Accept Content-Type Cookie Origin Sec-Fetch-Site User-Agent']
 ] as const) {

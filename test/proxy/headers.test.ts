@@ -53,7 +53,7 @@ const responseKept = (
   'WWW-Authenticate Access-Control-Allow-Origin Access-Control-Allow-Credentials ' +
   'Content-Security-Policy-Report-Only X-Accel-Redirect X-Sendfile Speculation-Rules Service-Worker-Allowed Clear-Site-Data Refresh Link ' +
   'Server X-Powered-By Strict-Transport-Security Alt-Svc NEL Report-To SourceMap Via P3P ' +
-  'Cross-Origin-Opener-Policy X-Frame-Options Permissions-Policy Ratelimited X-Anything'
+  'Cross-Origin-Opener-Policy X-Frame-Options Permissions-Policy Ratelimited X-Anything Session-Status Session-User'
 ).split(' ')
 
 test('response headers on the list are passed on, also repeated ones, and the Location header is mapped', t => {

@@ -11,6 +11,7 @@ import {
 } from '../../session/record.js'
 import { LOGGED_OUT, LOST } from '../../store/rules.js'
 import { requestLog } from '../edge/request.js'
+import { setSessionStatus, setSessionUser } from '../edge/session-status.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import {
   openSession,
@@ -34,12 +35,13 @@ export interface TokensState {
  * @example router.get('/profile', requireTokens(services), handler)
  */
 export function requireTokens(services: Services): Middleware {
-  const { refreshes, mode, store, site, sessionCookie, log } = services
+  const { refreshes, mode, store, site, sessionCookie, sessionUser, log } = services
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
     const session = openSession(ctx, services)
     if (!session) return unauthorized(ctx)
+    setSessionStatus(ctx, 'retry')
     const current = await refreshes.current(session, () => requestLog(ctx, log))
     if (current.kind === 'over') {
       // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store
@@ -56,6 +58,7 @@ export function requireTokens(services: Services): Middleware {
       const description = 'Your session could not be refreshed just now. You are still signed in.'
       throw new BusyError({ description, retryAfterSeconds: current.retryAfterSeconds })
     }
+    setSessionUser(ctx, sessionUser(current.record))
     ctx.state.tokens = mode.tokens(current.record.fields, store.now())
     if (!isNew) return next()
     try {
@@ -98,6 +101,7 @@ export function tokensOf(ctx: Context): Tokens {
 
 // Service contract, section 7: 401 with an empty body.
 function unauthorized(ctx: Context): void {
+  setSessionStatus(ctx, 'signed-out')
   // If a handler already set the content type to JSON, Koa would send the string "null", so the header is removed.
   ctx.remove('Content-Type')
   ctx.body = null
