@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { Help } from 'commander'
 import type { DestinationStream } from 'pino'
-import type { Environment } from '../config/sources.js'
+import type { Environment } from '../config/dot-env.js'
 import { errorCode } from '../support/error-code.js'
 import { RunError } from './errors.js'
 

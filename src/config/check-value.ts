@@ -15,9 +15,18 @@ export type Checked = { readonly value: unknown } | { readonly rejected: readonl
  */
 export function checkValue(key: SettingKey, value: unknown, file?: string): Checked {
   const setting = settingOf(key)
-  const parsed = setting.type.parse(value)
+  const parsed = setting.type.parse(trimmed(value, setting))
   if ('value' in parsed) return parsed
   return { rejected: parsed.problems ?? [rejectionMessage(setting, value, parsed.reason, file)] }
+}
+
+/**
+ * Removes the white space around a string, and around the strings in a list of secrets. All sources are treated alike, so that a
+ * secret has the same value in a file, a variable and a settings file.
+ */
+function trimmed(value: unknown, { secret }: Setting): unknown {
+  if (secret && Array.isArray(value)) return value.map(item => (typeof item === 'string' ? item.trim() : item))
+  return typeof value === 'string' ? value.trim() : value
 }
 
 function rejectionMessage(

@@ -52,7 +52,9 @@ export const clientKey: ValueType<ClientKey, string> = {
   parse(written) {
     if (typeof written !== 'string') return REJECTED
     const text = written.trim()
-    return text.startsWith('{') ? parseJwk(text) : parsePem(text)
+    // A variable of `docker --env-file` or of a PaaS has one line, so a PEM file in it often has the two characters \n
+    // instead of line breaks. A PEM file contains no backslash otherwise (RFC 7468 section 3).
+    return text.startsWith('{') ? parseJwk(text) : parsePem(text.replace(/(\\r)?\\n/g, '\n').trim())
   },
   write: ({ text }) => text
 }

@@ -1,9 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join, parse, relative, resolve } from 'node:path'
-import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join, parse, resolve } from 'node:path'
+import { errorCode } from '../support/error-code.js'
 import type { Problem } from './errors.js'
-import { statIfPossible, whyUnreadable } from './files.js'
-import { createLoaders, isMissingModule, isPackage, unsupportedFormat, whyUnusable } from './loaders.js'
+import { readTextFile, statIfPossible, whyUnreadable } from './files.js'
+import { isPackage, parseSettings, unsupportedFormat, whyUnusable } from './loaders.js'
 import { emptyLayer, type Layer, layerOfObject } from './sources.js'
 
 export const fileName = 'platform-auth-server'
@@ -12,7 +12,11 @@ const extensions = ['.json', '.yaml', '.yml', '.js', '.mjs', '.cjs']
 const rcNames = ['', ...extensions].map(extension => `.${fileName}rc${extension}`)
 const configNames = extensions.map(extension => `${fileName}.config${extension}`)
 
-/** The places in the working directory that are searched for settings. The first place that exists is used. */
+/**
+ * The places in the working directory that are searched for settings. The first place that exists is used. All of these names
+ * belong to this program. The function `cosmiconfig()` is not used, because it also runs `.config/config.*`, which may belong to
+ * a different program.
+ */
 export const searchPlaces: readonly string[] = [
   'package.json',
   ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
@@ -23,49 +27,24 @@ export const searchPlaces: readonly string[] = [
 export interface FileLayer extends Layer {
   /** The absolute path of the settings file, if there is one. */
   readonly file: string | undefined
-  /** The absolute paths of all files that were read, which are the settings file and the files that it imports. */
-  readonly files: readonly string[]
   /** False if a file exists but could not be read or parsed. */
   readonly isRead: boolean
 }
 
-/**
- * Reads the settings file whose path is `named`. Without `named`, reads the file that cosmiconfig finds. The meta configuration
- * of cosmiconfig (the key `cosmiconfig` in `.config/config.*`) may add search places.
- */
+/** Reads the settings file whose path is `named`. Without `named`, reads the first search place that exists. */
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
-  if (named !== undefined) {
-    const path = resolve(cwd, named)
-    return readSettings(cwd, { path, shown: named, source: 'flag --config' }, explorer => explorer.load(path))
+  if (named !== undefined) return readSettings({ path: resolve(cwd, named), shown: named, source: 'flag --config' })
+  let present: string[]
+  try {
+    present = await findFiles(cwd)
+  } catch (error) {
+    return unreadFolder(cwd, error)
   }
-  const present = await findFiles(cwd)
-  const [first] = present
-  const expected = first === undefined ? undefined : { path: join(cwd, first), shown: first, source: `file ${first}` }
-  const layer = await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
-  const { file } = layer
-  const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
-  const unused = others.map(other => shadowed(other, relative(cwd, file ?? '')))
-  return { ...layer, warnings: [...layer.warnings, ...unused, ...(await misnamedFiles(cwd)).map(misnamed)] }
-}
-
-/** Searches only the working directory. Rejects if `first`, the first search place that exists, is unusable. */
-async function search(explorer: PublicExplorer, cwd: string, first: string | undefined) {
-  const found = await explorer.search(cwd)
-  const place = found === null ? searchPlaces.length : searchPlaces.indexOf(relative(cwd, found.filepath))
-  // cosmiconfig has skipped `first`, because this user may not read it. Loading the file throws an error with the
-  // reason.
-  if (first === undefined || searchPlaces.indexOf(first) >= place) return found
-  return (await explorer.load(join(cwd, first))) ?? found
-}
-
-function createExplorer(onLoad: (path: string) => void): PublicExplorer {
-  return cosmiconfig(fileName, {
-    searchPlaces: [...searchPlaces],
-    loaders: createLoaders(defaultLoaders['.yaml'], onLoad),
-    searchStrategy: 'none',
-    ignoreEmptySearchPlaces: false,
-    cache: false
-  })
+  const warnings = (await misnamedFiles(cwd)).map(misnamed)
+  const [first, ...others] = present
+  if (first === undefined) return { ...emptyLayer, warnings, file: undefined, isRead: true }
+  const layer = await readSettings({ path: join(cwd, first), shown: first, source: `file ${first}` })
+  return { ...layer, warnings: [...layer.warnings, ...others.map(other => shadowed(other, first)), ...warnings] }
 }
 
 const folders = ['', 'config/', '.config/']
@@ -76,7 +55,10 @@ async function misnamedFiles(cwd: string): Promise<string[]> {
   const places = await Promise.all(
     folders.map(async folder => {
       const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
-      return entries.filter(entry => entry.isFile() && similarName.test(entry.name)).map(({ name }) => folder + name)
+      // A ConfigMap of Kubernetes consists of symlinks, so an entry that is no file may be one as well.
+      return entries
+        .filter(entry => !entry.isDirectory() && similarName.test(entry.name))
+        .map(({ name }) => folder + name)
     })
   )
   return places.flat().filter(place => !searchPlaces.includes(place))
@@ -96,16 +78,26 @@ function shadowed(place: string, found: string): Problem {
   return { key: place, source: 'working directory', message }
 }
 
-/** Returns the search places that exist in a folder, in order of precedence. */
+/**
+ * Returns the search places that exist in a folder, in order of precedence. A folder or a dangling symlink at such a place also
+ * counts, because a file with the access list may have been meant to be there.
+ * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`
+ */
 export async function findFiles(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(
-    searchPlaces.map(place => (place === 'package.json' ? isOurPackage(join(cwd, place)) : isFile(join(cwd, place))))
+    searchPlaces.map(place => (place === 'package.json' ? isOurPackage(join(cwd, place)) : exists(join(cwd, place))))
   )
   return searchPlaces.filter((_, index) => isThere[index])
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return (await statIfPossible(path))?.isDirectory() === false
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return false
+    throw error
+  }
 }
 
 async function isOurPackage(path: string): Promise<boolean> {
@@ -116,51 +108,45 @@ async function isOurPackage(path: string): Promise<boolean> {
   }
 }
 
+/** A folder that cannot be searched is a problem, because a file in it may contain the access list. */
+function unreadFolder(cwd: string, error: unknown): FileLayer {
+  const { path = cwd } = error as NodeJS.ErrnoException
+  const message = `cannot be searched for a settings file, because ${whyUnreadable(error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
+  return {
+    ...emptyLayer,
+    problems: [{ key: parse(path).dir, source: 'folder', message }],
+    file: undefined,
+    isRead: false
+  }
+}
+
 interface ExpectedFile {
   readonly path: string
   /** The path as the operator wrote it, or relative to the working directory. */
   readonly shown: string
-  /** The `source` of every `Problem` that is found in this file. */
+  /** The `source` of every `Problem` that concerns the whole file. */
   readonly source: string
 }
 
-async function readSettings(
-  cwd: string,
-  expected: ExpectedFile | undefined,
-  read: (explorer: PublicExplorer) => Promise<CosmiconfigResult>
-): Promise<FileLayer> {
-  const shownOf = (file: string) => (file === expected?.path ? expected.shown : relative(cwd, file))
-  const loaded: string[] = []
-  // cosmiconfig also reads a package.json that does not contain our key, so such a file does not count.
-  const filesRead = (file: string) => [...new Set([file, ...loaded.filter(path => !isPackage(path))])]
+async function readSettings({ path, shown, source }: ExpectedFile): Promise<FileLayer> {
+  const unread = (message: string) => ({
+    ...emptyLayer,
+    problems: [{ key: shown, source, message }],
+    file: path,
+    isRead: false
+  })
   try {
-    const found = await read(createExplorer(path => loaded.push(path)))
-    const file = found?.filepath ?? expected?.path
-    if (file === undefined) return { ...emptyLayer, file, files: [], isRead: true }
-    const inPackage = isPackage(file) ? `, key ${fileName}` : ''
-    const layer = layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`)
-    return { ...layer, file, files: filesRead(file), isRead: true }
+    const text = await readTextFile(path)
+    if (text.trim() === '') return unread('is empty. Write settings into it, or remove it.')
+    const content = await parseSettings(path, text)
+    const inPackage = isPackage(path) ? `, key ${fileName}` : ''
+    const layer = layerOfObject(content ?? {}, `file ${shown}${inPackage}`)
+    const nothing = { key: shown, source, message: 'contains only comments, so it sets nothing.' }
+    return { ...layer, warnings: content === undefined ? [nothing] : layer.warnings, file: path, isRead: true }
   } catch (error) {
-    // If a module that a settings script imports is missing, the loaders throw a different error. So this missing
-    // module belongs to this package, and the settings are not the cause.
-    if (isMissingModule(error)) throw error
-    // cosmiconfig looks for its meta configuration in the working directory of the process.
-    if (error instanceof Error && 'path' in error && error.path === process.cwd()) {
-      const message = `cannot be read, because ${whyUnreadable(error)}. Start the server in a folder to which this user has access.`
-      const problems = [{ key: 'working directory', source: error.path, message }]
-      return { ...emptyLayer, problems, file: undefined, files: [], isRead: false }
-    }
-    // The errors of cosmiconfig contain the path of the file, except the error about an invalid meta configuration.
-    const file = fileOf(error) ?? expected?.path
-    const key = file === undefined ? 'cosmiconfig' : shownOf(file)
-    const source = file !== undefined && file === expected?.path ? expected.source : `file ${key}`
-    const problems = [{ key, source, message: whyUnusable(error, file ?? '') }]
-    return { ...emptyLayer, problems, file, files: file === undefined ? [] : filesRead(file), isRead: false }
+    const isDangling =
+      (await exists(path)) && (await statIfPossible(path)) === undefined && errorCode(error) === 'ENOENT'
+    if (isDangling) return unread('cannot be read, because it is a symlink to a file that does not exist.')
+    return unread(whyUnusable(error, path))
   }
-}
-
-function fileOf(error: unknown): string | undefined {
-  return error instanceof Error && 'filepath' in error && typeof error.filepath === 'string'
-    ? error.filepath
-    : undefined
 }

@@ -1,9 +1,11 @@
 import { relative } from 'node:path'
 import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
 import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
+import { dotEnvFile, type Environment } from './dot-env.js'
 import { ConfigError, notGiven, type Problem } from './errors.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { exposedFile, publishedFiles, type SecretFile } from './files.js'
+import { oddities } from './odd-values.js'
 import { findings } from './rules.js'
 import {
   type Config,
@@ -19,8 +21,6 @@ import {
   type Values
 } from './settings.js'
 import {
-  dotEnvFile,
-  type Environment,
   emptyLayer,
   type Flags,
   type Given,
@@ -130,6 +130,10 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { source, ...outcome } = await validate(key, picked, cwd, fallback)
     sources[key] = source
+    const { given } = picked
+    const isInFile = file.given.get(key) === given
+    if (given && 'value' in given)
+      warnings.push(...oddities(key, given.value, { isInFile }).map(message => ({ key, source, message })))
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
     const isMissing = !picked.given && fallback === required
@@ -192,12 +196,12 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
  * Returns the files from which settings were read, including a secret file whose setting is overridden by a different
  * source.
  */
-function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
+function filesOf(layers: readonly Layer[], { file }: FileLayer, cwd: string): SecretFile[] {
   const given = layers.flatMap(layer => [...layer.given])
   const secrets = given.flatMap(([key, { source, secretFile }]) =>
     secretFile === undefined ? [] : [{ key, source, path: secretFile }]
   )
-  const settings = files.map(path => ({ key: relative(cwd, path), source: 'settings file', path }))
+  const settings = file === undefined ? [] : [{ key: relative(cwd, file), source: 'settings file', path: file }]
   return [dotEnvFile(cwd), ...settings, ...secrets]
 }
 

@@ -1,64 +1,34 @@
-import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Loader, Loaders } from 'cosmiconfig'
+// The main module of cosmiconfig cannot be imported by a user without a home folder and without an entry in /etc/passwd, such as
+// that of a container with `--user 12345`, because it asks the system for the home folder.
+import { loadYaml } from 'cosmiconfig/dist/loaders.js'
 import { errorCode } from '../support/error-code.js'
-import { findJsonError, parseJson } from '../support/json.js'
+import { findDuplicateName, findJsonError, isJsonObject, parseJson } from '../support/json.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
 
-// The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a
-// line but never its content, because the line may contain a secret. Messages of parsers often quote the line, so they
-// are replaced.
+// Reads the formats of settings files, and writes the messages for files that cannot be used. A message may contain the number
+// of a line but never its content, because the line may contain a secret. Messages of parsers often quote the line, so they are
+// replaced.
 
 /**
- * @param loadYaml the loader of cosmiconfig for YAML
- * @param onLoad called with the path of each file that is loaded, including the files that `$import` names
+ * Returns the settings in a file, or undefined if it contains none. Runs a script instead of reading its text.
+ * @param path an absolute path, whose extension determines the format; a file without an extension is YAML
+ * @throws an error that `whyUnusable` describes
  */
-export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void): Loaders {
-  const kinds: Readonly<Record<string, Loader>> = {
-    noExt: loadYaml,
-    '.yaml': loadYaml,
-    '.yml': loadYaml,
-    '.json': loadJson,
-    '.js': loadScript,
-    '.mjs': loadScript,
-    '.cjs': loadScript,
-    // The TypeScript loader of cosmiconfig needs the compiler, so it is not used.
-    '.ts': rejectExtension,
-    default: rejectExtension
-  }
-  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(load, onLoad)]))
-}
-
-/**
- * Replaces the errors of a loader with errors for operators. The new errors have no error code, because cosmiconfig's search
- * skips a file if loading it fails with a code such as ENOENT. A script can throw such an error, for example when it reads
- * another file.
- */
-function withClearErrors(load: Loader, onLoad: (path: string) => void): Loader {
-  return async function loadWithClearErrors(path, text) {
-    onLoad(path)
-    try {
-      // cosmiconfig treats null as a missing file, so null is replaced with undefined.
-      return (await load(path, text)) ?? undefined
-    } catch (error) {
-      if (isMissingModule(error)) throw error
-      throw new Unusable(whyUnusable(error, path))
-    }
-  }
-}
-
-/** True if the error says that Node cannot find a module. */
-export function isMissingModule(error: unknown): error is Error {
-  return errorCode(error)?.endsWith('MODULE_NOT_FOUND') ?? false
+export async function parseSettings(path: string, text: string): Promise<unknown> {
+  const { ext } = parse(path)
+  if (isPackage(path)) return packageSettings(text, 'platform-auth-server')
+  if (/^(\.ya?ml)?$/.test(ext)) return loadYaml(path, text) ?? undefined
+  if (ext === '.json') return parseJsonSettings(text)
+  if (/^\.[cm]?js$/.test(ext)) return loadScript(path)
+  throw new Unusable(whyUnsupported(path))
 }
 
 /** Returns the message for a file that cannot be loaded, without any content of the file. */
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
-  // cosmiconfig reads its meta configuration with a built-in loader, whose messages quote the file.
-  if (error instanceof Error && error.name === 'JSONError') return whyNotJson(readIfPossible(path))
   if (isYamlError(error)) {
     // A message of js-yaml may quote the file after a quotation mark, a colon or a tag, so the message is cut there.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
@@ -66,7 +36,8 @@ export function whyUnusable(error: unknown, path: string): string {
     return `is not valid YAML, because the parser reports "${reason}"${position}.`
   }
   const code = errorCode(error)
-  const missing = isMissingModule(error) && /^Cannot find \w+ '([^'\n]+)'/.exec(error.message)?.[1]
+  const missing =
+    code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec((error as Error).message)?.[1]
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read, because ${whyUnreadable(error)}.`
   if (!(error instanceof Error)) return 'cannot be run, because it throws a value that is not an error.'
@@ -80,34 +51,34 @@ const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'Ra
 
 class Unusable extends Error {}
 
-function whyNotJson(text: string | undefined): string {
-  if (text === undefined) return 'is not valid JSON.'
-  const { expected, place } = findJsonError(withoutMark(text))
-  return `is not valid JSON, because ${expected} is expected at ${place}.`
-}
-
-function withoutMark(text: string): string {
-  return text.replace(/^\uFEFF/, '')
-}
-
-function readIfPossible(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
+function parseJsonSettings(text: string): unknown {
+  const content = parseJson(text)
+  if (content !== undefined) {
+    rejectDuplicates(text)
+    return content
   }
+  const { expected, place } = findJsonError(text)
+  const isJsonWithComments = parseJson(withoutComments(text)) !== undefined
+  if (isJsonWithComments) {
+    throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
+  }
+  throw new Unusable(`is not valid JSON, because ${expected} is expected at ${place}.`)
 }
 
-function loadJson(path: string, text: string): unknown {
-  const json = withoutMark(text)
-  const content = parseJson(json)
-  // cosmiconfig reads the key `platform-auth-server` of the content, so the content must not be null. An invalid
-  // package.json is ignored here, because npm reports it.
-  if (isPackage(path)) return content ?? {}
-  if (content !== undefined) return content
-  if (parseJson(withoutComments(json)) === undefined) throw new Unusable(whyNotJson(json))
-  const { place } = findJsonError(json)
-  throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
+/** @param within the path of the member in which duplicate names are rejected; without it, they are rejected everywhere */
+function rejectDuplicates(text: string, within?: string): void {
+  const duplicate = findDuplicateName(text, within)
+  if (duplicate === undefined) return
+  const { path, place } = duplicate
+  throw new Unusable(`contains ${quote(path)} twice, the second time at ${place}. Merge the two.`)
+}
+
+/** Returns the member `key` of a package.json. npm reports an invalid package.json, so such a file has no settings here. */
+function packageSettings(text: string, key: string): unknown {
+  const content = parseJson(text)
+  if (!isJsonObject(content) || !Object.hasOwn(content, key)) return {}
+  rejectDuplicates(text, key)
+  return content[key]
 }
 
 export function isPackage(path: string): boolean {
@@ -123,18 +94,17 @@ function withoutComments(text: string): string {
 }
 
 async function loadScript(path: string): Promise<unknown> {
-  const { default: settings } = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    throw isMissingModule(error) ? new Unusable(whyUnusable(error, path)) : error
-  })
+  const { default: settings } = await import(pathToFileURL(path).href)
   if (settings === undefined) throw new Unusable('has no default export. Export the settings as the default.')
   return settings
 }
 
-function rejectExtension(path: string): never {
+function whyUnsupported(path: string): string {
   const { name, ext } = parse(path)
   const why = unsupportedFormat(ext, name)
-  if (why !== undefined) throw new Unusable(`cannot be read, because ${why}`)
-  throw new Unusable('has an unsupported file extension. Use .yaml, .json, .js, .mjs or .cjs.')
+  return why === undefined
+    ? 'has an unsupported file extension. Use .yaml, .json, .js, .mjs or .cjs.'
+    : `cannot be read, because ${why}`
 }
 
 // The error for a file with more than one YAML document has no `mark`.

@@ -7,7 +7,7 @@ import { listWith, type StringRule, stringWith, type ValueType } from './types.j
 const shortestSecret = 32
 
 const allowed = `at least ${shortestSecret} random characters (\`npx platform-auth-server secret\` prints some)`
-const json = { type: 'string', minLength: shortestSecret }
+const json = { type: 'string', minLength: shortestSecret, pattern: '^\\s*\\S+\\s*$' }
 
 /**
  * The type of the secret that encrypts sessions. The checks are strict, because anyone who guesses the secret can read
@@ -66,6 +66,12 @@ function rulesFor(subject: string): readonly StringRule[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [
+    // In session.previousSecrets, white space separates secrets. If such a secret were accepted, it could not be rotated. The
+    // output of `openssl rand -base64 96`, for example, has two lines.
+    {
+      accepts: secret => !/\s/.test(secret),
+      reason: `${subject} contains a space or a line break, at which session.previousSecrets would divide it`
+    },
     {
       accepts: secret => [...secret].length >= shortestSecret,
       reason: `${subject} is shorter than ${shortestSecret} characters`

@@ -1,11 +1,11 @@
-import { join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
+import { resolve } from 'node:path'
 import { errorCode } from '../support/error-code.js'
 import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
 import type { Checked } from './check-value.js'
-import type { Problem } from './errors.js'
-import { exposedFile, readTextFile, type SecretFile, statIfPossible, whyUnreadable } from './files.js'
+import { dotEnvFile, type Environment, readDotEnv } from './dot-env.js'
+import { type Problem, quote } from './errors.js'
+import { exposedFile, readTextFile, statIfPossible, whyUnreadable } from './files.js'
 import {
   flagName,
   groups,
@@ -17,7 +17,7 @@ import {
   settingOf
 } from './settings.js'
 import { readString, type ValueType } from './types.js'
-import { unknownVariables, type Variable } from './unknown-variables.js'
+import { isServiceLink, keyOfVariable, unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
  * The sources of settings: the flags, the settings that a program passes, the environment with `.env`, and secret files.
@@ -131,19 +131,12 @@ function showsSecret(key: SettingKey, value: FlagValue): boolean {
   return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/** Returns the path of `.env` in the working directory. The file may not exist. */
-export function dotEnvFile(cwd: string): SecretFile {
-  return { key: '.env', source: 'working directory', path: join(cwd, '.env') }
-}
-
 /**
  * Reads the settings from the variables of the process and from a `.env` file in the working directory. A variable of the
  * process overrides the same variable in `.env`.
  */
 export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
-  const { fromDotEnv, problems } = await readDotEnv(cwd)
+  const { fromDotEnv, whyOdd, problems } = await readDotEnv(cwd)
   const variables = new Map<string, Variable>()
   const add = (values: Environment, isInDotEnv: boolean) => {
     for (const [name, value] of Object.entries(values)) {
@@ -156,7 +149,15 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
+  const links = takeServiceLinks(variables)
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings, ...links]
+  for (const { name, value, source, isInDotEnv } of variables.values()) {
+    const reason = isInDotEnv && whyOdd(name)
+    const key = keyOfVariable(name)
+    if (!reason || !key) continue
+    const shown = settingOf(key).secret && !name.endsWith('_FILE') ? `${value.length} characters` : quote(value)
+    warnings.push({ key, source, message: `is read as ${shown}, because ${reason}` })
+  }
   for (const key of settingKeys) {
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)
@@ -200,6 +201,21 @@ async function givenByVariable(
   return { source, value: secret ? variable.value : readString(type, value) }
 }
 
+/**
+ * Removes the variables that Kubernetes sets for a service whose name begins like ours, such as PLATFORM_AUTH_FORWARD_AUTH_PORT
+ * for the service platform-auth-forward-auth. Returns a warning for each of them.
+ */
+function takeServiceLinks(variables: Map<string, Variable>): Problem[] {
+  return [...variables.values()].flatMap(({ name, value, source }) => {
+    const key = keyOfVariable(name)
+    if (key === undefined || !isServiceLink(value)) return []
+    variables.delete(name)
+    const message =
+      'is ignored, because its value is the URL that Kubernetes sets for a service. Set enableServiceLinks to false in the pod.'
+    return [{ key, source, message }]
+  })
+}
+
 // A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value
 // were accepted as a list of scopes, the server would send these secrets to the provider.
 const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing.'
@@ -217,32 +233,14 @@ export function isEmpty(given: Given): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
-  const { path, ...dotEnv } = dotEnvFile(cwd)
-  try {
-    const text = await readTextFile(path)
-    // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the
-    // first variable would contain all other variables.
-    return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
-  } catch (error) {
-    // A folder with the name `.env` is often a Python environment, so it is ignored.
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
-    const problem = { ...dotEnv, message: `cannot be read, because ${whyUnreadable(error)}.` }
-    return { fromDotEnv: {}, problems: [problem] }
-  }
-}
-
-/**
- * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add a newline that is not
- * part of the secret.
- */
+/** Reads a secret from a file. */
 async function readSecretFile(
   path: string,
   { cwd, source, type, mayBeEmpty }: { cwd: string; source: string; type: ValueType<unknown>; mayBeEmpty: boolean }
 ): Promise<Given> {
   const secretFile = resolve(cwd, path)
   try {
-    const value = (await readTextFile(secretFile)).replace(/\r?\n$/, '')
+    const value = await readTextFile(secretFile)
     if (mayBeEmpty || value.trim() !== '') return { source, secretFile, value }
     const message = `cannot be read from the file ${path}, because the file is empty. The file must contain ${type.allowed}.`
     return { source, rejected: [message] }

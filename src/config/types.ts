@@ -80,6 +80,7 @@ export function itemsOf(written: unknown): readonly string[] | undefined {
   return Array.isArray(written) && written.every(item => typeof item === 'string') ? written : undefined
 }
 
+/** The type of a value from a list. Letter case does not matter, as in LOG_LEVEL=INFO. */
 export function oneOf<const Options extends readonly [string, string, ...string[]]>(
   ...options: Options
 ): ValueType<Options[number]> {
@@ -87,7 +88,9 @@ export function oneOf<const Options extends readonly [string, string, ...string[
     allowed: `${options.slice(0, -1).join(', ')} or ${options.at(-1)}`,
     json: { enum: options },
     parse: written => {
-      const value = options.find(option => option === written)
+      const value = options.find(
+        option => typeof written === 'string' && option.toLowerCase() === written.toLowerCase()
+      )
       return value === undefined ? REJECTED : { value }
     }
   }

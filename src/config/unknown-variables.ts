@@ -16,7 +16,11 @@ const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // If a Kubernetes service is named "platform" or "platform-auth", Kubernetes sets variables such as PLATFORM_SERVICE_HOST in
 // every container. They are not misspelt settings.
 const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
-const serviceUrl = /^(tcp|udp|sctp):\/\//
+
+/** True if the value of a variable is the URL of a service of Kubernetes. */
+export function isServiceLink(value: string): boolean {
+  return /^(tcp|udp|sctp):\/\//.test(value)
+}
 
 const knownVariables = new Map(
   settingKeys.flatMap(key => {
@@ -27,6 +31,11 @@ const knownVariables = new Map(
 )
 const knownNames = [...knownVariables.keys()]
 
+/** Returns the setting to which a variable belongs, also for the variable that names the file of a secret. */
+export function keyOfVariable(name: string): SettingKey | undefined {
+  return knownVariables.get(name)
+}
+
 /**
  * Returns a problem for each variable that resembles a security setting, and a warning for every other unknown
  * variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server
@@ -35,7 +44,7 @@ const knownNames = [...knownVariables.keys()]
 export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
   const unknown = variables.filter(
     ({ name, value }) =>
-      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !serviceUrl.test(value)
+      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !isServiceLink(value)
   )
   const found = unknown.map(variable => {
     // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a

@@ -108,7 +108,7 @@ export function createPrometheusMetrics(version: string) {
     /** Returns the metrics in the text exposition format. */
     text: () => registry.metrics(),
     /**
-     * Serves `GET /metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
+     * Serves `/metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
      * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
      * name the setting.
      * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
@@ -116,11 +116,14 @@ export function createPrometheusMetrics(version: string) {
     async listen({ port, host }: { readonly port: number; readonly host: string }) {
       const server = http.createServer(async (request, response) => {
         response.setHeader('X-Content-Type-Options', 'nosniff')
-        if (request.method !== 'GET' || request.url !== '/metrics') {
+        // Prometheus adds the `params` of its configuration as a query.
+        const [path] = request.url?.split('?', 1) ?? []
+        if (!['GET', 'HEAD'].includes(request.method ?? '') || path !== '/metrics') {
           response.writeHead(404).end()
           return
         }
         response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
+        // Node sends no body for HEAD.
         response.end(await registry.metrics())
       })
       return {

@@ -19,6 +19,7 @@ const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphr
 
 const accepted: readonly (readonly [what: string, text: string, algorithms: readonly string[]])[] = [
   ['an RSA key as PEM', pemOf(rsa), ['RS256', 'PS256']],
+  ['a PEM with \\n instead of line breaks', pemOf(rsa).replaceAll('\n', '\\n'), ['RS256', 'PS256']],
   ['an RSA key in PKCS #1', String(rsa.export({ type: 'pkcs1', format: 'pem' })), ['RS256', 'PS256']],
   ['an RSA key for RSASSA-PSS only', pemOf(rsaPss), ['PS256']],
   ['a P-256 key as PEM', pemOf(p256), ['ES256']],

@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { ConfigError, describeProblem } from '#src/config/errors.js'
-import { loadConfig } from '#src/config/load.js'
+import { loadConfig, resolveSettings } from '#src/config/load.js'
 import { type SettingKey, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, keysOf, linesOf, load, problemsOf, type Situation, sessionSecret } from './given.js'
@@ -26,10 +26,109 @@ for (const [source, situation] of [
   })
 }
 
-test('only one newline is removed from the end of a secret file', async t => {
-  const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
-  const [problem] = await problemsOf(t, { env, files: { 'secret.txt': `${clientSecret}\n\n` } })
-  t.is(problem?.key, 'platform.clientSecret')
+const spaces = { around: ` ${otherSecret}\t`, blankLines: `\r\n${otherSecret}\n\n \n`, crlf: `${otherSecret}\r\n` }
+const yamlOf = (secret: string) => ({ '.platform-auth-serverrc': `session: { secret: ${JSON.stringify(secret)} }` })
+
+for (const [name, secret] of Object.entries(spaces)) {
+  const unset = { SERVER_SESSION_SECRET: undefined }
+  for (const [source, situation] of Object.entries({
+    file: { env: { ...unset, SERVER_SESSION_SECRET_FILE: 's' }, files: { s: secret } },
+    flag: { flags: { 'session.secret': 's' }, files: { s: secret } },
+    variable: { env: { SERVER_SESSION_SECRET: secret } },
+    YAML: { env: unset, files: yamlOf(secret) },
+    program: { overrides: { session: { secret } } }
+  })) {
+    test(`white space around a secret is removed from every source alike: ${source}, ${name}`, async t => {
+      const { config, warnings } = await load(t, situation)
+      t.is(config.session.secret, otherSecret)
+      // Line breaks at the end of a file are usual.
+      const isOdd = warnings.some(({ message }) => message.startsWith('begins or ends with spaces'))
+      t.is(isOdd, name === 'around' || name === 'blankLines')
+    })
+  }
+}
+
+test('previous secrets are accepted exactly if they are accepted as the secret', async t => {
+  const twoLines = `${otherSecret}\n${sessionSecret}`
+  const [problem] = await problemsOf(t, { env: { SERVER_SESSION_SECRET: twoLines } })
+  t.regex(
+    problem?.message ?? '',
+    /^cannot be used, because it contains a space or a line break, at which session\.previousSecrets would divide it\./
+  )
+  const listed = { '.platform-auth-serverrc': `session: { previousSecrets: [" ${otherSecret}\\n"] }` }
+  t.deepEqual((await load(t, { files: listed })).config.session.previousSecrets, [otherSecret])
+  const inside = { '.platform-auth-serverrc': `session: { previousSecrets: ["${twoLines.replace('\n', ' ')}"] }` }
+  t.regex((await problemsOf(t, { files: inside }))[0]?.message ?? '', /because one of them contains a space/)
+})
+
+const read = (how: string) => `is read as ${how}, because`
+const oddLines: readonly (readonly [line: string, warning: string | undefined])[] = [
+  ['PLATFORM_CLIENT_SECRET=abc#def', `${read('3 characters')} a value without quotation marks ends at "#" here`],
+  ['PLATFORM_CLIENT_ID=abc#def', `${read('"abc"')} a value without quotation marks ends at "#" here`],
+  ['PLATFORM_CLIENT_SECRET=abc   ', `${read('3 characters')} white space at the end of a value is removed`],
+  ['PLATFORM_CLIENT_SECRET="abc"def', `${read('3 characters')} text follows the closing quotation mark`],
+  ['PLATFORM_CLIENT_SECRET=`abc`', `${read('3 characters')} only Node treats "\`" as a quotation mark`],
+  ['PLATFORM_CLIENT_SECRET="a\\tc"', `${read('4 characters')} other programs treat "\\" in double quotation marks`],
+  ['PLATFORM_CLIENT_SECRET=abc$HOME', `${read('8 characters')} Compose replaces "$"`],
+  ['PLATFORM_CLIENT_SECRET="abc$HOME"', `${read('8 characters')} Compose replaces "$"`],
+  ['PLATFORM_CLIENT_SECRET=\'"abc"\'', 'begins and ends with a quotation mark'],
+  ['PLATFORM_CLIENT_SECRET=" abc"', 'begins or ends with spaces, which are removed'],
+  ["PLATFORM_CLIENT_SECRET='abc$HOME#def'", undefined],
+  ['PLATFORM_CLIENT_SECRET=abc # a comment with $HOME', undefined],
+  ['PLATFORM_CLIENT_SECRET="abc" # a comment', undefined],
+  ['export PLATFORM_CLIENT_SECRET=abc', undefined],
+  // The process may use this variable for something else.
+  ['OTHER=abc#def', undefined]
+]
+
+for (const [line, warning] of oddLines) {
+  test(`a line of .env gets ${warning ? 'a' : 'no'} warning that other programs read it differently: ${line}`, async t => {
+    const name = /\w+(?==)/.exec(line)?.[0] ?? ''
+    const { warnings } = await load(t, { env: { [name]: undefined }, files: { '.env': `${line}\nPORT=9000\n` } })
+    t.is(warnings.length, warning ? 1 : 0, JSON.stringify(warnings))
+    t.true(warnings.every(({ message }) => message.startsWith(warning ?? '') && !/def|HOME/.test(message)))
+  })
+}
+
+for (const [value, has] of [
+  ['"abc"', 'quotation mark'],
+  ["'abc'", 'quotation mark'],
+  ['"', undefined],
+  ['a"b"', undefined]
+] as const) {
+  test(`a secret in a variable gets ${has ? 'a' : 'no'} warning about quotation marks: ${value}`, async t => {
+    const { warnings } = await load(t, { env: { PLATFORM_CLIENT_SECRET: value } })
+    t.deepEqual(
+      warnings.map(({ message }) => message.includes(has ?? '')),
+      has ? [true] : []
+    )
+  })
+}
+
+for (const [value, isOdd] of [
+  ['$CLIENT', true],
+  ['https://$(HOST)/authorize', true],
+  ['https://idp.example/a$b', false]
+] as const) {
+  test(`the name of a variable in a settings file gets ${isOdd ? 'a' : 'no'} warning: ${value}`, async t => {
+    const key = value.startsWith('https') ? 'authorizationEndpoint' : 'clientId'
+    const files = { '.platform-auth-serverrc': `platform: { ${key}: "${value}" }` }
+    const { warnings, problems } = await resolveSettings({
+      cwd: await tempFolder(t, files),
+      env: { ...enough, PLATFORM_CLIENT_ID: undefined }
+    })
+    t.is(
+      warnings.some(({ message }) => message.startsWith('contains the name of a variable after "$"')),
+      isOdd,
+      JSON.stringify(problems)
+    )
+  })
+}
+
+test('the URL that Kubernetes sets for a service is ignored with a warning, although its name is that of a setting', async t => {
+  const { config, warnings } = await load(t, { env: { PLATFORM_AUTH_FORWARD_AUTH_PORT: 'tcp://10.0.0.1:4181' } })
+  t.is(config.forwardAuth.port, undefined)
+  t.regex(linesOf(warnings).join(), /^forwardAuth\.port is ignored, because its value is the URL that Kubernetes sets/)
 })
 
 test('a secret that is given both directly and as a file is refused with both names', async t => {

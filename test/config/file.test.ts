@@ -1,18 +1,13 @@
 import { execFile } from 'node:child_process'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
 import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, linesOf, load, problemsOf } from './given.js'
-
-/** Runs a command in a separate process. Rejects if it fails. */
-function runProgram(args: readonly string[], options: { cwd: string; env: Record<string, string> }) {
-  const [file = '', ...more] = defaultCommand
-  return promisify(execFile)(file, [...more, ...args], options)
-}
 
 /** The same two settings in the format of this file name. */
 function textFor(place: string): string {
@@ -95,12 +90,20 @@ const files: readonly (readonly [what: string, files: Record<string, string>, po
     9000
   ],
   [
-    'a folder with the name of a settings file is ignored',
-    { [`${rcFile}.json/inner`]: '', 'platform-auth-server.config.json': '{"port":9000}' },
+    'a file of another program is not read',
+    { '.config/config.json': '{"cosmiconfig":{"searchPlaces":["other.yaml"]}}', 'other.yaml': 'port: 9000' },
+    8080
+  ],
+  [
+    'the same name in two different objects is no duplicate',
+    { [`${rcFile}.json`]: '{"log":{"level":"info"},"port":9000}' },
     9000
   ],
-  ['an empty file sets nothing', { [rcFile]: '' }, 8080],
-  ['an empty line sets nothing', { [rcFile]: '\n' }, 8080],
+  [
+    'npm reports a duplicate in the remaining package.json',
+    { 'package.json': '{"a":1,"a":2,"platform-auth-server":{"port":9000}}' },
+    9000
+  ],
   ['a comment sets nothing', { [rcFile]: '# port: 9000\n' }, 8080],
   ['a group with only a comment sets nothing', { [rcFile]: 'session:\n  # secret:\n' }, 8080]
 ]
@@ -127,6 +130,7 @@ const misnamed = [
     message: 'must be nested. Write secret inside the group session.'
   },
   { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is not a setting.' },
+  { text: '$import: base.yaml', key: '$import', message: 'is not a setting.' },
   { text: 'constructor: 1', key: 'constructor', message: 'is not a setting.' },
   { text: 'log: hunter2', key: 'log', message: 'must be a group with the settings level, pretty, requests.' },
   { text: 'log: false', key: 'log', message: 'must be a group with the settings level, pretty, requests.' },
@@ -260,64 +264,67 @@ test('an error of a settings script is reported even if the next settings file i
   })
 })
 
-/** Runs `config --json` in a process with these files in its working directory. */
-async function configIn(t: ExecutionContext, files: Record<string, string>, args: readonly string[] = []) {
-  const cwd = await tempFolder(t, files)
-  const { stdout } = await runProgram(['config', '--json', ...args], { cwd, env: enough })
-  return JSON.parse(stdout)
+// A settings file that exists but is not read may have been meant to contain the access list.
+const unread: Readonly<Record<string, readonly [files: Record<string, string>, message: string]>> = {
+  'a folder, which Docker creates for a missing file': [
+    { 'platform-auth-server.config.yaml/inner': '' },
+    'cannot be read, because it is a folder.'
+  ],
+  'an empty file': [{ [rcFile]: '' }, 'is empty. Write settings into it, or remove it.'],
+  'a file with only white space': [{ [`${rcFile}.json`]: ' \n' }, 'is empty. Write settings into it, or remove it.'],
+  'an empty script': [{ 'platform-auth-server.config.cjs': '' }, 'is empty. Write settings into it, or remove it.'],
+  'a duplicate key in JSON': [
+    { [`${rcFile}.json`]: '{"access":{"allow":["a@b.example"]},\n "access":{}}' },
+    'contains "access" twice, the second time at line 2, column 2. Merge the two.'
+  ],
+  'a duplicate key in an object of JSON, spelt with an escape sequence': [
+    { [`${rcFile}.json`]: '{"access":{"allow":"a@b.example","\\u0061llow":null}}' },
+    'contains "access.allow" twice, the second time at line 1, column 34. Merge the two.'
+  ],
+  'a duplicate key in package.json': [
+    { 'package.json': '{"platform-auth-server":{"port":1},"platform-auth-server":{}}' },
+    'contains "platform-auth-server" twice, the second time at line 1, column 36. Merge the two.'
+  ],
+  'a duplicate key in YAML': [
+    { [rcFile]: 'access: { allow: a@b.example }\naccess: {}\n' },
+    'is not valid YAML, because the parser reports "duplicated mapping key" at line 2, column 1.'
+  ]
 }
 
-// The meta configuration of cosmiconfig is read from the working directory of the process, so these tests use a
-// separate process.
-test('the meta configuration of cosmiconfig may add places to search', async t => {
-  const meta = '{"cosmiconfig":{"searchPlaces":["settings/{name}.yaml"]}}'
-  const files = { '.config/config.json': meta, 'settings/platform-auth-server.yaml': 'port: 9000' }
-  const { settings } = await configIn(t, files)
-  t.deepEqual(settings.port, { value: 9000, source: 'file settings/platform-auth-server.yaml' })
-  const own = { ...files, 'platform-auth-server.config.yaml': 'port: 9001' }
-  t.is((await configIn(t, own)).settings.port.value, 9000, 'places of the meta configuration take precedence')
-})
-
-test('the meta configuration of cosmiconfig may contain the settings', async t => {
-  const { settings } = await configIn(t, { '.config/config.yaml': 'platform-auth-server:\n  port: 9000\n' })
-  t.deepEqual(settings.port, { value: 9000, source: 'file .config/config.yaml' })
-})
-
-test('a settings file may import another file', async t => {
-  const files = {
-    'platform-auth-server.config.yaml': '$import: base.yaml\nport: 9001\n',
-    'base.yaml': 'port: 9000\nlog: { level: debug }\n'
-  }
-  const { config } = await load(t, { files })
-  t.deepEqual([config.port, config.log.level], [9001, 'debug'])
-  const [problem] = await problemsOf(t, { files: { 'platform-auth-server.config.yaml': '$import: base.yaml' } })
-  t.regex(problem?.message ?? '', /^cannot be read, because there is no such file\.$/)
-})
-
-for (const [place, text, says] of [
-  [
-    'package.json',
-    '{ "hunter2',
-    'is not valid JSON, because a name in double quotes or } is expected at line 1, column 3.'
-  ],
-  [
-    '.config/config.json',
-    '{ "hunter2": 1, }',
-    'is not valid JSON, because a name in double quotes is expected at line 1, column 17.'
-  ],
-  ['.config/config.yaml', 'hunter2: "', 'is not valid YAML']
-] as const) {
-  test(`a broken meta configuration is reported with its name: ${place}`, async t => {
-    const cwd = await tempFolder(t, { [place]: text })
-    const { stderr, code } = await t.throwsAsync<Error & { stderr: string; code: number }>(
-      runProgram(['config'], { cwd, env: enough })
-    )
-    t.is(code, 2)
-    t.true(stderr.includes(place), stderr)
-    t.true(stderr.includes(says), stderr)
-    t.notRegex(stderr, /hunter2|^ +at /m)
+for (const [what, [content, message]] of Object.entries(unread)) {
+  test(`a settings file that exists must be readable: ${what}`, async t => {
+    const key = Object.keys(content)
+      .map(path => path.replace('/inner', ''))
+      .join()
+    const next = { '.config/platform-auth-serverrc': 'port: 9000' }
+    t.deepEqual(await problemsOf(t, { files: { ...content, ...next } }), [{ key, source: `file ${key}`, message }])
   })
 }
+
+test('a dangling symlink with the name of a settings file is refused, wherever it is', async t => {
+  const cwd = await tempFolder(t, { 'config/keep': '' })
+  await symlink('/not/there', join(cwd, 'config/platform-auth-server.config.yaml'))
+  const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
+  t.regex(
+    error?.message ?? '',
+    /config\.yaml\) cannot be read, because it is a symlink to a file that does not exist\./
+  )
+})
+
+test('a user without a home folder can start the program with a settings file in YAML', async t => {
+  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': 'port: 9000\n' })
+  const noHome = 'import os from "node:os"; os.homedir = () => { throw new Error("uv_os_homedir returned ENOENT") }'
+  const [file = '', ...args] = defaultCommand
+  const env = { ...enough, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(noHome)}` }
+  const { stdout } = await promisify(execFile)(file, [...args, 'config', '--json'], { cwd, env })
+  t.deepEqual(JSON.parse(stdout).settings.port, { value: 9000, source: 'file platform-auth-server.config.yaml' })
+})
+
+test('a settings file that contains only comments gets a warning', async t => {
+  const { config, warnings } = await load(t, { files: { [rcFile]: '# port: 9000\n' } })
+  t.is(config.port, 8080)
+  t.deepEqual(linesOf(warnings), [`${rcFile} contains only comments, so it sets nothing.`])
+})
 
 const noSuchName = 'it does not have the name of a settings file. Rename it to platform-auth-server.config'
 for (const [name, why] of [

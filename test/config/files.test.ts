@@ -115,11 +115,6 @@ const refused: Readonly<Record<string, readonly [files: Files, sources: Sources,
     { configFile: 'wwwroot/private/own.json' },
     published('wwwroot/private/own.json', 'settings file', 'wwwroot/private/own.json', '/wwwroot')
   ],
-  'a file that the settings file imports': [
-    { [settings]: '$import: wwwroot/base.yaml\n', 'wwwroot/base.yaml': 'port: 9000\n' },
-    {},
-    published('wwwroot/base.yaml', 'settings file', 'wwwroot/base.yaml', '/wwwroot')
-  ],
   '.env': [{ '.env': 'PORT=9000\n' }, { flags: { wwwroot: '.' } }, published('.env', 'working directory', '.env', '')],
   'a secret file': [
     { 'secrets/session': sessionSecret },
@@ -167,8 +162,7 @@ test('files next to wwwroot are accepted, even if their names resemble its name'
     'wwwroot/package.json': '{}',
     'wwwroot-secrets/session': sessionSecret,
     '.env': 'PORT=9000\n',
-    [settings]: '$import: base.yaml\n',
-    'base.yaml': 'extend: routes.mjs\n',
+    [settings]: 'extend: routes.mjs\n',
     'routes.mjs': 'export default () => {}'
   }
   const env = { ...secretFile, SERVER_SESSION_SECRET_FILE: 'wwwroot-secrets/session' }

@@ -13,13 +13,7 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['session.maxAgeSeconds', 1, 34_560_000],
   ['session.absoluteMaxAgeSeconds', 60, 315_360_000],
   ['session.cookieName', 'sid', 'a.b_c-1', 'Http-sid', '__session', '__my_session-1'],
-  [
-    'session.secret',
-    varied,
-    'correct horse battery staple and one more',
-    `${varied} with spaces`,
-    'ünïcödé-ßecret-öf-ënough-lëngth-1'
-  ],
+  ['session.secret', varied, 'correct-horse-battery-staple-and-one-more', 'ünïcödé-ßecret-öf-ënough-lëngth-1'],
   ['session.previousSecrets', [], [varied, varied]],
   [
     'platform.clientId',
@@ -74,7 +68,7 @@ for (const [key, ...values] of accepted) {
 }
 
 const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
-  ['mode', 'both', 'Single', 1, true, null, ['single']],
+  ['mode', 'both', 'singles', 1, true, null, ['single']],
   ['port', -1, 65536, 80.5, '80', Number.NaN, Number.POSITIVE_INFINITY, true],
   ['host', 'a b', '[::1]', 'http://x', 5],
   ['session.maxAgeSeconds', 0, -1, 34_560_001, '1h', 1.5],
@@ -101,8 +95,10 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     varied.slice(1),
     'a'.repeat(64),
     'abcdefgh'.repeat(8),
-    'correct horse battery, correct horse battery, correct!',
-    'Staple-horse Horse-staple staple-horse 4711',
+    'correct-horse-battery,correct-horse-battery,correct!',
+    `${varied} ${varied}`,
+    `${varied}\n${varied}`,
+    'Staple-horse.Horse-staple.staple-horse.4711',
     'q7Rz.mKp2'.repeat(4),
     'q7Rz.mKp2W'.repeat(4).slice(0, 34),
     '0123456789012345678901234567890123',
@@ -111,11 +107,19 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'change-me-to-32-random-characters',
     'a-string-secret-at-least-256-bits-long',
     'your_session_secret_goes_here_please',
-    '<SERVER_SESSION_SECRET replace this one>',
+    '<SERVER_SESSION_SECRET-replace-this-one>',
     123,
     [varied]
   ],
-  ['session.previousSecrets', ['short'], [varied, 'a'.repeat(40)], `${varied} password-password-password-pass`, 5, [5]],
+  [
+    'session.previousSecrets',
+    ['short'],
+    [`${varied} ${varied}`],
+    [varied, 'a'.repeat(40)],
+    `${varied} password-password-password-pass`,
+    5,
+    [5]
+  ],
   ['platform.clientId', 'a:b', 'a b', 'ä', 'replace-with-your-client-id', 5],
   ['platform.clientSecret', 'a\nb', 'ä', 'replace-me', '<your client secret>', 5],
   [
@@ -155,13 +159,13 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.tokenEndpoint', 'none', 'http://id.example/token', 'https://id.example/token#x', ''],
   ['platform.revocationEndpoint', 'off', 'http://id.example/revoke', 5],
   ['platform.pkce', 'true', 1],
-  ['platform.prompt', 'Login', 'a&b', ' login'],
+  ['platform.prompt', 'Login', 'a&b'],
   ['platform.timeoutSeconds', 0, 301, '10s'],
   ['refresh.spreadSeconds', -1, 3601, '1500', 1.5],
   ['profile.keepSeconds', -1, 3601, '30', 0.5],
   ['logout', 'none', false],
   ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
-  ['log.level', 'verbose', 'INFO', '35', 35, 0, '030', null, [30]],
+  ['log.level', 'verbose', '35', 35, 0, '030', null, [30]],
   ['shutdown.graceSeconds', -1, 301]
 ]
 
@@ -229,6 +233,8 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
   ['trustProxy', 'on', true],
   ['platform.scopes', ' a:b\tc ', ['a:b', 'c']],
   ['log.level', 'warn', 'warn'],
+  ['log.level', 'INFO', 'info'],
+  ['mode', 'Dual', 'dual'],
   ['log.level', '40', 'warn'],
   ['log.level', '60', 'fatal']
 ]

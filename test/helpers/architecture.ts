@@ -37,7 +37,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^prom-client$/, ['metrics']],
   [/^@opentelemetry\/.+$/, ['telemetry']],
   [/^jose$/, ['provider']],
-  [/^(cosmiconfig|proxy-from-env)$/, ['config']]
+  [/^(cosmiconfig(\/.+)?|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = [

@@ -55,7 +55,10 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
 test('the metrics are served only on the port for metrics, which serves nothing else and is not opened without metrics.port', async t => {
   const started = await startTestServer(t, { overrides })
   t.is((await scrape(started, '/')).status, 404)
-  t.is((await scrape(started, '/metrics?x=1')).status, 404)
+  t.is((await scrape(started, '/metrics?x=1')).status, 200)
+  t.is((await scrape(started, '/metric')).status, 404)
+  const head = await fetch(`http://127.0.0.1:${started.server.metricsPort}/metrics`, { method: 'HEAD' })
+  t.deepEqual([head.status, await head.text()], [200, ''])
   t.is((await started.browser.get('/metrics')).statusCode, 404)
   const { server } = await startTestServer(t)
   t.is(server.metricsPort, undefined)

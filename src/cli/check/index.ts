@@ -2,8 +2,9 @@
  * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns findings.
  * `findings.ts` explains errors for all of them, and `redis-inspection.ts` talks to Redis.
  */
+
+import type { Environment } from '../../config/dot-env.js'
 import type { LoadedConfig } from '../../config/load.js'
-import type { Environment } from '../../config/sources.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
 import { checkClient, checkRefresh, checkUserInfo } from './client.js'
