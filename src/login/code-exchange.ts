@@ -4,12 +4,13 @@
  * response and each stored change. The session id is derived from the login, so a repeated callback finds the same session.
  */
 import type { Config } from '../config/settings.js'
-import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
+import { type Access, type CheckedClaims, type Denial, denialOf, endReasonOf } from '../modes/access.js'
 import type { TokenState } from '../modes/grants.js'
 import { revokeInBackground } from '../modes/grants.js'
-import type { ExchangedCode, Mode } from '../modes/mode.js'
+import type { ExchangedCode, Mode, TokenStep } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import { needsCheck } from '../refresh/access-check.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/failure.js'
 import { acquireLease, type LeaseDependencies, patience } from '../refresh/lease.js'
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
@@ -126,9 +127,14 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     let { state } = exchanged
     let record: SessionRecord
     try {
-      if (state.kind === 'half-refreshed') state = await sendSecondRequest(lease, state)
+      let secondClaims: TokenStep['claims']
+      if (state.kind === 'half-refreshed') {
+        const second = await sendSecondRequest(lease, state)
+        state = second.state
+        secondClaims = second.claims
+      }
       const { access_token } = mode.tokens(state.fields, store.now()).internal
-      const denial = await access?.decide(exchanged.claims, access_token)
+      const denial = await denialOfLogin(exchanged.claims, secondClaims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
         await lease.commit({ kind: 'over', why: endReasonOf(denial) })
@@ -159,11 +165,23 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     return { kind: 'fresh', record }
   }
 
+  /** Checks both token responses of a login. The ID token of the second one may have fewer claims (`refresh/access-check.ts`). */
+  async function denialOfLogin(
+    claims: CheckedClaims | undefined,
+    secondClaims: CheckedClaims | undefined,
+    accessToken: string
+  ): Promise<Denial | undefined> {
+    const denial = await access?.decide(claims, accessToken)
+    if (denial || !access || !secondClaims) return denial
+    const judgement = access.judge(secondClaims)
+    return needsCheck({ judgement, isSecond: true }) ? access.decide(secondClaims, accessToken) : undefined
+  }
+
   /**
    * Sends the second token request of a login in dual mode. If the provider is busy and its `Retry-After` (RFC 9110 section
    * 10.2.3) is at most 10 seconds, this function waits and sends the request once more.
    */
-  async function sendSecondRequest(lease: GrantedLease, state: TokenState): Promise<TokenState> {
+  async function sendSecondRequest(lease: GrantedLease, state: TokenState): Promise<TokenStep> {
     try {
       return await send()
     } catch (error) {
@@ -173,12 +191,12 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       return send()
     }
 
-    async function send(): Promise<TokenState> {
+    async function send(): Promise<TokenStep> {
       const leave = await idp.enterTokenQueue('refresh', { isUrgent: true })
       try {
         const pausedMs = store.pausedMs(true)
         if (pausedMs > 0) throw pausedError(pausedMs)
-        return (await mode.nextRequest(state, Math.max(1000, lease.leftMs()))).state
+        return await mode.nextRequest(state, Math.max(1000, lease.leftMs()))
       } catch (error) {
         pauseIfBusy(store, error)
         throw error

@@ -98,9 +98,16 @@ function addressKey({ localPart, domain }: EmailAddress): string {
 /** The checked claims of an ID token. */
 export type CheckedClaims = UserInfo & { readonly sub: string }
 
+/**
+ * What an ID token alone says about an account:
+ * - `allowed`: the account may sign in
+ * - `denied`: the ID token has all claims that the list is about, and none of them allows the account
+ * - `incomplete`: the ID token lacks some of these claims
+ */
+export type Judgement = 'allowed' | 'denied' | 'incomplete'
+
 export interface Access {
-  /** True if the ID token alone shows that the account may sign in. */
-  allows(claims: CheckedClaims): boolean
+  judge(claims: CheckedClaims): Judgement
   /**
    * Decides from the ID token whether the account is allowed. If the ID token alone does not allow the account, also reads the
    * user info.
@@ -117,7 +124,11 @@ export function createAccess(
 ): Access {
   const rule = createAccessRule(entries)
   return {
-    allows: claims => rule(claims) === undefined,
+    judge(claims) {
+      const denial = rule(claims)
+      if (!denial) return 'allowed'
+      return denial.reason === 'no_email' || denial.missing.length > 0 ? 'incomplete' : 'denied'
+    },
     async decide(claims, accessToken) {
       if (claims && rule(claims) === undefined) return undefined
       const { userinfoEndpoint } = await idp.metadata()

@@ -34,8 +34,8 @@ export interface Tokens {
 export interface TokenStep {
   readonly state: TokenState
   /**
-   * The claims of the checked ID token, if the response had one. In dual mode, the claims from the second request are not
-   * returned, because they may be fewer.
+   * The claims of the checked ID token, if the response had one. In the response to the second request of dual mode, they may be
+   * fewer.
    */
   readonly claims?: CheckedClaims | undefined
 }
@@ -150,11 +150,16 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<TokenStep> {
-    const { nextRefreshToken, ...publicTokenSet } = await refreshGrant(dependencies, state, publicScope, timeoutMs)
+    const { claims, nextRefreshToken, ...publicTokenSet } = await refreshGrant(
+      dependencies,
+      state,
+      publicScope,
+      timeoutMs
+    )
     checkPublicScopes(publicTokenSet)
     const { accessToken } = publicTokenSet
     const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
-    return { state: { kind: 'complete', fields, identity: state.identity } }
+    return { state: { kind: 'complete', fields, identity: state.identity }, claims }
   }
 
   function checkPublicScopes(publicTokenSet: TokenSet): void {

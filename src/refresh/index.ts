@@ -9,7 +9,6 @@ import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord, withCustomFields } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
 import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
-import { LOGGED_OUT } from '../store/rules.js'
 import { startStopwatch, withinOrUndefined } from '../support/clock.js'
 import { acquireLease, patience } from './lease.js'
 import { createRefresh, problemOf, type RefreshDependencies, type Refreshed, type RefreshRun } from './refresh.js'
@@ -81,7 +80,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       // refresh, the request would not notice that the session is over.
       try {
         const found = await store.find(session)
-        if (found.kind === 'over') return found
+        if (found.kind === 'over') return { kind: 'over', why: found.why }
       } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error
         const why = problemOf(error, requestLog())
@@ -102,7 +101,8 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
       }
       const refreshed = await refreshInTime(session, requestLog())
       if (refreshed.kind === 'over') return refreshed
-      return store.isLoggedOut(id) ? { kind: 'over', why: LOGGED_OUT } : refreshed
+      const ended = store.endHere(id)
+      return ended ? { kind: 'over', why: ended.why } : refreshed
     },
     /** Returns the newest known record of the session to which `record` belongs. Never refreshes. */
     async newest(record: SessionRecord): Promise<SessionRecord> {

@@ -9,11 +9,11 @@ import type { Mode, TokenStep } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
 import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withCustomFields } from '../session/record.js'
-import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
+import { StoreUnavailableError } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
-import { LOGGED_OUT, type Outcome } from '../store/rules.js'
-import type { GrantedLease } from '../store/store.js'
+import type { Commit, GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
+import { needsCheck, uncheckedRecord } from './access-check.js'
 import { judgeRejection, pauseIfBusy, pauseSecondsAfter, retrySecondsOf } from './failure.js'
 import { acquireLease, type LeaseDependencies, patience } from './lease.js'
 import type { Log, RefreshProblem } from './report.js'
@@ -147,6 +147,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
    * tokens.
    */
   async function sendRequest(session: SessionRecord, lease: GrantedLease, log: Log): Promise<Ended | undefined> {
+    const isSecond = mode.isSecondRequest(session)
     let step: TokenStep
     let next: SessionRecord
     try {
@@ -155,65 +156,64 @@ export function createRefresh(dependencies: RefreshDependencies) {
     } catch (error) {
       return storeFailure(session, lease, error, log)
     }
-    const { claims } = step
     if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
-    if (access && claims && !access.allows(claims)) return storeAndCheckAccess(session, next, claims, lease, log)
+    const { claims } = step
+    const judgement = claims && access?.judge(claims)
+    if (access && needsCheck({ session, judgement, isSecond })) return checkAccess(session, next, claims, lease, log)
     return storeTokens(next, lease)
   }
 
   /** Returns undefined if these tokens or newer tokens are stored. */
   async function storeTokens(next: SessionRecord, lease: GrantedLease, pauseSeconds = 0): Promise<Ended | undefined> {
-    const committed = await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 })
+    return afterCommit(next, await lease.commit({ kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 }))
+  }
+
+  function afterCommit(next: SessionRecord, committed: Commit | undefined): Ended | undefined {
     if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
     if (committed?.kind !== 'over') return notRefreshed(next.id, 'pending')
-    // The session was logged out before the tokens of this response were stored, so the logout could not revoke them. Revoke the
-    // new refresh token here, so that it does not outlive the session.
-    if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
+    // The session was ended for good before the tokens of this response were stored, so their refresh token was not revoked. Revoke
+    // it here, so that it does not outlive the session.
+    if (committed.isFinal) revokeInBackground(idp, next.fields.refresh_token)
     return over(committed.why)
   }
 
   /**
-   * The access list needs the user info, and reading it may take a long time. The new refresh token is stored first, without the
-   * new access tokens, so no other request can use the new access tokens before the check. If the account is allowed, the access
-   * tokens are stored after the check.
+   * Checks the access list, and then stores the new access tokens or the end of the session. During the check, the lease stays, so
+   * no other process sends a token request. If this process dies, another process gets the lease, and repeats the token request and
+   * the check.
    */
-  async function storeAndCheckAccess(
+  async function checkAccess(
     session: SessionRecord,
     next: SessionRecord,
-    claims: CheckedClaims,
+    claims: CheckedClaims | undefined,
     lease: GrantedLease,
     log: Log
   ): Promise<Ended | undefined> {
-    const { refresh_token } = next.fields
-    const withheld = { ...session, fields: { ...session.fields, refresh_token }, rev: next.rev }
-    const stored = next.kind === 'complete' ? withheld : next
-    const stopped = await storeTokens(stored, lease)
-    if (stopped) return stopped
+    const stored = await lease.commit({ kind: 'unchecked', record: uncheckedRecord(session, next) })
+    if (stored?.kind !== 'stored') return afterCommit(next, stored)
     const denial = await denialAtRefresh(next, claims, log)
-    if (!denial && stored === next) return undefined
-    const outcome: Outcome<SessionRecord> = denial
-      ? { kind: 'over', why: endReasonOf(denial) }
-      : { kind: 'tokens', record: { ...next, rev: next.rev + 1 }, pauseMs: 0 }
-    const committed = await commitUnderNewLease(stored, outcome).catch(ignoreUnavailable)
-    if (denial) return endDenied(stored, denial, committed?.kind === 'stored', log)
-    if (committed?.kind !== 'over') return undefined
-    revokeInBackground(idp, refresh_token)
-    return over(committed.why)
-  }
-
-  async function commitUnderNewLease(session: SessionRecord, outcome: Outcome<SessionRecord>) {
-    const acquired = await acquireLease(dependencies, { session, rev: session.rev, mayWait: patience(clock) })
-    return acquired.kind === 'granted' ? acquired.lease.commit(outcome) : acquired
+    if (denial) {
+      lease.giveUp()
+      return endDenied(next, denial, log)
+    }
+    // Only the owner of the lease may store the access tokens. Otherwise another process may have sent the same refresh token.
+    const checked = await lease.commit({ kind: 'change', record: { ...next, rev: next.rev + 1 } })
+    return checked?.kind === 'busy' ? undefined : afterCommit(next, checked)
   }
 
   /**
    * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
    * because a failure of the provider must not sign users out.
+   * @param claims undefined if the response had no ID token, but an earlier check has not ended
    */
-  async function denialAtRefresh(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
+  async function denialAtRefresh(
+    { fields, identity }: SessionRecord,
+    claims: CheckedClaims | undefined,
+    log: Log
+  ): Promise<Denial | undefined> {
     try {
-      const { access_token } = mode.tokens(next.fields, store.now()).internal
-      return await access?.decide(claims, access_token)
+      const { access_token } = mode.tokens(fields, store.now()).internal
+      return await access?.decide(claims ?? (identity && { sub: identity.sub }), access_token)
     } catch (error) {
       const message = 'could not check whether an account is still allowed, so its session continues'
       log.warn({ event: 'access_not_checked', err: error }, message)
@@ -221,14 +221,17 @@ export function createRefresh(dependencies: RefreshDependencies) {
     }
   }
 
-  async function endDenied(session: SessionRecord, denial: Denial, isStored: boolean, log: Log) {
+  /**
+   * Ends a session like a logout: all processes remember the end, and a later revision does not revive the session. If the end
+   * cannot be stored now, this process stores it later.
+   */
+  async function endDenied(session: SessionRecord, denial: Denial, log: Log): Promise<Ended> {
+    const why = endReasonOf(denial)
     revokeInBackground(idp, session.fields.refresh_token)
-    // If the end of the session could not be stored, log the session out instead: a process remembers logouts until they are
-    // stored.
-    if (!isStored) await store.logOut(session)
+    await store.logOut(session, why)
     const message = 'session ended: its account is no longer allowed'
     log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
-    return over(endReasonOf(denial))
+    return over(why)
   }
 
   /** Stores the failure of a token request. Returns undefined if another process has stored newer tokens. */

@@ -24,9 +24,12 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
 
   return {
     hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
-    /** True if the tokens have expired or should be refreshed early, or if only one of the two tokens has been refreshed. */
+    /**
+     * True if the tokens have expired or should be refreshed early, if only one of the two tokens has been refreshed, or if the
+     * access list has not been checked since the last token response.
+     */
     isDue(record: SessionRecord): boolean {
-      if (record.kind === 'half-refreshed') return true
+      if (record.kind === 'half-refreshed' || record.isUnchecked) return true
       const remainingMs = record.fields.expires_at - now()
       // If the issue time is in the future, the clock has been set back since. Then `expires_at` is wrong, too, so refresh now.
       if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true

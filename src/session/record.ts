@@ -73,6 +73,11 @@ interface SessionContent {
    */
   readonly listedAt?: number
   /**
+   * True if the access list has not been checked since the provider issued `refresh_token`. The record then has only the access
+   * tokens of earlier, checked responses, and the session is due for a refresh (`refresh/access-check.ts`).
+   */
+  readonly isUnchecked?: true
+  /**
    * The random key of a session that is kept in Redis (`session.store: redis`). It is stored only in the cookie, and the record
    * in Redis can be decrypted only with both this key and the session secret. A refresh does not change the key.
    */

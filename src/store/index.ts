@@ -23,7 +23,7 @@ import {
   valueFormat
 } from './redis-cells.js'
 import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
-import { type Cell, LOGGED_OUT } from './rules.js'
+import type { Cell } from './rules.js'
 import { createSessionStore } from './store.js'
 import { createUserSessions, type UserList } from './user-sessions.js'
 
@@ -66,7 +66,7 @@ export function createStores(config: Config, options: StoreOptions) {
   const lifetimeMs = 2 * maxAgeMs
   const times = { clock, maxAgeMs, lifetimeMs }
   const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
-    entry.rev === 0 && entry.over !== LOGGED_OUT ? LOGIN_LIFETIME_MS : lifetimeMs
+    entry.rev === 0 && !entry.isFinal ? LOGIN_LIFETIME_MS : lifetimeMs
   const redis = redisUrl && openRedis(config, options)
   const cells = {
     sessions: redis

@@ -18,8 +18,10 @@ interface Revision {
   seen?: Snapshot<Cell<SessionRecord>>
 }
 
+/** The end of a session for good: a logout, or an end by the access list. */
 interface Logout {
   readonly session: SessionKey
+  readonly why: string
   readonly at: number
   isSaved: boolean
 }
@@ -84,13 +86,13 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
   }
 
-  function logOut(session: SessionKey, isSaved: boolean): void {
+  function logOut(session: SessionKey, isSaved: boolean, why: string): void {
     const { id } = session
     records.delete(id)
     unsaved.delete(id)
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
-    else logouts.set(id, { session, at: clock.monotonic(), isSaved }, lifetimeMs)
+    else logouts.set(id, { session, why, at: clock.monotonic(), isSaved }, lifetimeMs)
   }
 
   function* recent<T extends { readonly at: number }>(

@@ -46,11 +46,13 @@ export interface Entry {
   readonly rev: number
   /** True if the cell has the record of this revision. */
   readonly hasRecord: boolean
-  /**
-   * The reason why the session is over. A logout ends the session at every revision. Any other reason ends it only at this
-   * revision: if a newer revision is stored later, the session is live again.
-   */
+  /** The reason why the session is over. */
   readonly over?: string
+  /**
+   * True if the session is over at every revision, after a logout or an end by the access list. Any other reason ends the session
+   * only at this revision: if a newer revision is stored later, the session is live again.
+   */
+  readonly isFinal?: true
   readonly lease?: Lease
   /** No lease is granted before `until`, because a token request failed or because data was lost. */
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
@@ -78,7 +80,7 @@ export interface Known<Record> {
   readonly recordRev: number
 }
 
-/** The value of `Entry.over` after a logout. */
+/** The value of `Entry.over` after a logout. The access list also ends a session for good, with another value. */
 export const LOGGED_OUT = 'loggedOut'
 /**
  * The reason that `acquire` returns if data was lost and no process has restored the record in time. This reason is never stored.
@@ -87,7 +89,8 @@ export const LOST = 'lost'
 
 /** `record` is undefined if the record in the cell was not read. */
 export type Newer<Record> = { readonly kind: 'newer'; readonly rev: number; readonly record: Record | undefined }
-export type Over = { readonly kind: 'over'; readonly why: string }
+/** `isFinal` has the meaning of `Entry.isFinal`. */
+export type Over = { readonly kind: 'over'; readonly why: string; readonly isFinal?: true }
 
 /**
  * The state of a session in the store, compared with what the caller knows. `lost`: the caller knows a newer revision than the
@@ -108,6 +111,11 @@ export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: '
 /** The outcome of a token request, or of a change by a request handler. */
 export type Outcome<Record> =
   | { readonly kind: 'tokens'; readonly record: Record; readonly pauseMs: number }
+  /**
+   * The tokens of a response, before the access list was checked. The owner keeps its lease, for the new revision, so no other
+   * process sends a token request during the check. The result of the check is a `change` or the end of the session.
+   */
+  | { readonly kind: 'unchecked'; readonly record: Record }
   | { readonly kind: 'change'; readonly record: Record }
   | { readonly kind: 'failure'; readonly pauseMs: number; readonly isAmbiguous: boolean }
   | Over
@@ -126,7 +134,7 @@ export function find<Record>(
 ): Found<Record> {
   if (!cell) return { kind: rev === 0 ? 'current' : 'lost' }
   const { entry, record } = cell
-  if (entry.over === LOGGED_OUT) return { kind: 'over', why: entry.over }
+  if (isOverForGood(entry)) return overForGood(entry)
   if (entry.rev < rev) return { kind: 'lost' }
   if (entry.over !== undefined) return { kind: 'over', why: entry.over }
   if (entry.rev === recordRev) return { kind: 'current' }
@@ -142,6 +150,21 @@ interface AcquireRequest<Record> extends Known<Record> {
    * that follows a failed token request. The pause stays in force after the change.
    */
   readonly isChange?: boolean | undefined
+}
+
+function isOverForGood(entry: Entry): entry is Entry & { readonly over: string } {
+  return entry.isFinal === true && entry.over !== undefined
+}
+
+function overForGood({ over }: { readonly over: string }): Over {
+  return { kind: 'over', why: over, isFinal: true }
+}
+
+/** True for the outcome of a token response. Its refresh token must not get lost. */
+export function hasTokens<Record>(
+  outcome: Outcome<Record>
+): outcome is Extract<Outcome<Record>, { readonly kind: 'tokens' | 'unchecked' }> {
+  return outcome.kind === 'tokens' || outcome.kind === 'unchecked'
 }
 
 /** Requests the lease. If the cell has lost data, repairs the cell instead. */
@@ -190,18 +213,19 @@ export function commit<Record>(
   { rev, owner, outcome }: CommitRequest<Record>
 ): Step<Record, Committed<Record>> {
   const { lease, ...entry } = cell?.entry ?? { rev: -1, hasRecord: false }
-  if (entry.over === LOGGED_OUT) return { result: { kind: 'over', why: LOGGED_OUT } }
+  if (isOverForGood(entry)) return { result: overForGood(entry) }
   const isOwner = lease?.owner === owner
   if (cell && entry.rev > rev && (entry.over !== undefined || entry.hasRecord)) {
     const result = find(cell, { rev, recordRev: rev }) as Newer<Record> | Over
     return isOwner ? { cell: { ...cell, entry }, result } : { result }
   }
-  if (outcome.kind === 'tokens' && entry.rev <= rev + 1) {
-    const othersLease = lease && !isOwner ? { lease } : {}
-    const next = { rev: rev + 1, hasRecord: true, ...othersLease, ...pauseFor(outcome.pauseMs, now) }
+  if (hasTokens(outcome) && entry.rev <= rev + 1) {
+    const isUnchecked = outcome.kind === 'unchecked'
+    const keptLease = lease && (isUnchecked || !isOwner) ? { lease } : {}
+    const next = { rev: rev + 1, hasRecord: true, ...keptLease, ...(!isUnchecked && pauseFor(outcome.pauseMs, now)) }
     return { cell: { entry: next, record: outcome.record }, result: { kind: 'stored' } }
   }
-  if (!cell || !isOwner || entry.rev !== rev || outcome.kind === 'tokens') return { result: { kind: 'busy' } }
+  if (!cell || !isOwner || entry.rev !== rev || hasTokens(outcome)) return { result: { kind: 'busy' } }
   switch (outcome.kind) {
     case 'change':
       return {
@@ -259,15 +283,20 @@ export function restore<Record>(
   return { cell: next, result: undefined, ...(repaired !== cell && { message: 'lost' as const }) }
 }
 
-/** Ends the session for good. Returns the stored record, so that its refresh token can be revoked. */
+/**
+ * Ends the session for good. Returns the stored record, so that its refresh token can be revoked.
+ * @param why the reason: a logout, or an end by the access list
+ */
 export function logOut<Record>(
   cell: Cell<Record> | undefined,
-  knownRev: number
+  knownRev: number,
+  why = LOGGED_OUT
 ): Step<Record, { readonly rev: number; readonly record: Record } | undefined> {
-  if (cell?.entry.over === LOGGED_OUT) return { result: undefined }
+  if (cell?.entry.isFinal) return { result: undefined }
   const rev = Math.max(cell?.entry.rev ?? 0, knownRev)
   const result = cell?.record === undefined ? undefined : { rev: cell.entry.rev, record: cell.record }
-  return { cell: { entry: { rev, hasRecord: false, over: LOGGED_OUT } }, message: 'loggedOut', result }
+  const ended = { rev, hasRecord: false, over: why, isFinal: true as const }
+  return { cell: { entry: ended }, message: 'loggedOut', result }
 }
 
 /**
@@ -282,7 +311,7 @@ function repair<Record>(
 ): Cell<Record> | undefined {
   const newest = recordRev === rev ? record : undefined
   const entry = cell?.entry
-  if (rev === 0 || entry?.over === LOGGED_OUT || (entry && entry.rev > rev)) return cell
+  if (rev === 0 || entry?.isFinal || (entry && entry.rev > rev)) return cell
   const isComplete = entry && (entry.over !== undefined || entry.hasRecord || newest === undefined)
   if (entry?.rev === rev && isComplete) return cell
   const until = now + (newest === undefined ? TIMES.lostRecordMs : recoveryMs)

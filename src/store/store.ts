@@ -41,7 +41,8 @@ export interface GrantedLease {
   send<Response>(request: (timeoutMs: number) => Promise<Response>): Promise<Response>
   /**
    * Stores the outcome of a token request or of a change, and releases the lease. If the store is unavailable, returns undefined,
-   * remembers the tokens of the outcome, and stores them later.
+   * remembers the tokens of the outcome, and stores them later. If the outcome `unchecked` was stored, the lease stays, for the
+   * next revision.
    */
   commit(outcome: Outcome<SessionRecord>): Promise<Commit | undefined>
   /** Releases the lease in the background. */
@@ -90,6 +91,9 @@ export const REQUEST_MS = 60_000
 // get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
 
+// The receivers of a message need only the beginning of the reason, and the length of a message is limited.
+const WHY_LENGTH = 64
+
 /** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
 export function createSessionStore(dependencies: SessionStoreDependencies) {
   const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = dependencies
@@ -108,9 +112,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   ): Promise<Result> {
     const applied: Rule<Cell<SessionRecord>, Result> = (cell, now) => {
       const { message, ...step } = rule(cell, now)
-      return message && step.cell
-        ? { ...step, message: { kind: message, id, rev: step.cell.entry.rev, from: owner } }
-        : step
+      if (!message || !step.cell) return step
+      const { rev, over } = step.cell.entry
+      return { ...step, message: message === 'lost' ? { kind: message, id, rev, from: owner } : endOf(id, rev, over) }
     }
     const last = options.isWhole ? undefined : memory.seen(id)
     const onSeen = (snapshot: Parameters<typeof memory.see>[1]) => memory.see(id, snapshot)
@@ -126,7 +130,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     result: Result | Found<SessionRecord>
   ): Promise<Result | Found<SessionRecord>> {
     const { id } = session
-    if (result.kind === 'over' && (result as rules.Over).why === rules.LOGGED_OUT) memory.logOut(session, true)
+    if (result.kind === 'over' && (result as rules.Over).isFinal) {
+      memory.logOut(session, true, (result as rules.Over).why)
+    }
     if (result.kind !== 'newer') return result
     const newer = result as rules.Newer<SessionRecord>
     if (newer.record) {
@@ -151,8 +157,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
   async function restore(id: string): Promise<void> {
     const logout = memory.logoutOf(id)
     if (logout) {
-      await run(logout.session, cell => rules.logOut(cell, memory.known(id).rev), { replacesUnreadable: true })
-      memory.logOut(logout.session, true)
+      const { session, why } = logout
+      await run(session, cell => rules.logOut(cell, memory.known(id).rev, why), { replacesUnreadable: true })
+      memory.logOut(session, true, why)
       return
     }
     const known = memory.known(id)
@@ -174,7 +181,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     elapsedMs: () => number,
     granted: Pick<GrantedLease, 'rev' | 'suspectMs'>
   ): GrantedLease {
-    const { rev } = granted
+    let { rev } = granted
     const end = () => memory.end(session.id, work)
     const leftMs = () => Math.round(REQUEST_MS - elapsedMs())
     return {
@@ -190,10 +197,14 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         }
       },
       async commit(outcome) {
+        let keepsLease = false
         try {
-          return await commit(session, { rev, owner: work.owner }, outcome)
+          const committed = await commit(session, { rev, owner: work.owner }, outcome)
+          keepsLease = outcome.kind === 'unchecked' && committed?.kind === 'stored'
+          if (keepsLease) rev++
+          return committed
         } finally {
-          end()
+          if (!keepsLease) end()
         }
       },
       giveUp() {
@@ -210,11 +221,12 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     outcome: Outcome<SessionRecord>
   ): Promise<Commit | undefined> {
     const { id } = session
-    if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
-    if (outcome.kind === 'tokens') memory.addUnsaved(outcome.record)
+    const ended = endHere(id)
+    if (ended) return ended
+    if (rules.hasTokens(outcome)) memory.addUnsaved(outcome.record)
     try {
       const committed = await run(session, (cell, now) => rules.commit(cell, now, { rev, owner, outcome }))
-      if (outcome.kind === 'tokens') memory.markSaved(outcome.record)
+      if (rules.hasTokens(outcome)) memory.markSaved(outcome.record)
       if (outcome.kind === 'change' && committed.kind === 'stored') {
         memory.remember(id, outcome.record.rev, outcome.record)
       }
@@ -222,6 +234,22 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     } catch (error) {
       restores.soon(id)
       return ignoreUnavailable(error)
+    }
+  }
+
+  /** Returns the end of a session that this process knows to be over for good. */
+  function endHere(id: string): rules.Over | undefined {
+    const logout = memory.logoutOf(id)
+    return logout && { kind: 'over', why: logout.why, isFinal: true }
+  }
+
+  function endOf(id: string, rev: number, why = rules.LOGGED_OUT): Message {
+    return {
+      kind: 'loggedOut',
+      id,
+      rev,
+      from: owner,
+      ...(why !== rules.LOGGED_OUT && { why: why.slice(0, WHY_LENGTH) })
     }
   }
 
@@ -255,17 +283,20 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
      */
     isSaved: (id: string): boolean => !memory.isUnsaved(id),
     /**
-     * True if this process knows that the session was logged out. Most processes know of the logout, because every logout is sent
-     * to all connected processes.
+     * True if this process knows that the session is over for good. Most processes know it, because every such end is sent to all
+     * connected processes.
      */
     isLoggedOut: (id: string): boolean => memory.logoutOf(id) !== undefined,
+    /** Like `isLoggedOut`, but returns the end of the session. */
+    endHere,
     /**
      * Reads a session from the store, usually with one command, and compares it with what this process knows.
      * @throws StoreUnavailableError, like `acquire` and `commit`
      */
     async find(session: SessionKey): Promise<Found<SessionRecord>> {
       const { id } = session
-      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+      const ended = endHere(id)
+      if (ended) return ended
       const cell = await readCell(session, memory.recordOf(id) === undefined)
       return learn(session, rules.find(cell, memory.known(id)))
     },
@@ -289,7 +320,8 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       { dead, isChange = false }: { readonly dead?: string | undefined; readonly isChange?: boolean | undefined } = {}
     ): Promise<Acquisition> {
       const { id } = session
-      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+      const ended = endHere(id)
+      if (ended) return ended
       // The session of a login has no earlier refresh token that another process could have used, so a login does not wait until
       // the recovery time is over.
       const known = memory.known(id)
@@ -312,7 +344,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         isGranted = !memory.logoutOf(id) && (connectedAt() === connection || isLogin)
         if (isGranted) return { kind: 'granted', lease }
         lease.giveUp()
-        return memory.logoutOf(id) ? { kind: 'over', why: rules.LOGGED_OUT } : { kind: 'lost' }
+        return endHere(id) ?? { kind: 'lost' }
       } catch (error) {
         restores.soon(id)
         throw error
@@ -321,26 +353,28 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       }
     },
     /**
-     * Logs a session out in all processes. `record` is the newest known record of the session, so that its refresh token can be
+     * Ends a session for good in all processes. `record` is the newest known record of the session, so that its refresh token can be
      * revoked. `isStored` is false if the logout could not be stored now. In this case, this process stores the logout later.
      * Does not reject if the store is unavailable.
+     * @param why the reason: a logout, or an end by the access list
      */
     async logOut(
-      session: SessionKey
+      session: SessionKey,
+      why = rules.LOGGED_OUT
     ): Promise<{ readonly record: SessionRecord | undefined; readonly isStored: boolean }> {
       const { id } = session
       const { rev, record } = memory.known(id)
       memory.remember(id, rev)
-      memory.logOut(session, false)
+      memory.logOut(session, false, why)
       try {
         const options = { isWhole: true, replacesUnreadable: true }
-        const stored = await run(session, cell => rules.logOut(cell, rev), options)
-        memory.logOut(session, true)
+        const stored = await run(session, cell => rules.logOut(cell, rev, why), options)
+        memory.logOut(session, true, why)
         return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
       } catch (error) {
         ignoreUnavailable(error)
         restores.soon(id)
-        await publish({ kind: 'loggedOut', id, rev, from: owner })
+        await publish(endOf(id, rev, why))
         return { record, isStored: false }
       }
     },
@@ -365,9 +399,9 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         pauseHere(message.ms)
         return
       }
-      const { kind, id, rev, from } = message
-      if (kind === 'loggedOut') {
-        memory.logOut({ id }, true)
+      const { id, rev, from } = message
+      if (message.kind === 'loggedOut') {
+        memory.logOut({ id }, true, message.why ?? rules.LOGGED_OUT)
       } else if (from !== owner) {
         const works = memory.worksOf(id)
         for (const work of works) work.isLossReported = true

@@ -1,11 +1,12 @@
 // Sets up a login, a provider, a clock and a log for a test of session refreshes in either mode. The stored sessions are in
 // memory. A test can add more processes that use the same stored sessions, and can cut the connection of a process.
 
+import type { Access } from '#src/modes/access.js'
 import type { ModeDependencies } from '#src/modes/grants.js'
 import type { Mode } from '#src/modes/mode.js'
 import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import { createRefreshes } from '#src/refresh/index.js'
-import type { SessionRecord } from '#src/session/record.js'
+import type { Identity, SessionRecord } from '#src/session/record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/store/cells.js'
 import type { Stores } from '#src/store/index.js'
 import { createMemorySessionCells } from '#src/store/memory-cells.js'
@@ -116,6 +117,8 @@ export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
   /** The seconds that pass after the login. */
   readonly afterSeconds?: number
+  readonly access?: Access
+  readonly identity?: Identity
 }
 
 /** Like `setUpRefresh`, but the tokens of the session have expired. */
@@ -124,7 +127,7 @@ export function setUpExpired(name: ModeName, options: RefreshOptions = {}) {
 }
 
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}) {
-  const { marginSeconds = 0, afterSeconds = 0, ...idpOptions } = options
+  const { marginSeconds = 0, afterSeconds = 0, access, identity, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
@@ -144,7 +147,8 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     const store = change(connected.store)
     const margins = { marginSeconds, spreadSeconds: 0 }
     const places = { isDead: async () => false }
-    const refreshing = createRefreshes({ mode, idp, store, places, clock, timeoutSeconds: 10, ...margins, metrics })
+    const parts = { mode, idp, store, places, clock, access, metrics }
+    const refreshing = createRefreshes({ ...parts, ...margins, timeoutSeconds: 10 })
     /** Returns the session for a request with the given session cookie. */
     const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
     return {
@@ -180,7 +184,8 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
       exchanged.state.kind === 'complete' ? exchanged : await mode.nextRequest(exchanged.state, timeoutMs)
     const { fields } = state
     const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
-    const record = Object.freeze({ kind: 'complete' as const, id, rev: 1, ...moments, fields: Object.freeze(fields) })
+    const content = { id, rev: 1, ...moments, fields: Object.freeze(fields), ...(identity && { identity }) }
+    const record = Object.freeze({ kind: 'complete' as const, ...content })
     const entry = { rev: 1, hasRecord: true }
     const options = { now: clock.now(), message: undefined, mayFail: false }
     await shared.cells.swap({ id }, await shared.cells.read({ id }, false), { entry, record }, options)
@@ -196,6 +201,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     idp,
     clock,
     logs,
+    cells: shared.cells,
     /** The session that a browser has after its login. */
     record,
     counted,

@@ -157,7 +157,13 @@ test('any session either opens to the same session after sealing or is rejected 
   const always = { id: text, rev: fc.nat(), loggedInAt: fc.nat(), issuedAt: fc.nat(), fields }
   const required = ['kind', 'id', 'rev', 'loggedInAt', 'issuedAt', 'fields'] as const
   const complete = fc.record(
-    { kind: fc.constant('complete' as const), ...always, identity, listedAt: fc.nat() },
+    {
+      kind: fc.constant('complete' as const),
+      ...always,
+      identity,
+      listedAt: fc.nat(),
+      isUnchecked: fc.constant(true as const)
+    },
     { requiredKeys: [...required], noNullPrototype: true }
   )
   const halfRefreshed = fc.record(

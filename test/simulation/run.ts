@@ -100,7 +100,7 @@ export function scheduleOf(seed: number): Schedule {
 function* faultsOf({ entry, record }: Cell<SessionRecord>, replaced: Cell<SessionRecord> | undefined, now: number) {
   const { lease, notBefore } = entry
   if (replaced && entry.rev < replaced.entry.rev) yield 'a revision was replaced by an earlier one'
-  if (replaced?.entry.over === LOGGED_OUT && entry.over !== LOGGED_OUT) yield 'a logout was undone'
+  if (replaced?.entry.isFinal && !entry.isFinal) yield 'a logout was undone'
   if (lease && lease.until > now + TIMES.leaseMs + TIME_CHECK_MS) yield 'a lease is too long'
   if (notBefore && notBefore.until > now + TIMES.maxPauseMs + TIME_CHECK_MS) yield 'a pause is too long'
   if (entry.hasRecord !== (record !== undefined)) yield 'the entry does not fit the record'

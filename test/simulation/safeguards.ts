@@ -2,7 +2,7 @@
 // in after a logout, or wait for a dead process.
 import type { SessionRecord } from '#src/session/record.js'
 import type { Message } from '#src/store/cells.js'
-import { type Cell, LOGGED_OUT } from '#src/store/rules.js'
+import type { Cell } from '#src/store/rules.js'
 import type { SessionStore } from '#src/store/store.js'
 import type { Clock } from '#src/support/clock.js'
 import { withLeases } from '../helpers/leases.js'
@@ -93,7 +93,7 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'logouts are restored',
     faults: ['promote after logout', 'drain'],
-    change: (simulation, id, next) => (next.entry.over === LOGGED_OUT && wasStored(simulation, id) ? 'ignore' : next)
+    change: (simulation, id, next) => (next.entry.isFinal && wasStored(simulation, id) ? 'ignore' : next)
   },
   {
     name: 'the newest session that this process knows comes before that of the cookie',

@@ -43,7 +43,8 @@ test('find tells where a session stands', t => {
   t.deepEqual(find({ entry: { rev: 3, hasRecord: false } }, knows(2)), { kind: 'lost' })
   t.deepEqual(find(cellAt(2, { over: 'refused' }), knows(2)), { kind: 'over', why: 'refused' })
   t.deepEqual(find(cellAt(1, { over: 'refused' }), knows(2)), { kind: 'lost' }, 'a higher revision is live')
-  t.deepEqual(find(cellAt(1, { over: LOGGED_OUT }), knows(2)), { kind: 'over', why: LOGGED_OUT })
+  const ended = { kind: 'over', why: 'denied', isFinal: true }
+  t.deepEqual(find(cellAt(1, { over: 'denied', isFinal: true }), knows(2)), ended, 'over for good')
 })
 
 test('acquire grants the lease for 65 seconds, and to one process at a time', t => {
@@ -137,16 +138,29 @@ test('all processes know since when the provider has refused a refresh token in 
   t.is(second.cell?.entry.suspect, NOW)
 })
 
-test('after a logout, commit returns over, and nothing brings the session back', t => {
-  const { cell, result, message } = logOut(cellAt(2, leased(NOW + 1000, me)), 1)
-  t.deepEqual([result, message], [{ rev: 2, record: 'record 2' }, 'loggedOut'])
-  t.deepEqual(cell, { entry: { rev: 2, hasRecord: false, over: LOGGED_OUT } })
-  t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }), {
-    result: { kind: 'over', why: LOGGED_OUT }
-  })
-  t.is(acquire(cell, NOW, { ...knows(9), me }, RECOVERY_MS).result.kind, 'over')
-  t.is(restore(cell, NOW, { ...knows(9), me, unused: [] }, RECOVERY_MS).cell, undefined)
-  t.deepEqual(logOut(cell, 9), { result: undefined })
+test('after a logout or an end by the access list, commit returns over, and nothing brings the session back', t => {
+  for (const why of [LOGGED_OUT, 'denied not_listed']) {
+    const { cell, result, message } = logOut(cellAt(2, leased(NOW + 1000, me)), 1, why)
+    t.deepEqual([result, message], [{ rev: 2, record: 'record 2' }, 'loggedOut'])
+    t.deepEqual(cell, { entry: { rev: 2, hasRecord: false, over: why, isFinal: true } })
+    t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }), {
+      result: { kind: 'over', why, isFinal: true }
+    })
+    t.is(acquire(cell, NOW, { ...knows(9), me }, RECOVERY_MS).result.kind, 'over')
+    t.is(restore(cell, NOW, { ...knows(9), me, unused: [] }, RECOVERY_MS).cell, undefined)
+    t.deepEqual(logOut(cell, 9), { result: undefined })
+  }
+})
+
+test('the lease stays while the access list is checked, and only its owner stores the result', t => {
+  const unchecked = { rev: 2, owner: 'me', outcome: { kind: 'unchecked', record: 'record 3' } } as const
+  const { cell } = commit(cellAt(2, leased(NOW + 1000, me)), NOW, unchecked)
+  t.deepEqual(cell, { entry: { rev: 3, hasRecord: true, ...leased(NOW + 1000, me) }, record: 'record 3' })
+  t.is(acquire(cell, NOW, { ...knows(3), me: other }, RECOVERY_MS).result.kind, 'busy')
+  const outcome = { kind: 'change', record: 'record 4' } as const
+  t.is(commit(cell, NOW, { rev: 3, owner: 'other', outcome }).result.kind, 'busy')
+  t.deepEqual(commit(cell, NOW, { rev: 3, owner: 'me', outcome }).cell, cellAt(4))
+  t.is(commit(cellAt(2), NOW, unchecked).cell?.record, 'record 3', 'the refresh token is stored also without the lease')
 })
 
 test('restore takes the lease for the revision that was sent, and for no other one', t => {
@@ -237,7 +251,7 @@ test('in any history, a lease and a pause are bounded, revisions never decrease,
         const { entry } = after ?? {}
         if (!entry) continue
         if (before && entry.rev < before.entry.rev) return false
-        if (before?.entry.over === LOGGED_OUT && entry.over !== LOGGED_OUT) return false
+        if (before?.entry.isFinal && !(entry.isFinal && entry.over === before.entry.over)) return false
         if (entry.lease && entry.lease.until > now + TIMES.leaseMs && step.cell) return false
         if (entry.notBefore && entry.notBefore.until > now + TIMES.maxPauseMs && step.cell) return false
         if (entry.hasRecord !== (after?.record !== undefined)) return false
