@@ -13,7 +13,7 @@ import { authRoutes } from './http/routes/auth-routes.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/routes/require-tokens.js'
 import { fallback } from './http/static/fallback.js'
 import { hasStarterPage, starterPage } from './http/static/starter-page.js'
-import { skipProxiedFolders, staticFiles } from './http/static/static-files.js'
+import { staticFiles } from './http/static/static-files.js'
 import { noMetrics } from './metrics/metrics.js'
 import { type AppOptions, createServices, type Services } from './services.js'
 
@@ -32,7 +32,7 @@ export function createApp(config: Config, options: Partial<AppOptions> = {}): Ko
 export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
-  const files = staticFiles(wwwroot, config.hashedAssets)
+  const files = staticFiles(services)
   // With `trustProxy`, Koa uses the last IP address in X-Forwarded-For, which the proxy in front of this server has added. The
   // client can invent all the addresses before it.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
@@ -48,7 +48,7 @@ export function assemble(services: Services): Koa {
   app.use(rejectInvalidRequests)
   app.use(health(services))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
-  app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))
+  app.use(files)
   if (hasStarterPage(wwwroot)) app.use(starterPage(services))
   app.use(authRoutes(services))
   if (demo) {

@@ -57,9 +57,9 @@ export interface LoadedConfig extends Pick<Resolution, 'sources' | 'warnings' | 
  * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
 export async function loadConfig(inputs: Sources = {}): Promise<LoadedConfig> {
-  const { values, problems, warnings, sources, file } = await resolveSettings(inputs)
+  const { values, problems, warnings, sources, file, privateFiles } = await resolveSettings(inputs)
   if (problems.length > 0) throw new ConfigError(problems, warnings)
-  return { config: configOf(values), sources, warnings, file }
+  return { config: { ...configOf(values), privateFiles }, sources, warnings, file }
 }
 
 /** Puts the values into their groups. The caller must have checked that no required value is missing. */
@@ -99,6 +99,8 @@ export interface Resolution {
   readonly warnings: readonly Problem[]
   /** Absolute path of the settings file, if one was read. */
   readonly file: string | undefined
+  /** The files that must not be inside wwwroot. */
+  readonly privateFiles: readonly SecretFile[]
 }
 
 /** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
@@ -161,13 +163,13 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     const list = isWarning ? warnings : problems
     list.push({ key, source: sources[key], message })
   }
+  const privateFiles = [...filesOf(layers, file, cwd), ...filesNamedBy('extend', 'redisTls.keyFile')]
   // If wwwroot is invalid, there is no folder in which to look for these files.
   if ('wwwroot' in values) {
     const { wwwroot = STARTER_PAGE } = values as Values
-    const files = [...filesOf(layers, file, cwd), ...filesNamedBy('extend', 'redisTls.keyFile')]
-    problems.push(...(await publishedFiles(files, wwwroot)))
+    problems.push(...(await publishedFiles(privateFiles, wwwroot)))
   }
-  return { values: values as Values, sources, problems, warnings, file: file.file }
+  return { values: values as Values, sources, problems, warnings, file: file.file, privateFiles }
 }
 
 const atDefault = 'default'

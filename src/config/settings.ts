@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../support/json.js'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
+import type { SecretFile } from './files.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
 import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
@@ -475,6 +476,9 @@ type TypesOf<Key extends string> = Key extends SettingKey
  */
 export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
+} & {
+  /** The files from which settings were read, and other files that must not be public. */
+  readonly privateFiles?: readonly SecretFile[]
 }
 
 /** The settings by key, without groups. Invalid settings, and required settings that no source sets, are left out. */

@@ -4,6 +4,8 @@ import { relative, sep } from 'node:path'
 /** An opened file. The caller must close the descriptor. */
 export interface OpenedFile {
   readonly fd: number
+  /** The real path below the root, with `/` as separator. A URL may spell this path differently. */
+  readonly path: string
   /** The status of the opened file, and not of a file that has replaced it since. */
   readonly stats: Stats
 }
@@ -30,7 +32,11 @@ export function openInside(root: string, hasDescriptorPaths = existsSync('/proc/
     if (fd === undefined) return undefined
     try {
       const stats = fs.fstatSync(fd)
-      if (stats.isFile() && isServed(realPathOf(fd, path))) return { fd, stats }
+      const realPath = stats.isFile() ? realPathOf(fd, path) : undefined
+      if (realPath?.startsWith(inside)) {
+        const names = relative(root, realPath).split(sep)
+        if (!names.some(isHidden)) return { fd, stats, path: names.join('/') }
+      }
     } catch (error) {
       closeFile(fd)
       throw error
@@ -40,11 +46,24 @@ export function openInside(root: string, hasDescriptorPaths = existsSync('/proc/
   }
 
   function realPathOf(fd: number, path: string): string | undefined {
-    return hasDescriptorPaths ? fs.readlinkSync(`/proc/self/fd/${fd}`) : comparedPathOf(fd, path)
+    return (hasDescriptorPaths ? descriptorPathOf(fd, path) : undefined) ?? comparedPathOf(fd, path)
   }
+}
 
-  function isServed(realPath: string | undefined): boolean {
-    return realPath?.startsWith(inside) === true && !isHidden(relative(root, realPath))
+const DELETED = ' (deleted)'
+
+/**
+ * Returns the path from which a descriptor was opened. Returns undefined for a file in a zip archive, because Yarn
+ * Plug'n'Play gives it a descriptor that the system does not know.
+ */
+function descriptorPathOf(fd: number, path: string): string | undefined {
+  try {
+    const realPath = fs.readlinkSync(`/proc/self/fd/${fd}`)
+    // Linux adds this suffix if the file has been replaced since it was opened.
+    return realPath.endsWith(DELETED) && !path.endsWith(DELETED) ? realPath.slice(0, -DELETED.length) : realPath
+  } catch (error) {
+    if (isMissing(error as NodeJS.ErrnoException)) return undefined
+    throw error
   }
 }
 
@@ -87,6 +106,6 @@ function comparedPathOf(fd: number, path: string): string | undefined {
 
 // koa-send checks the names in the URL, but not in the target of a symlink. A name that begins with two dots does not
 // count as hidden, because every file of a mounted Kubernetes ConfigMap is a symlink into the folder `..data`.
-function isHidden(pathInRoot: string): boolean {
-  return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
+function isHidden(name: string): boolean {
+  return name.startsWith('.') && !name.startsWith('..')
 }

@@ -51,3 +51,44 @@ for (const hasDescriptorPaths of fs.existsSync('/proc/self/fd') ? [true, false] 
     t.false(fs.existsSync(kept), 'the folder was swapped back')
   })
 }
+
+test.serial(
+  'files are opened inside the folder also if the system does not know their descriptors, as in a zip archive of Yarn',
+  async t => {
+    const folder = await realpath(await tempFolder(t, { 'www/file.txt': 'a', 'outside.txt': 'b' }))
+    await symlink('../outside.txt', join(folder, 'www/out.txt'))
+    const { readlinkSync } = fs
+    fs.readlinkSync = ((path: string) => {
+      throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
+    }) as typeof readlinkSync
+    t.teardown(() => {
+      fs.readlinkSync = readlinkSync
+    })
+    const open = openInside(join(folder, 'www'), true)
+    const file = await open(join(folder, 'www/file.txt'))
+    t.is(file?.path, 'file.txt')
+    if (file) closeFile(file.fd)
+    t.is(await open(join(folder, 'www/out.txt')), undefined)
+  }
+)
+
+test.serial('a file that is replaced just after it was opened keeps its path', async t => {
+  const folder = await realpath(
+    await tempFolder(t, { 'www/file.txt': 'old', 'new.txt': 'new', 'www/a (deleted)': 'b' })
+  )
+  const path = join(folder, 'www/file.txt')
+  const { readlinkSync } = fs
+  fs.readlinkSync = ((link: string) => {
+    if (fs.existsSync(join(folder, 'new.txt'))) fs.renameSync(join(folder, 'new.txt'), path)
+    return readlinkSync(link)
+  }) as typeof readlinkSync
+  t.teardown(() => {
+    fs.readlinkSync = readlinkSync
+  })
+  const open = openInside(join(folder, 'www'))
+  for (const name of ['file.txt', 'a (deleted)']) {
+    const file = await open(join(folder, 'www', name))
+    t.is(file?.path, name)
+    if (file) closeFile(file.fd)
+  }
+})

@@ -5,12 +5,12 @@ import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
-import { testConfig, unreachableIdp } from '../../helpers/config.js'
+import { defaultCallbackUrl, testConfig, unreachableIdp } from '../../helpers/config.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { sessionHeader, statusesOf, warningIn } from '../support.js'
+import { httpsCallbackUrl, sessionHeader, statusesOf, warningIn } from '../support.js'
 
 type Files = Readonly<Record<string, string | Buffer>>
 
@@ -105,7 +105,6 @@ test('a folder is served as its index.html or is 404, and never as a list of fil
   const files = { 'www/with/index.html': 'the index', 'www/without/file.txt': marker }
   const { ask } = await startWith(t, files, folder => mkdir(join(folder, 'www/odd/index.html'), { recursive: true }))
   t.is((await ask('/with/')).text, 'the index')
-  t.is((await ask('/with')).text, 'the index')
   for (const target of ['/without', '/without/', '/odd', '/odd/', '/with/index.html/']) {
     const { statusCode, text } = await ask(target)
     t.is(statusCode, 404, target)
@@ -219,19 +218,21 @@ test('HEAD gets the headers of GET and no body', async t => {
   t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\nHTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\n$/)
 })
 
-test('a conditional request gets 304 until the file changes', async t => {
+test('a conditional request gets 304 until the content changes, whatever the time of the file is', async t => {
   const { browser, folder } = await startWith(t, { 'www/app.js': 'let a = 1' })
+  const file = join(folder, 'www/app.js')
+  const packedAt = new Date('1985-10-26T08:15:00Z')
+  await utimes(file, packedAt, packedAt)
   const first = await browser.get('/app.js')
   const etag = String(first.headers.etag)
-  const modified = String(first.headers['last-modified'])
-  const later = new Date(Date.parse(modified) + 86_400_000).toUTCString()
+  t.regex(etag, /^"[\w-]{22}"$/)
   const unchanged: readonly Record<string, string>[] = [
     { 'if-none-match': etag },
-    { 'if-none-match': etag.replace('W/', '') },
+    { 'if-none-match': `W/${etag}` },
     { 'if-none-match': `"other", ${etag}` },
     { 'if-none-match': '*' },
-    { 'if-modified-since': modified },
-    { 'if-modified-since': later }
+    { 'if-none-match': etag, 'cache-control': 'no-cache' },
+    { 'if-none-match': etag, 'if-modified-since': new Date(0).toUTCString() }
   ]
   for (const method of ['GET', 'HEAD']) {
     for (const headers of unchanged) {
@@ -243,21 +244,46 @@ test('a conditional request gets 304 until the file changes', async t => {
       t.is(again.headers['content-length'], undefined)
     }
   }
+  const now = new Date().toUTCString()
   const other: readonly Record<string, string>[] = [
     { 'if-none-match': '"other"' },
-    { 'if-none-match': '"other"', 'if-modified-since': later },
-    { 'if-modified-since': new Date(Date.parse(modified) - 1000).toUTCString() },
-    { 'if-modified-since': 'yesterday' },
-    { 'if-none-match': etag, 'cache-control': 'no-cache' }
+    { 'if-none-match': '"other"', 'if-modified-since': now },
+    { 'if-modified-since': String(first.headers['last-modified']) },
+    { 'if-modified-since': now },
+    { 'if-modified-since': 'yesterday' }
   ]
   for (const headers of other)
     t.is((await browser.get('/app.js', { headers })).text(), 'let a = 1', JSON.stringify(headers))
 
-  await writeFile(join(folder, 'www/app.js'), 'let a = 2')
-  await utimes(join(folder, 'www/app.js'), new Date(), new Date(Date.now() + 5000))
+  await writeFile(file, 'let a = 2')
+  await utimes(file, packedAt, packedAt)
   const changed = await browser.get('/app.js', { headers: { 'if-none-match': etag } })
   t.is(changed.statusCode, 200)
   t.is(changed.text(), 'let a = 2')
+  await utimes(file, new Date(), new Date())
+  const touched = await browser.get('/app.js', { headers: { 'if-none-match': String(changed.headers.etag) } })
+  t.is(touched.statusCode, 304)
+})
+
+test('a large file has an ETag of its content too, which is absent just after a change', async t => {
+  const content = randomBytes(100_000)
+  const { browser, folder, clock } = await startWith(t, { 'www/a.bin': content, 'www/b.bin': content })
+  const etagOf = async (path: string) => (await browser.request('HEAD', path)).headers.etag
+  t.is(await etagOf('/a.bin'), undefined)
+  t.is((await browser.get('/a.bin', { headers: { 'if-none-match': '*' } })).statusCode, 304)
+  clock.advanceSeconds(3)
+  const etag = String(await etagOf('/a.bin'))
+  t.regex(etag, /^"[\w-]{22}"$/)
+  t.deepEqual(await Promise.all(['/a.bin', '/b.bin', '/a.bin'].map(etagOf)), [etag, etag, etag])
+  for (const method of ['GET', 'HEAD']) {
+    t.is((await browser.request(method, '/a.bin', { headers: { 'if-none-match': etag } })).statusCode, 304)
+  }
+  const { stat } = fs.promises
+  const { size, mtime } = await stat(join(folder, 'www/a.bin'))
+  await writeFile(join(folder, 'www/a.bin'), randomBytes(size))
+  await utimes(join(folder, 'www/a.bin'), mtime, mtime)
+  clock.advanceSeconds(3)
+  t.not(await etagOf('/a.bin'), etag)
 })
 
 test('responses without a body and aborted responses close their files', async t => {
@@ -517,15 +543,206 @@ test('a compressed variant that cannot be sent is 404 without Content-Encoding',
   }
 })
 
-test('range requests are not supported and get the whole file', async t => {
-  const { ask } = await startWith(t, { 'www/file.txt': '0123456789' })
-  const ranges = ['bytes=0-1', 'bytes=-1', 'bytes=5-', 'bytes=100-200', 'bytes=0-0,2-2', 'lines=1-2', 'nonsense']
-  for (const range of ranges) {
-    const { statusCode, head, text } = await ask('/file.txt', `Range: ${range}\r\n`)
-    t.is(statusCode, 200, range)
-    t.is(text, '0123456789')
-    t.notRegex(head, /^(accept-ranges: bytes|content-range:)/im)
+test('a single range of a file is sent with 206, for small and large files and compressed variants', async t => {
+  const digits = Buffer.from('0123456789'.repeat(10_000))
+  const { ask, clock } = await startWith(t, {
+    'www/small.txt': digits.subarray(0, 10),
+    'www/small.txt.gz': digits.subarray(0, 10),
+    'www/large.bin': digits,
+    'www/empty.bin': ''
+  })
+  clock.advanceSeconds(3)
+  const ranges: readonly (readonly [range: string, start: number, end: number])[] = [
+    ['bytes=0-1', 0, 1],
+    ['BYTES=2-2', 2, 2],
+    ['bytes=5-', 5, -1],
+    ['bytes=-3', -3, -1],
+    ['bytes=-999999', 0, -1],
+    ['bytes=4-999999', 4, -1]
+  ]
+  for (const [target, size, encoding] of [
+    ['/small.txt', 10, 'identity'],
+    ['/small.txt', 10, 'gzip'],
+    ['/large.bin', 100_000, 'identity']
+  ] as const) {
+    const whole = await ask(target, `Accept-Encoding: ${encoding}\r\n`)
+    t.regex(whole.head, /^accept-ranges: bytes$/im)
+    const etag = /^etag: (.+)$/im.exec(whole.head)?.[1]
+    for (const [range, from, to] of ranges) {
+      const [start, end] = [from, to].map(position => (position + size) % size) as [number, number]
+      const headers = `Accept-Encoding: ${encoding}\r\nRange: ${range}\r\n`
+      for (const condition of ['', `If-Range: ${etag}\r\n`]) {
+        const { statusCode, head, body } = await ask(target, headers + condition)
+        t.is(statusCode, 206, `${target} ${range}`)
+        t.is(body.toString(), digits.subarray(start, end + 1).toString())
+        t.regex(head, new RegExp(`^content-range: bytes ${start}-${end}/${size}$`, 'im'))
+        t.regex(head, new RegExp(`^content-length: ${end - start + 1}$`, 'im'))
+        t.is(/^content-type: .*$/im.exec(head)?.[0], /^content-type: .*$/im.exec(whole.head)?.[0])
+        t.is(/^etag: (.+)$/im.exec(head)?.[1], etag)
+      }
+      t.is((await ask(target, `${headers}If-None-Match: ${etag}\r\n`)).statusCode, 304)
+      for (const outdated of ['"other"', `W/${etag}`, new Date().toUTCString()]) {
+        t.is((await ask(target, `${headers}If-Range: ${outdated}\r\n`)).body.length, size, outdated)
+      }
+      t.is((await ask(target, headers, 'HEAD')).statusCode, 200)
+    }
+    for (const range of [`bytes=${size}-`, `bytes=${size}-${size + 5}`, 'bytes=-0', `bytes=${'9'.repeat(400)}-`]) {
+      const { statusCode, head, body } = await ask(target, `Range: ${range}\r\n`)
+      t.is(statusCode, 416, range)
+      t.is(body.length, 0)
+      t.regex(head, new RegExp(`^content-range: bytes \\*/${size}$`, 'im'))
+    }
+    for (const range of ['bytes=0-0,2-2', 'bytes=5-4', 'bytes=-', 'bytes=a-b', 'lines=1-2', 'nonsense']) {
+      const { statusCode, body } = await ask(target, `Range: ${range}\r\n`)
+      t.is(statusCode, 200, range)
+      t.is(body.length, size)
+    }
   }
+  t.is((await ask('/empty.bin', 'Range: bytes=0-\r\n')).statusCode, 416)
+})
+
+test('a path without a file is served as the file with the extension .html, before a folder with this name', async t => {
+  const { ask } = await startWith(t, {
+    'www/about.html': 'about page',
+    'www/about/index.html': 'about folder',
+    'www/v1.2.html': 'version page',
+    'www/LICENSE': 'license file',
+    'www/LICENSE.html': 'license page',
+    'www/only/page.html': 'page',
+    'www/caf\u00e9 1.html': 'caf\u00e9',
+    'www/packed.html': 'plain',
+    'www/packed.html.gz': gzipSync('packed'),
+    'www/.html': marker,
+    'secret.html': marker
+  })
+  const pages: Readonly<Record<string, string>> = {
+    '/about': 'about page',
+    '/about/': 'about folder',
+    '/about/index': 'about folder',
+    '/v1.2': 'version page',
+    '/LICENSE': 'license file',
+    '/only/page?x=1': 'page',
+    '/caf%C3%A9%201': 'caf\u00e9',
+    '/packed': 'plain'
+  }
+  for (const [target, text] of Object.entries(pages)) {
+    const answer = await ask(target)
+    t.is(answer.statusCode, 200, target)
+    t.is(answer.text, text, target)
+  }
+  t.regex((await ask('/about', '', 'HEAD')).head, /^content-type: text\/html/im)
+  t.is(gunzipSync((await ask('/packed', 'Accept-Encoding: gzip\r\n')).body).toString(), 'packed')
+  for (const target of ['/only/page/', '/about.html/', '/../secret', '/only/../../secret', '/ABOUT', '/about%2F']) {
+    const { statusCode, text } = await ask(target)
+    t.true(statusCode === 404 || (target === '/ABOUT' && statusCode === 200), target)
+    t.false(text.includes(marker))
+  }
+  t.is((await ask('/about', '', 'POST')).statusCode, 405)
+})
+
+for (const callbackUrl of [defaultCallbackUrl, httpsCallbackUrl]) {
+  test(`the URL of a folder redirects to the same URL with a slash: ${callbackUrl}`, async t => {
+    const files = { 'sub/index.html': html, 'sub/index.html.gz': gzipSync(html), 'caf\u00e9 1/in/index.html': html }
+    const wwwroot = await tempFolder(t, files)
+    const { browser } = await startTestServer(t, { overrides: { wwwroot, platform: { callbackUrl } } })
+    const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
+    for (const path of ['/sub', '/caf%C3%A9%201/in', '/caf%c3%a9%201/%69n']) {
+      for (const query of ['', '?x=%2F&y=//evil.example']) {
+        for (const method of ['GET', 'HEAD']) {
+          const headers = { 'accept-encoding': 'gzip' }
+          const redirected = await browser.request(method, `${base}${path}${query}`, { headers })
+          t.is(redirected.statusCode, 302)
+          t.is(redirected.headers.location, `${base}${path}/${query}`)
+          t.is(redirected.headers['cache-control'], 'no-cache')
+          t.is(redirected.headers['content-encoding'], undefined)
+        }
+      }
+    }
+    t.is((await browser.get(`${base}/sub/`)).statusCode, 200)
+  })
+}
+
+test('no spelling of the URL of a folder redirects to another site', async t => {
+  const { ask } = await startWith(t, { 'www/evil.example/index.html': html, 'www/a/b/index.html': html })
+  const targets = [
+    '//evil.example/%2e%2e',
+    '//evil.example',
+    '///evil.example',
+    '/%2Fevil.example',
+    '/%2f%2fevil.example/%2e%2e',
+    '//evil.example/..',
+    '//evil.example/.',
+    '/\\evil.example',
+    '/%5Cevil.example',
+    '/\\evil.example/..',
+    '/.//evil.example',
+    '/..//evil.example',
+    '/a//b',
+    '/a/./b',
+    '/a%2Fb%2F',
+    '/evil.example/../evil.example',
+    'http://evil.example//evil.example',
+    '/\t/evil.example',
+    '/%09/evil.example'
+  ]
+  for (const target of targets) {
+    const { statusCode, head } = await ask(target)
+    t.true([400, 404].includes(statusCode), `${target}: ${statusCode}`)
+    t.notRegex(head, /^location:/im, target)
+  }
+  t.regex((await ask('http://evil.example/a/b')).head, /^location: \/a\/b\/$/im)
+})
+
+test('if wwwroot is a symlink that is replaced, the new folder is served within a second, unless it cannot be served', async t => {
+  const folder = await tempFolder(t, {
+    'one/index.html': 'one',
+    'one/app.js': 'one',
+    'two/index.html': 'two',
+    'two/api/auth/page.html': 'two',
+    'no-index/app.js': 'no index',
+    'with-secret/index.html': 'with secret',
+    'with-secret/secret.txt': marker,
+    'file.txt': marker
+  })
+  const current = join(folder, 'current')
+  const leadTo = async (target: string) => {
+    await symlink(target, `${current}.new`)
+    fs.renameSync(`${current}.new`, current)
+  }
+  await leadTo('one')
+  const secret = { key: 'session.secret', source: 'a test', path: join(folder, 'with-secret/secret.txt') }
+  const overrides = { wwwroot: current, fallback: 'index.html' }
+  const { browser, clock, config, logs } = await startTestServer(t, { overrides })
+  Object.assign(config, { privateFiles: [secret] })
+  const served = async () => {
+    clock.advanceSeconds(1)
+    return (await browser.get('/')).text()
+  }
+  t.is(await served(), 'one')
+  await leadTo('two')
+  t.is((await browser.get('/')).text(), 'one', 'the symlink is read once a second')
+  t.is(await served(), 'two')
+  t.is((await browser.get('/app.js')).statusCode, 404)
+  t.is((await browser.get('/api/auth/page.html')).text(), 'two')
+  t.is(logs.first('wwwroot_replaced')?.folder, join(fs.realpathSync(folder), 'two'))
+  for (const [target, reason] of [
+    ['file.txt', /no such folder/],
+    ['missing', /no such folder/],
+    ['no-index', /no file index\.html \(setting fallback\)/],
+    ['with-secret', /session\.secret must not be public/]
+  ] as const) {
+    await leadTo(target)
+    t.is(await served(), 'two', target)
+    t.is(await served(), 'two', target)
+    t.is((await browser.get('/secret.txt')).statusCode, 404)
+    const rejections = logs
+      .all('wwwroot_rejected')
+      .filter(({ folder }) => String(folder).endsWith(target) || target === 'missing')
+    t.regex(String(rejections.at(-1)?.reason), reason)
+  }
+  t.is(logs.all('wwwroot_rejected').length, 4, 'one warning for each folder')
+  await leadTo('one')
+  t.is(await served(), 'one')
 })
 
 test('the content type of a file depends on its extension', async t => {
@@ -538,6 +755,8 @@ test('the content type of a file depends on its extension', async t => {
     'image.svg': 'image/svg+xml',
     'image.png': 'image/png',
     'module.wasm': 'application/wasm',
+    'a.tar.gz': 'application/gzip',
+    'objects_attrs.json.gz': 'application/gzip',
     'font.woff2': 'font/woff2',
     'UPPER.HTML': 'text/html; charset=utf-8',
     'page.html.txt': 'text/plain; charset=utf-8',
