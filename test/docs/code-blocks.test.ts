@@ -57,7 +57,7 @@ function kindOf({ language, text }: { language: string; text: string }): Kind | 
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
-  // Configurations of bundlers. `npm run test:vite` uses the one of Vite.
+  // Configurations of bundlers. `npm run test:clients` uses the one of Vite.
   if (language === 'json' || /from 'vite'|rewrites\(\)/.test(text)) return 'bundler'
   if (language !== 'js') return undefined
   if (/^export default function/m.test(text)) return 'module'

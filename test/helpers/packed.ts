@@ -1,6 +1,7 @@
 // The package as npm would publish it.
 import { spawnSync } from 'node:child_process'
-import { cp, mkdir, symlink } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { readText, repository } from './repository.js'
@@ -26,8 +27,7 @@ export function pack(): Packed {
 
 /**
  * Creates a folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install`
- * would do it. Its runtime dependencies are links to those of the repository. The only development dependency is
- * @types/node.
+ * would do it. The only development dependency is @types/node.
  */
 export async function folderWithPackage(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -35,15 +35,27 @@ export async function folderWithPackage(
 ): Promise<string> {
   const folder = await tempFolder(t, files)
   const modules = join(folder, 'node_modules')
-  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
-  for (const name of [...Object.keys(dependencies), '@types/node']) {
-    await mkdir(dirname(join(modules, name)), { recursive: true })
-    await symlink(join(repository, 'node_modules', name), join(modules, name))
-  }
-  for (const { path } of pack().files) {
-    await cp(join(repository, path), join(modules, 'platform-auth-server', path), { recursive: true })
-  }
+  await installPackage(modules)
+  await linkModule(modules, '@types/node')
   return folder
+}
+
+/** Installs the packed files into a folder `node_modules`. Runtime dependencies that it lacks are links to those of the repository. */
+export async function installPackage(modules: string): Promise<void> {
+  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
+  for (const name of Object.keys(dependencies)) await linkModule(modules, name)
+  const installed = join(modules, 'platform-auth-server')
+  await rm(installed, { recursive: true, force: true })
+  for (const { path } of pack().files) {
+    await cp(join(repository, path), join(installed, path), { recursive: true })
+  }
+}
+
+async function linkModule(modules: string, name: string): Promise<void> {
+  const link = join(modules, name)
+  if (existsSync(link)) return
+  await mkdir(dirname(link), { recursive: true })
+  await symlink(join(repository, 'node_modules', name), link)
 }
 
 const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/

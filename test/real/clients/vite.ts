@@ -1,58 +1,58 @@
-// Follows the recipe for Vite in docs/bundlers.md with the real Vite, the demo and Chromium. It needs the package registry,
-// so it is not a part of `npm test`: npm run test:vite
+// Vite: the recipe of docs/bundlers.md with the demo, in Chromium.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import type { Page } from 'playwright-core'
-import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
-import { freePort } from '../../helpers/ports.js'
+import { freePort, isAnswering } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
-import { inScope, type Teardown } from '../../helpers/scope.js'
-import { createCounts, print } from '../report.js'
-import { build, createApplication, demoFlags, installVite, startVite, version } from './vite.js'
+import { startService } from '../programs.js'
+import type { Lab, Program } from './program.js'
+import { recipe, runInstalled } from './recipes.js'
 
-const counts = createCounts()
 const lifetimeSeconds = 5
+const { block, demoFlags, package: packageOf } = recipe('Vite', 5173)
+const script = 'node_modules/vite/bin/vite.js'
 
-function check(what: string, actual: unknown, expected: unknown): void {
-  const isExpected = isDeepStrictEqual(actual, expected)
-  counts.add(isExpected)
-  const found = isExpected ? '' : `: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`
-  print(`${isExpected ? 'ok    ' : 'FAILED'}  ${what}${found}`)
+const files = {
+  'package.json': '{"type": "module"}',
+  'index.html':
+    '<!doctype html><title>An application</title><p id="greeting"></p><script type="module" src="/src/main.js"></script>',
+  'src/greeting.js': "export const greeting = 'Hello'\n",
+  'src/main.js': `import { apiFetch } from 'platform-auth-server/client'
+import { greeting } from './greeting.js'
+
+const response = await apiFetch('/api/auth/profile')
+const { name } = await response.json()
+const show = text => {
+  document.querySelector('#greeting').textContent = \`\${text}, \${name}\`
+}
+show(greeting)
+import.meta.hot?.accept('./greeting.js', changed => show(changed.greeting))
+`
 }
 
-await inScope(run).catch((error: Error) => {
-  counts.add(false)
-  print(`FAILED  ${error.stack}`)
-})
-counts.print()
+export const vite: Program = {
+  name: 'vite',
+  packages: [packageOf('vite')],
+  async run(lab) {
+    const ports = { development: await freePort(), server: await freePort() }
+    const site = `http://localhost:${ports.development}`
+    const folder = await lab.application({ ...files, 'vite.config.mjs': block("from 'vite'", ports) })
+    await startProgram(lab, { args: [...demoFlags(ports), '--demo-token-lifetime', `${lifetimeSeconds}`] })
+    const command = { command: process.execPath, args: [join(lab.folder, script)], cwd: folder }
+    await startService(lab, command, () => isAnswering(site))
+    const page = await lab.newPage()
 
-async function run(t: Teardown): Promise<void> {
-  const chromium = findChromium()
-  if (chromium === undefined) throw new Error('Chromium was not found. Set CHROMIUM to its path.')
-  const modules = await installVite()
-  print(`Vite ${version}`)
-  const browser = await launchChromium(chromium)
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
-  page.setDefaultTimeout(60_000)
-
-  const ports = { vite: await freePort(), server: await freePort() }
-  const site = `http://localhost:${ports.vite}`
-  const folder = await createApplication(t, modules, ports)
-  await startProgram(t, { args: [...demoFlags(ports), '--demo-token-lifetime', `${lifetimeSeconds}`] })
-  await startVite(t, folder, ports)
-
-  await page.goto(`${site}/models?id=7`)
-  await signIn(page)
-  await greets(page, 'Hello, Ada Lovelace')
-  check('after the login, the user is back on the page of Vite', page.url(), `${site}/models?id=7`)
-  await keepsItsSession(page)
-  await reloads(page, folder)
-  await refreshes(page)
-  await rejectsOtherSites(site)
-  await signsOut(page, site)
-  await servesTheBuild(t, page, folder)
+    await page.goto(`${site}/models?id=7`)
+    await signIn(page)
+    await greets(page, 'Hello, Ada Lovelace')
+    lab.check('after the login, the user is back on the page of Vite', page.url(), `${site}/models?id=7`)
+    await keepsItsSession(lab, page)
+    await reloads(lab, page, folder)
+    await refreshes(lab, page)
+    await rejectsOtherSites(lab, site)
+    await signsOut(lab, page, site)
+    await servesTheBuild(lab, page, folder)
+  }
 }
 
 async function signIn(page: Page): Promise<void> {
@@ -63,7 +63,7 @@ async function greets(page: Page, text: string): Promise<void> {
   await page.locator('#greeting').filter({ hasText: text }).waitFor()
 }
 
-async function keepsItsSession(page: Page): Promise<void> {
+async function keepsItsSession({ check }: Lab, page: Page): Promise<void> {
   const cookies = (await page.context().cookies()).filter(({ name }) => name === 'platform_session')
   check(
     'the session cookie belongs to localhost, and scripts cannot read it',
@@ -73,7 +73,7 @@ async function keepsItsSession(page: Page): Promise<void> {
   check('document.cookie is empty', await page.evaluate('document.cookie'), '')
 }
 
-async function reloads(page: Page, folder: string): Promise<void> {
+async function reloads({ check }: Lab, page: Page, folder: string): Promise<void> {
   const marker = 'window.marker ?? "reloaded"'
   await page.evaluate('window.marker = "the same document"')
   await writeFile(join(folder, 'src/greeting.js'), "export const greeting = 'Good morning'\n")
@@ -89,7 +89,7 @@ async function reloads(page: Page, folder: string): Promise<void> {
   check('a change of index.html reloads the page', await page.evaluate(marker), 'reloaded')
 }
 
-async function refreshes(page: Page): Promise<void> {
+async function refreshes({ check }: Lab, page: Page): Promise<void> {
   const token = () =>
     page.evaluate("fetch('/api/auth/token').then(response => response.json())") as Promise<{
       access_token: string
@@ -106,13 +106,13 @@ async function refreshes(page: Page): Promise<void> {
   check('a rule of the API proxy works', await status(page, '/api/hubs'), 200)
 }
 
-async function rejectsOtherSites(site: string): Promise<void> {
+async function rejectsOtherSites({ check }: Lab, site: string): Promise<void> {
   const of = async (headers: Record<string, string>) => (await fetch(`${site}/api/auth/profile`, { headers })).status
   check('a request of another site gets 403', await of({ origin: 'https://other.example' }), 403)
   check('a request of the page itself is not rejected', await of({ origin: site }), 401)
 }
 
-async function signsOut(page: Page, site: string): Promise<void> {
+async function signsOut({ check }: Lab, page: Page, site: string): Promise<void> {
   const context = page.context()
   const response = await context.request.get(`${site}/api/auth/logout`, { maxRedirects: 0 })
   check('signing out leads to the start page of Vite', [response.status(), response.headers().location], [302, '/'])
@@ -121,17 +121,17 @@ async function signsOut(page: Page, site: string): Promise<void> {
 }
 
 /** The last block of the recipe: this server serves the pages that Vite has built. */
-async function servesTheBuild(t: Teardown, page: Page, folder: string): Promise<void> {
-  build(folder)
+async function servesTheBuild(lab: Lab, page: Page, folder: string): Promise<void> {
+  await runInstalled(folder, join(lab.folder, script), 'build')
   const args = '--demo --mode dual --port 0 --wwwroot dist --fallback index.html --hashed-assets assets'.split(' ')
-  const { url } = await startProgram(t, { args, cwd: folder })
+  const { url } = await startProgram(lab, { args, cwd: folder })
   await page.goto(`${url}/models?id=7`)
   await signIn(page)
   await greets(page, 'Good morning, Ada Lovelace')
-  check('the built pages work at this server', page.url(), `${url}/models?id=7`)
-  const script = await page.locator('script[type=module]').getAttribute('src')
-  const { headers } = await fetch(new URL(script ?? '', url))
-  check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
+  lab.check('the built pages work at this server', page.url(), `${url}/models?id=7`)
+  const address = await page.locator('script[type=module]').getAttribute('src')
+  const { headers } = await fetch(new URL(address ?? '', url))
+  lab.check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
 }
 
 function status(page: Page, path: string): Promise<number> {
