@@ -44,6 +44,11 @@ export const rejectedValues: readonly (readonly [values: string, message: string
   ['settings.https_proxy=http://user:password@proxy:3128', 'settings: https_proxy can be a secret'],
   ['settings.LOG_LEVEL=debug,extraEnv[0].name=LOG_LEVEL', 'LOG_LEVEL is in settings and in extraEnv.'],
   ['extraEnv[0].name=DB_PASSWORD,extraEnv[0].value=x', 'extraEnv: DB_PASSWORD can be a secret'],
+  [
+    'callbackUrl=https://app.example.com/login/api/auth/callback',
+    'callbackUrl has the base path /login/, which the server does not expect in the paths of requests'
+  ],
+  ['listenHost=10.0.0.1', 'listenHost'],
   ['forwardauth.enabled=true', 'forwardauth'],
   ['image.name=x', 'name'],
   ['networkPolicy.egress.to=x', 'to']
@@ -51,6 +56,22 @@ export const rejectedValues: readonly (readonly [values: string, message: string
 
 /** Values that the chart must accept, and a pattern that its output then contains or, if `not` is given, no longer contains. */
 export const acceptedValues: readonly (readonly [values: string, pattern: RegExp, not?: 'not'])[] = [
+  ['listenHost=0.0.0.0', /\{name: PLATFORM_AUTH_METRICS_HOST, value: "0\.0\.0\.0"\}/],
+  ['callbackUrl=https://app.example.com/login/api/auth/callback,ingress.stripsBasePath=true', /- path: \/login\/\n/],
+  [
+    'callbackUrl=https://app.example.com/login/api/auth/callback,ingress.enabled=false,httpRoute.enabled=true,httpRoute.path=/api/auth/,httpRoute.parentRefs[0].name=public',
+    /value: \/login\/api\/auth\/\}\n +filters:\n +- type: URLRewrite\n +urlRewrite: \{path: \{type: ReplacePrefixMatch, replacePrefixMatch: \/api\/auth\/\}\}/
+  ],
+  ['httpRoute.enabled=true,httpRoute.parentRefs[0].name=public', /URLRewrite/, 'not'],
+  ['enabled=true', /kind: Deployment/],
+  ['nameOverride=login', /app\.kubernetes\.io\/name: login\n(?:.*\n)*? +platform-auth-server\/role: server/],
+  // kubeconform rejects duplicate keys.
+  [
+    'commonLabels.app\\.kubernetes\\.io/version=v2,commonLabels.app\\.kubernetes\\.io/name=x',
+    /app\.kubernetes\.io\/name: x/,
+    'not'
+  ],
+  ['commonLabels.app\\.kubernetes\\.io/version=v2', /app\.kubernetes\.io\/version: v2/],
   ['networkPolicy.enabled=false', /kind: NetworkPolicy/, 'not'],
   ['podDisruptionBudget.enabled=false', /kind: PodDisruptionBudget/, 'not'],
   ['securityContext=null', /allowPrivilegeEscalation/, 'not'],

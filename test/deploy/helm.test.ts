@@ -85,13 +85,16 @@ test('the schema of the values accepts the defaults and the sets of values, and 
     const withoutNull = JSON.parse(JSON.stringify(given, (_, value) => value ?? undefined)) as unknown
     t.true(isValid(withoutNull), `${file}: ${JSON.stringify(isValid.errors)}`)
   }
+  // Helm passes on the condition of a parent chart, and the anchors of the values of an umbrella chart.
+  const ofParent = { enabled: true, global: { team: 'a' }, 'x-shared': { a: 1 } }
+  t.true(isValid({ ...JSON.parse(JSON.stringify(values, (_, value) => value ?? undefined)), ...ofParent }))
   for (const given of [{ replica: 2 }, { image: { name: 'x' } }, { networkPolicy: { egress: { to: [] } } }]) {
     t.false(isValid({ ...values, ...given }), JSON.stringify(given))
   }
 })
 
 test('the schema describes exactly the values in values.yaml', t => {
-  const names = Object.keys(schema.properties).filter(name => name !== 'global')
+  const names = Object.keys(schema.properties).filter(name => !['global', 'enabled'].includes(name))
   t.deepEqual(names.sort(), Object.keys(values).sort())
   for (const [name, { properties }] of Object.entries(schema.properties)) {
     if (properties) t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
@@ -105,6 +108,23 @@ test('every variable that the chart sets is reserved, and the message names a va
   for (const name of set.map(one => one.replace(/_FILE$/, ''))) t.regex(list, new RegExp(`^${name}: |"${name}"`, 'm'))
   for (const [, value = ''] of list.matchAll(/^[A-Z_]+: ([\w.]+)/gm))
     if (value !== 'the') t.true(isIn(valuePaths, value))
+})
+
+test('the names of all templates begin with the name of the chart, because Helm has one name space for a chart and its parents', t => {
+  const names = [...templates.matchAll(/(?:define|include) "([^"]+)"/g)].map(([, name = '']) => name)
+  t.true(names.length > 40)
+  t.deepEqual(
+    names.filter(name => !name.startsWith(`${release.name}.`)),
+    []
+  )
+})
+
+test('Redis accepts connections from the pods of the chart, whose name can be overridden', t => {
+  const [policy] = objectsIn(readText('deploy/kubernetes/redis.yaml')).filter(({ kind }) => kind === 'NetworkPolicy')
+  const selected = JSON.parse(JSON.stringify(policy)).spec.ingress[0].from[0].podSelector.matchLabels
+  const [deployment] = rendered<Deployment>('two-replicas', 'Deployment')
+  t.like(deployment?.spec.template.metadata.labels, selected)
+  for (const name of Object.keys(selected)) t.false(name in (deployment?.spec.selector.matchLabels ?? {}), name)
 })
 
 test('the alerts of the chart are those of deploy/monitoring', t => {
@@ -128,8 +148,8 @@ for (const example of exampleNames) {
       metrics: config.metrics.port as number,
       ...(forwardAuth !== undefined && { 'forward-auth': forwardAuth })
     })
-    t.is(config.metrics.host, '0.0.0.0', 'Prometheus scrapes the metrics from outside of the pod')
-    if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '0.0.0.0')
+    t.is(config.metrics.host, '::', 'Prometheus scrapes the metrics from outside of the pod')
+    if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '::')
     for (const { spec } of rendered<Service>(example, 'Service'))
       for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
     const [policy] = rendered<NetworkPolicy>(example, 'NetworkPolicy')

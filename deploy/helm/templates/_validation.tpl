@@ -2,7 +2,7 @@
 Rejects values that cannot work, with a sentence that says what to do. The schema of the values checks only their types, because its messages
 name a path and a pattern.
 */ -}}
-{{- define "validate" -}}
+{{- define "platform-auth-server.validate" -}}
 {{- $values := .Values -}}
 
 {{- if not $values.clientId -}}
@@ -42,6 +42,10 @@ name a path and a pattern.
 {{- if and $values.ingress.enabled (hasPrefix "https://" $values.callbackUrl) (not $values.ingress.tls) (not $values.ingress.externalTls) -}}
 {{- fail "callbackUrl begins with https://, but the Ingress has no TLS, so no browser would send the session cookies. Set ingress.tls, for example to [{secretName: app-example-com-tls}]. If a load balancer in front of the ingress controller terminates TLS, set ingress.externalTls to true." -}}
 {{- end -}}
+{{- $basePath := include "platform-auth-server.basePath" . -}}
+{{- if and $values.ingress.enabled (ne $basePath "/") (not $values.ingress.stripsBasePath) -}}
+{{- fail (printf "callbackUrl has the base path %s, which the server does not expect in the paths of requests, and an Ingress cannot remove it without an annotation or middleware of its controller. Use httpRoute, which removes it, or add the annotation to ingress.annotations and set ingress.stripsBasePath to true." $basePath) -}}
+{{- end -}}
 {{- if and $values.httpRoute.enabled (not $values.httpRoute.parentRefs) -}}
 {{- fail "Set httpRoute.parentRefs to the gateways of the route." -}}
 {{- end -}}
@@ -56,19 +60,19 @@ name a path and a pattern.
 {{- end -}}
 
 {{- range $name, $value := $values.settings -}}
-{{- include "validateVariable" (dict "where" "settings" "name" $name "value" $value) -}}
+{{- include "platform-auth-server.validateVariable" (dict "where" "settings" "name" $name "value" $value) -}}
 {{- end -}}
 {{- range $values.extraEnv -}}
 {{- if hasKey $values.settings .name -}}
 {{- fail (printf "%s is in settings and in extraEnv. Remove one of them." .name) -}}
 {{- end -}}
-{{- include "validateVariable" (dict "where" "extraEnv" "name" .name "value" (.value | default "")) -}}
+{{- include "platform-auth-server.validateVariable" (dict "where" "extraEnv" "name" .name "value" (.value | default "")) -}}
 {{- end -}}
 {{- end -}}
 
 {{- /* Rejects a variable that the chart sets, and a secret whose value anyone who can read the Deployment could read. */ -}}
-{{- define "validateVariable" -}}
-{{- with get (include "reservedVariables" . | fromYaml) .name -}}
+{{- define "platform-auth-server.validateVariable" -}}
+{{- with get (include "platform-auth-server.reservedVariables" . | fromYaml) .name -}}
 {{- fail (printf "%s: %s is set by the chart; use %s." $.where $.name .) -}}
 {{- end -}}
 {{- if and (hasKey . "value") (not (kindIs "string" .value)) -}}
@@ -82,7 +86,7 @@ name a path and a pattern.
 {{- end -}}
 
 {{- /* The variables that the chart sets, and what to use instead. */ -}}
-{{- define "reservedVariables" -}}
+{{- define "platform-auth-server.reservedVariables" -}}
 PORT: service.port, because the container always listens on port 8080
 PLATFORM_AUTH_HOST: networkPolicy.httpFrom, because the server listens on all addresses of the pod
 PLATFORM_AUTH_MODE: mode
@@ -95,9 +99,9 @@ PLATFORM_AUTH_REFRESH_SPREAD: refresh.spreadSeconds
 PLATFORM_AUTH_SHUTDOWN_DELAY: shutdown.delaySeconds
 PLATFORM_AUTH_SHUTDOWN_GRACE: shutdown.graceSeconds
 PLATFORM_AUTH_METRICS_PORT: networkPolicy.metricsFrom, because the metrics are always on port 9090
-PLATFORM_AUTH_METRICS_HOST: networkPolicy.metricsFrom, because the metrics are on all addresses of the pod
+PLATFORM_AUTH_METRICS_HOST: listenHost
 PLATFORM_AUTH_FORWARD_AUTH_PORT: forwardAuth.port
-PLATFORM_AUTH_FORWARD_AUTH_HOST: networkPolicy.forwardAuthFrom, because forward-auth listens on all addresses of the pod
+PLATFORM_AUTH_FORWARD_AUTH_HOST: listenHost
 {{- $secrets := dict "PLATFORM_CLIENT_SECRET" "client-secret" "PLATFORM_CLIENT_KEY" "client-key" "SERVER_SESSION_SECRET" "session-secret" "SERVER_SESSION_PREVIOUS_SECRETS" "previous-secrets" "APS_CLIENT_SECRET" "client-secret" }}
 {{- range $name, $key := $secrets }}
 {{ $name }}: the key {{ $key }} of existingSecret

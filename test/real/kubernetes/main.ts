@@ -1,7 +1,7 @@
 // Renders the Helm chart and the plain files with real tools, and validates all objects against the schemas of current Kubernetes
 // versions. `--help` lists the options.
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -129,6 +129,11 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
       return validate(stdout, newest)
     })
   }
+  check('the templates and the values of a parent chart do not change those of the chart', () => {
+    const { stdout } = succeed(run(helm, ['template', release.name, writeParentChart(join(folder, 'parent'))]))
+    if (/image: "(?!platform-auth-server:)/.test(stdout)) throw new Error('the image is that of the parent')
+    return validate(stdout, newest)
+  })
   for (const example of exampleNames) {
     const file = valuesFile(example)
     const { stdout: whole } = succeed(template(file, newest))
@@ -168,6 +173,28 @@ function checkAll(folder: string, { updates }: { readonly updates: boolean }): v
       })
     }
   }
+}
+
+/** Writes a chart that contains ours, as companies do: with a condition, YAML anchors, and templates with the usual short names. */
+function writeParentChart(folder: string): string {
+  cpSync(join(repository, chartFolder), join(folder, 'charts', release.name), { recursive: true })
+  mkdirSync(join(folder, 'templates'))
+  const [{ version }] = readYaml(`${chartFolder}/Chart.yaml`) as [{ version: string }]
+  const dependency = `{name: ${release.name}, version: ${version}, condition: ${release.name}.enabled}`
+  const names = ['name', 'image', 'labels', 'host', 'validate']
+  for (const [path, text] of [
+    ['Chart.yaml', `apiVersion: v2\nname: parent\nversion: 1.0.0\ndependencies: [${dependency}]\n`],
+    ['templates/_helpers.tpl', names.map(name => `{{- define "${name}" -}}of the parent{{- end -}}\n`).join('')],
+    [
+      'values.yaml',
+      JSON.stringify({
+        [release.name]: { enabled: true, 'x-shared': {}, ...(readYaml(valuesFile('two-replicas'))[0] as object) }
+      })
+    ]
+  ] as const) {
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
 }
 
 function without(value: unknown, [key = '', ...rest]: readonly string[]): unknown {
