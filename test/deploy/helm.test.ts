@@ -102,7 +102,7 @@ test('the schema describes exactly the values in values.yaml', t => {
 })
 
 test('every variable that the chart sets is reserved, and the message names a value of the chart', t => {
-  const [, list = ''] = /define "reservedVariables" -\}\}\n([\s\S]*)/.exec(templates) ?? []
+  const [, list = ''] = /define "platform-auth-server\.reservedVariables" -\}\}\n([\s\S]*)/.exec(templates) ?? []
   const set = [...templates.matchAll(/\{name: ([A-Z_]+), value:/g)].map(([, name = '']) => name)
   t.true(set.includes('PLATFORM_AUTH_FORWARD_AUTH_PORT'))
   for (const name of set.map(one => one.replace(/_FILE$/, ''))) t.regex(list, new RegExp(`^${name}: |"${name}"`, 'm'))
