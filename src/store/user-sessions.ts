@@ -266,17 +266,21 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     },
     /**
      * Logs out all sessions that match the description `of`.
-     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends only the sessions whose user signed
-     *   in at this time or earlier. If the login of such a user is still in progress, it cannot complete.
+     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. If given, ends all sessions of the `sid`, and of the
+     *   other sessions only those whose user signed in at this time or earlier. Otherwise an old logout token could end the newer
+     *   logins of a user. If a login that began before this time is still in progress, it cannot complete.
      * @throws StoreUnavailableError if the lists cannot be read, or if a logout is not stored. The same call can be repeated.
      */
     async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
       const names = namesOf(of).flatMap(hasher.all)
+      // The provider has ended this login session, so every session of it is over, whenever it was created.
+      const ofSid = new Set(of.sid === undefined ? [] : hasher.all(cellName('sid', of.iss, of.sid)))
       const found = await Promise.all(
         names.map(list =>
           change<readonly ListEntry[]>(list, content => {
             const { members, loggedOutAt = 0 } = content ?? { members: [] }
-            const result = members.filter(({ signedIn }) => issuedAt === undefined || signedIn.iat <= issuedAt)
+            const endsAll = issuedAt === undefined || ofSid.has(list)
+            const result = members.filter(({ signedIn }) => endsAll || signedIn.iat <= issuedAt)
             if (issuedAt === undefined || issuedAt <= loggedOutAt) return { result }
             return { result, cell: { members, loggedOutAt: issuedAt } }
           })

@@ -82,6 +82,19 @@ test('a logout ends the sessions of users who signed in before, and logins in pr
   t.true(await users.join(sessionOf('signed in again', 'ada', undefined, 2000, 2000)), 'the user has just signed in')
 })
 
+test('a logout of a login session at the provider also ends sessions that are newer than its token, but no newer session without sid', async t => {
+  const { users } = setUp()
+  await users.join(sessionOf('before', 'ada', 'login-1', 1999))
+  await users.join(sessionOf('newer', 'ada', 'login-1', 2001))
+  await users.join(sessionOf('other', 'ada', 'login-2', 1999))
+  await users.join(sessionOf('old without sid', 'ada', undefined, 1999))
+  await users.join(sessionOf('new without sid', 'ada', undefined, 2001))
+  const { ids } = await users.logOutAll({ iss: ISS, sub: 'ada', sid: 'login-1' }, 2000)
+  t.deepEqual([...ids].sort(), ['before', 'newer', 'old without sid'])
+  t.false(await users.join(sessionOf('in progress', 'ada', 'login-1', 1999)))
+  t.true(await users.join(sessionOf('later', 'ada', 'login-1', 2001)))
+})
+
 test('a logout resolves only when all logouts are stored, and the same call can be repeated', async t => {
   const { users, disconnect, reconnect } = setUp()
   await joinAll(t, users)
