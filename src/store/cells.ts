@@ -69,7 +69,7 @@ export type Message =
 
 /** `Content` is the content of a cell. `Key` is what is needed to find and decrypt the cell. */
 export interface Cells<Content, Key = string> {
-  /** Returns the time of the store, in milliseconds since the epoch. */
+  /** Returns the time of the store, in whole milliseconds since the epoch. */
   now(): number
   /**
    * @param isWhole false if the entry is enough, so the record of a session is not read

@@ -78,10 +78,10 @@ export function createStoreClock(clock: Pick<Clock, 'now'>) {
 
   return {
     /**
-     * Returns the time of the store, in milliseconds since the epoch. While the store is unavailable, the last known difference
-     * between the clocks is used.
+     * Returns the time of the store, in whole milliseconds since the epoch. While the store is unavailable, the last known
+     * difference between the clocks is used.
      */
-    now: (): number => clock.now() + offsetMs,
+    now: (): number => Math.round(clock.now() + offsetMs),
     /** Call this function when a command is sent. Call the returned function with the time in the reply. */
     measure(): (time: number) => void {
       const sentAt = clock.now()
@@ -117,7 +117,7 @@ export function createSwapScript(clock: Pick<Clock, 'now'>) {
       // last attempt. In this case, try again with the time and the value from the reply.
       let expected = ''
       for (let attempt = 0; attempt < PROBE_ATTEMPTS; attempt++) {
-        const args = [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1] as const
+        const args = [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, time.now(), '', '', 1] as const
         const [isDone, , found] = await run(commands, name, args)
         if (isDone === 1) return
         expected = found ?? ''
@@ -188,7 +188,7 @@ export function createRedisCells<Content, Key>(
           change,
           record ?? '',
           format.lifetimeMs(next),
-          Math.round(now),
+          now,
           channel,
           message ? sealMessage(message) : '',
           mayFail ? 1 : 0
@@ -269,8 +269,7 @@ const KINDS: readonly unknown[] = ['lost', 'loggedOut', 'pause'] satisfies Messa
 export function createMessageSeal(sealer: Sealer, channel: string, now: () => number) {
   return {
     /** Encrypts and authenticates a message. */
-    seal: (message: Message): string =>
-      sealer.seal(Buffer.from(JSON.stringify({ ...message, at: Math.round(now()) })), channel),
+    seal: (message: Message): string => sealer.seal(Buffer.from(JSON.stringify({ ...message, at: now() })), channel),
     /**
      * Returns the message. Returns undefined if `text` is forged, malformed, from another channel, of an unknown kind, or dated
      * more than five minutes in the past or the future.

@@ -321,5 +321,5 @@ function repair<Record>(
 
 function pauseFor(pauseMs: number, now: number): Pick<Entry, 'notBefore'> {
   if (pauseMs <= 0) return {}
-  return { notBefore: { until: now + Math.min(pauseMs, TIMES.maxPauseMs), why: 'failure' } }
+  return { notBefore: { until: now + Math.min(Math.round(pauseMs), TIMES.maxPauseMs), why: 'failure' } }
 }

@@ -169,7 +169,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
       const sent = works.find(work => work.sent)?.sent
       const unused = [owner, changeOwner].filter(name => !works.some(work => work.owner === name))
       const request = { ...known, me: me(), unused }
-      const inProgress = sent && { rev: sent.rev, ms: clock.monotonic() - sent.at }
+      const inProgress = sent && { rev: sent.rev, ms: Math.round(clock.monotonic() - sent.at) }
       return rules.restore(cell, now, { ...request, sent: inProgress }, recoveryMs)
     })
     memory.markSaved({ id, rev: known.recordRev })

@@ -1,6 +1,6 @@
 /** The clocks and timers of a process. Tests and the simulation replace them. */
 export interface Clock {
-  /** The system clock, in milliseconds since the epoch. */
+  /** The system clock, in whole milliseconds since the epoch. */
   now(): number
   /** A clock that never goes back, in milliseconds. It may stand still while a virtual machine is suspended. */
   monotonic(): number

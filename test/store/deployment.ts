@@ -10,7 +10,10 @@ interface DeploymentOptions extends Omit<TestServerOptions, 'idp' | 'clock'> {
   readonly redisArguments?: readonly string[]
 }
 
-/** Starts Redis and a provider. `start` starts one more server, with settings in addition to those of the deployment. */
+/**
+ * Starts Redis and a provider. `start` starts one more server, with settings in addition to those of the deployment, and perhaps
+ * another connection to Redis.
+ */
 export async function startDeployment(
   t: ExecutionContext,
   { redisArguments = [], overrides = {}, ...options }: DeploymentOptions = {}
@@ -19,10 +22,10 @@ export async function startDeployment(
   const clock = createClock()
   const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl })
-  const start = (more: TestSettings = {}) => {
+  const start = (more: TestSettings = {}, connection: TestServerOptions['redis'] = options.redis) => {
     const session = { ...overrides.session, ...more.session }
     const settings = { redisUrl: redis.url, ...overrides, ...more, session }
-    return startTestServer(t, { ...options, idp, clock, overrides: settings })
+    return startTestServer(t, { ...options, idp, clock, overrides: settings, redis: connection })
   }
   return { redis, clock, idp, start }
 }
