@@ -195,6 +195,13 @@ export function startFaults(simulation: Simulation): () => void {
         world.after(10, () => stop(replica, false, world.between(60_500, 63_500)))
       }
     },
+    'kill while checking': () => {
+      provider.onUserInfo = replica => {
+        provider.onUserInfo = undefined
+        end(replica, 'killed while it checks the access list')
+        startInPlaceOf(replica, world.between(200, 3000))
+      }
+    },
     'promote after logout': () => {},
     'promote after commit': () => {
       provider.onFirstStored = replica => {
@@ -234,6 +241,7 @@ export function startFaults(simulation: Simulation): () => void {
       busyUntil: 0,
       failingUntil: 0,
       onSent: undefined,
+      onUserInfo: undefined,
       onFirstStored: undefined
     })
   }

@@ -1,7 +1,7 @@
 // A strict identity provider: a second use of a refresh token ends the login. It knows who sent each token, and so whether a
 // second use is one of the accepted exceptions (SECURITY.md).
 
-import type { TokenSet } from '#src/provider/client.js'
+import type { TokenSet, UserInfo } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { TIMES } from '#src/store/rules.js'
 import { REQUEST_MS } from '#src/store/store.js'
@@ -27,6 +27,20 @@ interface Grant {
   readonly uses: Map<number, Use>
   /** The request that brought each token. */
   readonly origins: Map<number, Use>
+  /** True if the account may no longer sign in. */
+  isRemoved: boolean
+  /**
+   * The number of the first token whose response showed that the account may have been removed. Nobody may use its access token,
+   * or a later one.
+   */
+  withheldFrom: number
+}
+
+interface RefreshRequest {
+  readonly refreshToken: string
+  /** True for the second request of dual mode. */
+  readonly isSecond: boolean
+  readonly timeoutMs: number
 }
 
 export interface SimulatedProvider {
@@ -37,17 +51,25 @@ export interface SimulatedProvider {
   calls: number
   /** Called when a token request has been sent. */
   onSent: ((replica: Replica) => void) | undefined
+  /** Called when a request for the user info has been sent. */
+  onUserInfo: ((replica: Replica) => void) | undefined
   /** Called when a new refresh token was stored for the first time. */
   onFirstStored: ((replica: Replica) => void) | undefined
   readonly grants: Map<string, Grant>
   /** Starts a login and returns its first refresh token. */
   begin(id: string): string
   stored(id: string, refreshToken: string): void
-  refresh(replica: Replica, refreshToken: string, timeoutMs: number): Promise<TokenSet>
+  refresh(replica: Replica, request: RefreshRequest): Promise<TokenSet>
+  userInfo(replica: Replica, accessToken: string): Promise<UserInfo>
   /** Returns why a loss of data between these times may have cost a login. */
   excuseOfLoss(from: number, to: number, replicas?: readonly Replica[]): string | undefined
 }
 
+export const ISSUER = 'https://idp.example'
+export const CLIENT_ID = 'client'
+/** The claim that an account needs. It is in the user info, and never in an ID token. */
+export const ACCESS_CLAIM = { claim: 'groups', value: 'admins', text: 'groups=admins' }
+const ID_TOKEN_SHARE = 0.6
 const BUSY_SECONDS = 3
 const RESPONSE_LOSS = 0.03
 
@@ -88,10 +110,13 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     lifetimeSeconds: world.between(3, 8),
     calls: 0,
     onSent: undefined,
+    onUserInfo: undefined,
     onFirstStored: undefined,
     grants: new Map(),
     begin(id) {
-      provider.grants.set(id, { current: 1, isDead: false, uses: new Map(), origins: new Map() })
+      const uses = { uses: new Map(), origins: new Map() }
+      const access = { isRemoved: false, withheldFrom: Number.POSITIVE_INFINITY }
+      provider.grants.set(id, { current: 1, isDead: false, ...uses, ...access })
       return `${id}:1`
     },
     stored(id, refreshToken) {
@@ -101,7 +126,20 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
       provider.onFirstStored?.(origin.replica)
     },
     excuseOfLoss,
-    refresh(replica, refreshToken, timeoutMs) {
+    userInfo(replica, accessToken) {
+      const { process } = replica
+      world.note(`${process.name} asks for the user info of ${accessToken}`)
+      provider.onUserInfo?.(replica)
+      return new Promise(resolve => {
+        world.after(world.between(5, 60), () => {
+          const sub = accessToken.split(/[ :]/)[1] ?? ''
+          const userInfo = { sub, ...(!provider.grants.get(sub)?.isRemoved && { groups: ACCESS_CLAIM.value }) }
+          const delayMs = world.random() < 0.3 ? world.between(300, 5000) : world.between(5, 60)
+          world.after(delayMs, () => resolve(userInfo), { process, kind: 'input' })
+        })
+      })
+    },
+    refresh(replica, { refreshToken, isSecond, timeoutMs }) {
       const [id = '', text] = refreshToken.split(':')
       const token = Number(text)
       const grant = provider.grants.get(id) as Grant
@@ -179,11 +217,20 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
             const next = `${id}:${grant.current}`
             const expiresIn = provider.lifetimeSeconds
             const tokens = { accessToken: `access ${next}`, refreshToken: next, expiresIn, scope: undefined }
-            answer(delayMs, () => resolve({ ...tokens, idToken: undefined }))
+            const hasIdToken = of().schedule.isGuarded && world.random() < ID_TOKEN_SHARE
+            if (hasIdToken && grant.isRemoved && !isSecond) {
+              grant.withheldFrom = Math.min(grant.withheldFrom, grant.current)
+            }
+            answer(delayMs, () => resolve({ ...tokens, idToken: hasIdToken ? idTokenOf(id) : undefined }))
           })
         })
       })
     }
   }
   return provider
+}
+
+function idTokenOf(sub: string): string {
+  const claims = { iss: ISSUER, sub, aud: CLIENT_ID }
+  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
 }

@@ -1,13 +1,22 @@
 // A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
+import { createAccess } from '#src/modes/access.js'
 import { createDualMode, createSingleMode } from '#src/modes/mode.js'
 import type { IdentityProvider } from '#src/provider/client.js'
 import { createRefreshes } from '#src/refresh/index.js'
 import type { Lease, Owner } from '#src/store/rules.js'
 import { createSessionStore } from '#src/store/store.js'
+import { ACCESS_CLAIM, CLIENT_ID, ISSUER } from './provider.js'
 import type { Replica, Simulation, Trouble } from './simulation.js'
+
+interface RefreshTokenRequest {
+  readonly refreshToken: string
+  readonly scope: string
+  readonly timeoutMs?: number
+}
 
 const LIFETIME_MS = 48 * 3_600_000
 const RETRY_MS = 1000
+const PUBLIC_SCOPE = 'viewables:read'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 export const requestLog = () => silent as never
@@ -59,15 +68,18 @@ export function startReplica(simulation: Simulation, place: string): Replica {
       await new Promise<void>(resolve => process.clock.after(world.between(0, longestMs), resolve))
       return () => {}
     },
-    refreshTokenGrant: ({ refreshToken, timeoutMs = 0 }: { refreshToken: string; timeoutMs?: number }) =>
-      provider.refresh(replica, refreshToken, timeoutMs),
+    refreshTokenGrant: ({ refreshToken, scope, timeoutMs = 0 }: RefreshTokenRequest) =>
+      provider.refresh(replica, { refreshToken, isSecond: scope === PUBLIC_SCOPE, timeoutMs }),
+    metadata: async () => ({ userinfoEndpoint: `${ISSUER}/userinfo` }),
+    userInfo: (accessToken: string) => provider.userInfo(replica, accessToken),
     revokeRefreshToken: async () => {}
   } as unknown as IdentityProvider
-  const modeParts = { idp, clientId: 'client', pkce: true, keepsIdToken: false, now: used.now }
+  const modeParts = { idp, clientId: CLIENT_ID, pkce: true, keepsIdToken: false, now: used.now }
   const mode =
     schedule.mode === 'single'
       ? createSingleMode({ scopes: ['data:read'] }, modeParts)
-      : createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, modeParts)
+      : createDualMode({ internalScopes: ['data:read', PUBLIC_SCOPE], publicScopes: [PUBLIC_SCOPE] }, modeParts)
+  const access = schedule.isGuarded ? createAccess([ACCESS_CLAIM], idp) : undefined
   const places = {
     async isDead({ place, since }: Lease): Promise<boolean> {
       if (place === undefined || since === undefined) return false
@@ -76,7 +88,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
     }
   }
   const times = { marginSeconds, spreadSeconds: 0, timeoutSeconds: 10 }
-  const refreshes = createRefreshes({ mode, idp, store: used, places, clock, ...times })
+  const refreshes = createRefreshes({ mode, idp, store: used, places, clock, access, ...times })
   Object.assign(replica, { store: used, refreshes })
   replicas.push(replica)
   if (!replica.isConnected) redis.connect(replica)

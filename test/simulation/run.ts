@@ -4,7 +4,7 @@ import type { Refreshed } from '#src/refresh/refresh.js'
 import type { CookieSession, SessionRecord } from '#src/session/record.js'
 import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
 import { startFaults } from './faults.js'
-import { createProvider } from './provider.js'
+import { createProvider, ISSUER } from './provider.js'
 import { createRedis, TIME_CHECK_MS } from './redis.js'
 import { requestLog, startReplica } from './replica.js'
 import { ALL_SAFEGUARDS, type Safeguard } from './safeguards.js'
@@ -63,7 +63,8 @@ const SINGLE: readonly (readonly Fault[])[] = [
   ['suspend after grant'],
   ['stop while sending', 'slow provider'],
   ['promote after logout'],
-  ['promote after commit', 'slow provider']
+  ['promote after commit', 'slow provider'],
+  ['kill while checking']
 ]
 const MIXED: readonly (readonly Fault[])[] = [
   [
@@ -81,18 +82,21 @@ const MIXED: readonly (readonly Fault[])[] = [
   ['slow provider', 'promote', 'stop', 'kill Redis', 'busy provider', 'kill'],
   ['cut off', 'kill Redis', 'stop Redis', 'stop', 'suspend', 'slow provider'],
   ['two masters', 'promote', 'slow provider', 'drain', 'slow Redis'],
-  ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote']
+  ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote'],
+  ['kill while checking', 'kill', 'stop', 'slow Redis', 'promote']
 ]
 
 /** Returns the schedule of a seed. Half of the schedules have few kinds of faults, and the others combine many. */
 export function scheduleOf(seed: number): Schedule {
   const number = Math.floor(seed / 4)
   const list = number % 2 === 0 ? SINGLE : MIXED
+  const faults = list[Math.floor(number / 2) % list.length] as readonly Fault[]
   return {
     seed,
     mode: seed % 2 === 0 ? 'single' : 'dual',
     sessionStore: seed % 4 < 2 ? 'cookie' : 'redis',
-    faults: list[Math.floor(number / 2) % list.length] as readonly Fault[]
+    isGuarded: seed % 3 === 0 || faults.includes('kill while checking'),
+    faults
   }
 }
 
@@ -118,7 +122,7 @@ export async function simulate(given: Schedule, safeguard: Safeguard = ALL_SAFEG
 }
 
 async function run(schedule: Schedule, safeguard: Safeguard): Promise<SimulationResult> {
-  const { seed, mode, sessionStore } = schedule
+  const { seed, mode, sessionStore, isGuarded } = schedule
   const world = createWorld(seed)
   const has = (...faults: readonly Fault[]) => faults.some(fault => schedule.faults.includes(fault))
   const of = () => simulation
@@ -164,6 +168,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       loggedInAt: world.now(),
       issuedAt: world.now(),
       fields: { ...tokens, refresh_token, expires_at },
+      ...(isGuarded && { identity: { iss: ISSUER, sub: id } }),
       ...keyOf(id)
     }
     const session = { id, ...keyOf(id) }
@@ -224,6 +229,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       violations.add(`${user.id} got expired tokens`)
     }
     if (refreshed.kind === 'unavailable' && refreshed.why === 'pending') checkDeadOwner(user, replica, sentAt)
+    if (refreshed.kind === 'live') checkAccess(user, refreshed.record)
     if (refreshed.kind !== 'live' || user !== leaver || !logout?.isStored) return
     if (sentAt > logout.at + 1100 && logout.knownBy.includes(replica)) {
       violations.add(`${user.id} was let in by a process that knew of the logout`)
@@ -233,6 +239,15 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       process.isAlive && isConnected && troubles.length === 0
     if (sentAt > logout.at + 3000 && isCalm && isSound(replica) && isSound(logout.by)) {
       violations.add(`${user.id} was let in after the logout`)
+    }
+  }
+
+  /** No request may use an access token after its response showed that the account may have been removed. */
+  function checkAccess({ id }: User, { fields }: SessionRecord): void {
+    const { withheldFrom = Number.POSITIVE_INFINITY } = provider.grants.get(id) ?? {}
+    for (const token of [fields.token, fields.internal_token, fields.public_token]) {
+      const number = Number(token?.split(':')[1])
+      if (number >= withheldFrom) violations.add(`${id} was removed from the access list and got ${token}`)
     }
   }
 
@@ -305,6 +320,14 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     world.after(0, store, { process: replica.process, kind: 'input' })
   })
 
+  const removed = isGuarded ? (users[1] as User) : undefined
+  if (removed) {
+    world.after(world.between(0, ACTIVE_MS / 2), () => {
+      world.note(`${removed.id} is removed from the access list`)
+      Object.assign(provider.grants.get(removed.id) as object, { isRemoved: true })
+    })
+  }
+
   const heal = startFaults(simulation)
   await world.run(isLong ? LONG_ACTIVE_MS : ACTIVE_MS)
   isActive = false
@@ -314,7 +337,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
   const excuses: string[] = []
   for (const user of users) {
     const grant = provider.grants.get(user.id)
-    if (!grant || user === leaver) continue
+    if (!grant || user === leaver || user === removed) continue
     let last: Refreshed | undefined
     for (let attempt = 0; attempt < 12 && user.cookie && last?.kind !== 'live'; attempt++) {
       void request(user, user.cookie).then(refreshed => {

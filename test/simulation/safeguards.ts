@@ -1,5 +1,6 @@
 // The safeguards of the design, each with the change that switches it off. Without any of them, logins are lost, or users get
 // in after a logout, or wait for a dead process.
+import type { TokenStep } from '#src/modes/mode.js'
 import type { SessionRecord } from '#src/session/record.js'
 import type { Message } from '#src/store/cells.js'
 import type { Cell } from '#src/store/rules.js'
@@ -94,6 +95,40 @@ export const safeguards: readonly Safeguard[] = [
     name: 'logouts are restored',
     faults: ['promote after logout', 'drain'],
     change: (simulation, id, next) => (next.entry.isFinal && wasStored(simulation, id) ? 'ignore' : next)
+  },
+  {
+    name: 'a record that was stored before the check of the access list says so',
+    faults: ['kill while checking'],
+    schedule: { isGuarded: true },
+    store: withLeases(lease => ({
+      ...lease,
+      commit(outcome) {
+        if (outcome.kind !== 'unchecked') return lease.commit(outcome)
+        const { isUnchecked, ...record } = outcome.record
+        return lease.commit({ ...outcome, record })
+      }
+    }))
+  },
+  {
+    name: 'the access tokens of a response are not stored before the check of the access list',
+    faults: ['kill while checking'],
+    schedule: { isGuarded: true, mode: 'dual' },
+    store: withLeases(lease => {
+      let step: TokenStep
+      return {
+        ...lease,
+        async send(request) {
+          const response = await lease.send(request)
+          step = response as TokenStep
+          return response
+        },
+        commit(outcome) {
+          if (outcome.kind !== 'unchecked') return lease.commit(outcome)
+          const { isUnchecked, ...record } = outcome.record
+          return lease.commit({ ...outcome, record: { ...record, ...step.state } as SessionRecord })
+        }
+      }
+    })
   },
   {
     name: 'the newest session that this process knows comes before that of the cookie',

@@ -4,7 +4,7 @@ import { safeguards } from './safeguards.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
 const SEEDS = 240
-const SEEDS_PER_SAFEGUARD = 60
+const SEEDS_PER_SAFEGUARD = 120
 
 test.serial(
   'no login is lost and no refresh token is used twice in some hundred random schedules of faults',

@@ -27,10 +27,11 @@ export type Fault =
   | 'promote'
   | 'two masters'
   // These faults strike at a moment that is chosen: after the lease was granted, while a request is in progress, at the
-  // storing of a response, and directly after a logout.
+  // storing of a response, during the check of the access list, and directly after a logout.
   | 'stop after grant'
   | 'suspend after grant'
   | 'stop while sending'
+  | 'kill while checking'
   | 'promote after logout'
   | 'promote after commit'
 
@@ -39,6 +40,8 @@ export interface Schedule {
   readonly mode: 'single' | 'dual'
   /** The place of the sessions, as in the setting `session.store`. */
   readonly sessionStore: 'cookie' | 'redis'
+  /** True if an access list is checked, from which one account is removed. */
+  readonly isGuarded: boolean
   readonly faults: readonly Fault[]
 }
 
