@@ -1,6 +1,7 @@
 // The module for pages, in pages with a strict Content-Security-Policy, below a base path that a proxy removes.
 import ava, { type ExecutionContext } from 'ava'
 import type { Page } from 'playwright-core'
+import { clientModule } from '#src/pages/index.js'
 import { browserTests, type Visit } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -9,7 +10,7 @@ import { startUpstream } from '../helpers/upstream.js'
 const test = browserTests(ava)
 
 const basePath = '/tools/viewer'
-const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:"
+const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
 const files = {
   'index.html': `<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -17,13 +18,24 @@ const files = {
 <link rel="icon" href="data:,">
 <script type="module" src="${basePath}/main.js"></script>`,
   'main.js': `import * as client from './api/auth/client.js'
-Object.assign(globalThis, { client, ended: 0, staysOpen: false })
+Object.assign(globalThis, { client, ended: 0, changed: 0, staysOpen: false })
 addEventListener('sessionended', event => {
   ended += 1
   if (staysOpen) event.preventDefault()
 })
+addEventListener('sessionchanged', () => changed += 1)
 const profile = await client.getProfile()
-document.body.append(profile ? \`Hello, \${profile.name}\` : 'Not signed in')`
+document.body.append(profile ? \`Hello, \${profile.name}\` : 'Not signed in')`,
+  'worker.js': `import { apiFetch } from './api/auth/client.js'
+apiFetch('${basePath}/api/hubs').then(({ status }) => postMessage(status), error => postMessage(String(error)))`,
+  'service-worker.js': `addEventListener('install', () => skipWaiting())
+addEventListener('activate', event => event.waitUntil(clients.claim()))
+addEventListener('fetch', event => {
+  if (event.request.mode === 'navigate') event.respondWith(fetch('${basePath}/loop.html'))
+})`,
+  'loop.html': `<!doctype html><title>Loop</title><link rel="icon" href="data:,"><script type="module" src="${basePath}/loop.js"></script>`,
+  'loop.js': `import { apiFetch } from './api/auth/client.js'
+await apiFetch('${basePath}/api/hubs').catch(error => document.body.append(error.name))`
 }
 
 const shows = (page: Page, text: string) => page.getByText(text).waitFor()
@@ -97,7 +109,9 @@ test('calls wait while the provider is down, and succeed when it is back', async
 })
 
 test('a 503 of the API itself is not repeated, because the API may have executed the request', async (t, visit) => {
-  const { page, upstream } = await openPage(t, visit, (_request, response) => response.writeHead(503).end('{}'))
+  const { page, upstream } = await openPage(t, visit, (_request, response) =>
+    response.writeHead(503, { 'Session-Status': 'retry' }).end('{"error":"temporarily_unavailable"}')
+  )
   t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs', { method: 'POST' }).then(r => r.status)`), 503)
   t.is(upstream.requests.length, 1)
 })
@@ -127,4 +141,79 @@ test('a sign-out in one tab tells the other tabs, which can stay open', async (t
   t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').then(r => r.status)`), 401)
   t.regex(String(await page.evaluate('client.getAccessToken(() => {}).catch(String)')), /status 401/)
   t.is(logins.length, 1)
+})
+
+test('tabs learn that another user has signed in, and a call learns it before it gets the response', async (t, visit) => {
+  const { page, newTab, idp, there } = await openPage(t, visit)
+  const other = await newTab()
+  await other.goto(there)
+  await shows(other, 'Hello, Ada Lovelace')
+  const third = await newTab()
+  await third.goto(there)
+  await shows(third, 'Hello, Ada Lovelace')
+  await third.evaluate(`globalThis.told = new Promise(resolve => addEventListener('sessionchanged', resolve)); null`)
+  idp.settings.profile = { sub: 'user-2', name: 'Grace Hopper' }
+  void other.evaluate('client.signIn()').catch(() => {})
+  await shows(other, 'Hello, Grace Hopper')
+  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').then(() => changed)`), 1)
+  await third.evaluate('told.then(() => {})')
+  t.is(await page.evaluate('ended'), 0)
+})
+
+test('a user who stays on the page after signOut() is still signed in, and no tab hears otherwise', async (t, visit) => {
+  const { page, newTab, there, url } = await openPage(t, visit)
+  const other = await newTab()
+  await other.goto(there)
+  await shows(other, 'Hello, Ada Lovelace')
+  await page.bringToFront()
+  await page.mouse.click(10, 10)
+  await page.evaluate(`
+    globalThis.stay = event => event.preventDefault()
+    addEventListener('beforeunload', stay)`)
+  page.once('dialog', dialog => void dialog.dismiss())
+  const asked = page.waitForEvent('dialog')
+  void page.evaluate('client.signOut()').catch(() => {})
+  await asked
+  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').then(r => r.status)`), 200)
+  const checked = other.waitForResponse(response => response.url().endsWith('/profile'))
+  await page.evaluate(`removeEventListener('beforeunload', stay)`)
+  await page.goto(`${url}healthz`)
+  t.is((await checked).status(), 200)
+  t.is(await other.evaluate('client.getProfile().then(() => ended + changed)'), 0)
+})
+
+test('a service worker that serves a page of its own for the login does not cause a loop', async (t, visit) => {
+  const { page, url, context } = await openPage(t, visit)
+  await context.clearCookies()
+  await page.evaluate(
+    `navigator.serviceWorker.register('${basePath}/service-worker.js').then(() => navigator.serviceWorker.ready).then(() => {})`
+  )
+  const opened: string[] = []
+  page.on('framenavigated', frame => opened.push(new URL(frame.url()).pathname))
+  await page.goto(`${url}loop.html`)
+  await shows(page, 'SignInLoopError')
+  t.deepEqual(opened, [`${basePath}/loop.html`, `${basePath}/api/auth/login`, `${basePath}/api/auth/login`])
+})
+
+test('the module works in a worker, in a bundle that is no module, and without BroadcastChannel', async (t, visit) => {
+  const { page, there, url, context } = await openPage(t, visit)
+  const inWorker = `new Promise(resolve => {
+    new Worker('${basePath}/worker.js', { type: 'module' }).onmessage = ({ data }) => resolve(data)
+  })`
+  t.is(await page.evaluate(inWorker), 200)
+  await context.clearCookies()
+  t.is(await page.evaluate(inWorker), 401)
+
+  // esbuild replaces `import.meta` by an empty object, if the format of the bundle is iife. The bundle expects the routes at the root.
+  const bundle = clientModule.text.replaceAll('export ', '').replace('import.meta.url', '({}).url')
+  await context.addInitScript('delete globalThis.BroadcastChannel')
+  await page.reload()
+  await shows(page, 'Not signed in')
+  const result = `(() => { ${bundle}; return apiFetch('${basePath}/api/hubs').then(r => r.status) })()`
+  const opened = page.waitForRequest(request => request.url().startsWith(new URL('/api/auth/login?', url).href))
+  void page.evaluate(result).catch(() => {})
+  t.is(
+    new URL((await opened).url()).searchParams.get('return_to'),
+    new URL(there).pathname + new URL(there).search + new URL(there).hash
+  )
 })

@@ -284,7 +284,10 @@ for (const block of blocksOf('page')) {
       replaceFetch(t, async url => {
         const { statusCode, text, headers } = await browser.fetch(String(url))
         answers.push(statusCode)
-        return new Response(text(), { status: statusCode, headers: { 'content-type': headers['content-type'] ?? '' } })
+        const sent = ['content-type', 'session-status'].map(
+          name => [name, String(headers[name] ?? '')] as [string, string]
+        )
+        return new Response(text(), { status: statusCode, headers: sent })
       })
       const code = block.text.replace(/^import (\{.*\}) from '[^']+\/client(\.js)?'$/m, 'const $1 = client')
       // The code runs as a module of a page, in which `await` is allowed at the top level.

@@ -27,17 +27,22 @@ test('the package can be imported with each setting of `module`, but not by a st
 })
 
 const pageThatUsesTypes = `
-import { apiFetch, getAccessToken, getProfile, signIn, signOut } from 'platform-auth-server/client'
+import { apiFetch, getAccessToken, getProfile, SignInLoopError, signIn, signOut } from 'platform-auth-server/client'
 const response: Response = await apiFetch('/api/hubs', { method: 'POST', signal: AbortSignal.timeout(1000) })
 const name: string | undefined = (await getProfile())?.name
 await getAccessToken((accessToken: string, expiresInSeconds: number) => {})
 addEventListener('sessionended', event => event.preventDefault())
+addEventListener('sessionchanged', () => location.reload())
+addEventListener('signinloop', () => {})
+document.body.onclick = signIn
+const onClick: (event: { readonly nativeEvent: Event }) => void = signOut
+void signIn(new URL('/x', location.href)).catch(error => error instanceof SignInLoopError && error.message)
 const leave: Promise<never> = name ? signOut() : signIn('/models/7')
 // @ts-expect-error
 await getAccessToken((accessToken: number) => {})
 // @ts-expect-error
 apiFetch()
-export { leave, response }
+export { leave, onClick, response }
 `
 
 test('a page with strict types compiles against the module for pages in the packed package', async t => {

@@ -1,17 +1,283 @@
-// The module for pages, without a browser. test/browser/client.test.ts uses it in a real one.
+// The module for pages, in a page without a browser. test/browser/client.test.ts uses it in a real one.
+import { setImmediate as later } from 'node:timers/promises'
 import test from 'ava'
-import { apiFetch } from '../../src/pages/client/client.js'
 
-test('a call that is aborted while the body of a 503 arrives rejects, and does not return the 503', async t => {
+type Client = typeof import('../../src/pages/client/client.js')
+type Headers = Readonly<Record<string, string>>
+type Answer = (url: string, init?: RequestInit) => Response | Promise<Response>
+
+const origin = 'https://app.example'
+const signedOut = { 'Session-Status': 'signed-out' }
+const retry = { 'Session-Status': 'retry' }
+const user = (hash: string) => ({ 'Session-User': hash })
+
+function response(url: string, status: number, headers: Headers = {}, body: string | null = null): Response {
+  return Object.defineProperty(new Response(body, { status, headers }), 'url', { value: new URL(url, origin).href })
+}
+
+/** The storage of a tab, which stays when the tab opens another page. */
+function createStorage() {
+  const values = new Map<string, string>()
+  return {
+    getItem: (key: string) => values.get(key) ?? null,
+    setItem: (key: string, value: string) => void values.set(key, value)
+  }
+}
+
+let pages = 0
+const originals = new Map<string, PropertyDescriptor | undefined>()
+
+test.afterEach.always(() => {
+  for (const [name, descriptor] of originals) {
+    if (descriptor) Object.defineProperty(globalThis, name, descriptor)
+    else Reflect.deleteProperty(globalThis, name)
+  }
+  originals.clear()
+})
+
+/** Loads the module into a new page. The functions of `globals` replace those of the page. */
+async function openPage(answer: Answer, globals: Readonly<Record<string, unknown>> = {}) {
+  const events: string[] = []
+  const opened: string[] = []
+  const waits: number[] = []
+  const requests: string[] = []
+  const location = new URL('/models/7?view=2d#part-3', origin)
+  Object.assign(location, { replace: (url: string) => void opened.push(url.replace(origin, '')) })
+  const page = {
+    document: {},
+    location,
+    event: undefined,
+    BroadcastChannel: undefined,
+    sessionStorage: createStorage(),
+    addEventListener: () => {},
+    dispatchEvent: ({ type }: Event) => Boolean(events.push(type)),
+    fetch: async (input: string | Request, init?: RequestInit) => {
+      const url = input instanceof Request ? input.url : String(input)
+      requests.push(url)
+      return answer(url, init)
+    },
+    setTimeout: (callback: () => void, delay: number) => {
+      waits.push(delay / 1000)
+      return setImmediate(callback)
+    },
+    ...globals
+  }
+  for (const [name, value] of Object.entries(page)) {
+    if (!originals.has(name)) originals.set(name, Object.getOwnPropertyDescriptor(globalThis, name))
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
+  }
+  pages += 1
+  const client: Client = await import(`../../src/pages/client/client.js?page=${pages}`)
+  return { client, events, opened, waits, requests, page }
+}
+
+test.serial('only this origin and only the header lead to a sign-in, and everything else reaches the page', async t => {
+  const rows: readonly (readonly [url: string, status: number, headers: Headers])[] = [
+    ['https://other.example/x', 401, signedOut],
+    ['https://app.example.evil.example/x', 401, signedOut],
+    ['/api/x', 401, {}],
+    ['/api/x', 503, { 'Retry-After': '1' }],
+    ['https://other.example/x', 503, retry],
+    ['/api/x', 503, { 'Session-Status': 'unknown' }]
+  ]
+  for (const [url, status, headers] of rows) {
+    const { client, opened, requests, events } = await openPage(() =>
+      response(url, status, headers, '{"error":"temporarily_unavailable"}')
+    )
+    t.is((await client.apiFetch(url, { method: 'POST' })).status, status)
+    t.deepEqual([opened, requests.length, events], [[], 1, []], `${url} ${status}`)
+  }
+})
+
+test.serial(
+  'a temporary failure is waited for from 0.5 to 60 seconds, longer each time, whatever Retry-After says',
+  async t => {
+    for (const [retryAfter, least] of [
+      [undefined, 0.5],
+      ['-1', 0.5],
+      ['0', 0.5],
+      ['0.0001', 0.5],
+      ['7', 7],
+      ['1e9', 60],
+      ['Infinity', 60],
+      ['soon', 0.5],
+      [new Date(Date.now() + 30_000).toUTCString(), 28]
+    ] as const) {
+      let left = 12
+      const { client, waits } = await openPage(url => {
+        left -= 1
+        return response(url, left > 0 ? 503 : 200, { ...retry, ...(retryAfter && { 'Retry-After': retryAfter }) })
+      })
+      for (const init of [{}, { method: 'HEAD' }, { headers: { Accept: 'text/html' } }]) {
+        left = 12
+        t.is((await client.apiFetch('/api/x', init)).status, 200)
+      }
+      t.is(waits.length, 33)
+      t.true((waits[0] as number) >= least && (waits[0] as number) <= Math.min(60, least * 1.3 + 2), `${retryAfter}`)
+      t.true(waits.every(wait => wait >= 0.5 && wait <= 60))
+      t.is(waits[10], 60)
+      t.true(least === 60 || new Set(waits).size > 20, 'with jitter')
+    }
+  }
+)
+
+test.serial('a stream is not sent again, and an aborted call stops waiting', async t => {
+  const { client, requests } = await openPage(url => response(url, 503, retry), { setTimeout: () => {} })
+  const init = { method: 'POST', body: new ReadableStream(), duplex: 'half' } as RequestInit
+  t.is((await client.apiFetch('/api/x', init)).status, 503)
+  t.is(requests.length, 1)
   const stop = new AbortController()
-  const body = new ReadableStream({
-    pull(controller) {
-      stop.abort(new Error('the page stopped the call'))
-      controller.error(stop.signal.reason)
+  const call = client.apiFetch('/api/x', { signal: stop.signal })
+  await later()
+  stop.abort(new Error('the page stopped the call'))
+  await t.throwsAsync(call, { message: 'the page stopped the call' })
+})
+
+test.serial('a Request with a body is sent again, as a whole', async t => {
+  const bodies: string[] = []
+  let status = 503
+  const { client } = await openPage(() => response('/api/x', 200), {
+    fetch: async (input: Request) => {
+      bodies.push(await input.text())
+      const sent = response('/api/x', status, retry)
+      status = 200
+      return sent
     }
   })
-  globalThis.fetch = async () => new Response(body, { status: 503 })
-  await t.throwsAsync(apiFetch('https://app.example/api/hubs', { signal: stop.signal }), {
-    message: 'the page stopped the call'
+  await client.apiFetch(new Request(`${origin}/api/x`, { method: 'POST', body: 'an order' }))
+  t.deepEqual(bodies, ['an order', 'an order'])
+})
+
+const login = (path: string) => `/api/auth/login?${new URLSearchParams({ return_to: path })}`
+const here = '/models/7?view=2d#part-3'
+
+test.serial('signIn and signOut accept strings, URLs and events', async t => {
+  const { client, opened } = await openPage(() => response('/', 200))
+  const event = new Event('click')
+  const values = [undefined, null, event, { nativeEvent: event }, '/x', 'a b/ü?x=%2F', new URL('/y?q=1#z', origin)]
+  for (const value of [...values, `${origin}/x`, 'https://other.example/x', '?view=3d', '#part-4'] as string[]) {
+    void client.signOut(value)
+  }
+  await later()
+  const paths = opened.map(url => new URL(url, origin).searchParams.get('return_to'))
+  const expected = ['/', '/', '/', '/', '/x', '/models/a%20b/%C3%BC?x=%2F', '/y?q=1#z', '/x', '/']
+  t.deepEqual(paths, [...expected, '/models/7?view=3d', '/models/7?view=2d#part-4'])
+  void client.signIn(event as unknown as string)
+  await later()
+  t.is(opened.at(-1), login(here))
+})
+
+test.serial(
+  'a third sign-in within five minutes ends with SignInLoopError, unless one has helped or the user asks',
+  async t => {
+    const sessionStorage = createStorage()
+    const outcomes: string[] = []
+    async function load(visit: (client: Client) => Promise<unknown>, answer: Answer, globals = {}) {
+      const { client, opened, events } = await openPage(answer, { sessionStorage, ...globals })
+      const result = await Promise.race([visit(client).catch((error: Error) => error.name), later('pending')])
+      await later()
+      outcomes.push([result instanceof Response ? result.status : result, ...opened, ...events].join(' '))
+    }
+    const none: Answer = url => response(url, 401, signedOut)
+    const call = (client: Client) => client.apiFetch('/api/x')
+    const asks = { event: { isTrusted: true, type: 'click' } }
+    const opens = `pending ${login(here)}`
+
+    for (const visit of [call, call, call, (client: Client) => client.signIn()]) await load(visit, none)
+    t.deepEqual(outcomes.splice(0), [opens, opens, 'SignInLoopError signinloop', 'SignInLoopError signinloop'])
+    await load(call, none, asks)
+    await load(call, none)
+    await load(call, none)
+    t.deepEqual(outcomes.splice(0), [opens, opens, 'SignInLoopError signinloop'])
+    await load(call, url => response(url, 200))
+    for (let time = 0; time < 3; time += 1) await load(call, none)
+    t.deepEqual(outcomes.splice(0), ['200', opens, opens, 'SignInLoopError signinloop'])
+
+    // The profile works, but another URL never does.
+    await load(call, none, asks)
+    const mixed: Answer = url => (url.includes('profile') ? response(url, 200, user('a'), '{"name":"Ada"}') : none(url))
+    const both = async (client: Client) => {
+      await client.getProfile()
+      return call(client)
+    }
+    for (let time = 0; time < 2; time += 1) await load(both, mixed)
+    t.deepEqual(outcomes.splice(0), [opens, `${opens} sessionended`, 'SignInLoopError sessionended signinloop'])
+  }
+)
+
+test.serial('parallel calls that end a loop all fail', async t => {
+  const answer: Answer = url => response(url, 401, signedOut)
+  const sessionStorage = createStorage()
+  for (let time = 0; time < 2; time += 1) {
+    const { client } = await openPage(answer, { sessionStorage })
+    void client.apiFetch('/api/x')
+    await later()
+  }
+  const { client, events } = await openPage(answer, { sessionStorage })
+  const calls = await Promise.allSettled([...'abc'].map(name => client.apiFetch(`/api/x?${name}`)))
+  for (const call of calls) {
+    const { reason } = call as PromiseRejectedResult
+    t.true(reason instanceof client.SignInLoopError)
+    t.regex(reason.message, /\/api\/x still says that nobody is signed in.*cookies.*service worker.*\/api\/auth\/login/)
+  }
+  t.deepEqual(events, ['signinloop', 'signinloop', 'signinloop'])
+})
+
+test.serial('if the browser stores nothing, sign-in still works', async t => {
+  const sessionStorage = {
+    getItem() {
+      throw new Error('denied')
+    },
+    setItem() {
+      throw new Error('denied')
+    }
+  }
+  const { client, opened } = await openPage(url => response(url, 401, signedOut), { sessionStorage })
+  void client.apiFetch('/api/x')
+  await later()
+  t.deepEqual(opened, [login(here)])
+})
+
+test.serial('a page learns that another user has signed in, before it gets the response', async t => {
+  let hashes = 'a'
+  const { client, events } = await openPage(url => response(url, 200, user(hashes)))
+  const at = async (next: string) => {
+    hashes = next
+    await client.apiFetch('/api/x').then(() => events.push(next))
+  }
+  // The secret is replaced from the third response on. Then another user signs in.
+  for (const next of ['a', 'a', 'a2 a', 'a2', 'b']) await at(next)
+  t.deepEqual(events, ['a', 'a', 'a2 a', 'a2', 'sessionchanged', 'b'])
+})
+
+test.serial('a 200 that is not the expected JSON is an error that names the URL and the likely cause', async t => {
+  const forwarded = 'is it forwarded to the login server?'
+  for (const [status, body, message] of [
+    [200, '<!doctype html>', `${origin}/api/auth/token did not return JSON; ${forwarded}`],
+    [200, '{}', `${origin}/api/auth/token did not return JSON with access_token; ${forwarded}`],
+    [200, 'null', `${origin}/api/auth/token did not return JSON; ${forwarded}`],
+    [404, 'Not Found', `${origin}/api/auth/token responded with status 404; ${forwarded}`],
+    [404, '{"error_description":"This route exists in dual mode only (mode: dual)."}', /dual mode only/],
+    [502, '', `${origin}/api/auth/token responded with status 502`]
+  ] as const) {
+    const { client } = await openPage(url => response(url, status, {}, body))
+    await t.throwsAsync(
+      client.getAccessToken(() => t.fail()),
+      { message }
+    )
+  }
+  const { client } = await openPage(url => response(url, 200, {}, '<!doctype html>'))
+  await t.throwsAsync(client.getProfile(), { message: `${origin}/api/auth/profile did not return JSON; ${forwarded}` })
+})
+
+test.serial('a worker, which has no page to leave, gets the 401', async t => {
+  const { client } = await openPage(url => response(url, 401, signedOut), {
+    location: new URL('/worker.js', origin)
   })
+  t.is((await client.apiFetch('/api/x')).status, 401)
+  t.is(await client.getProfile(), undefined)
+  await t.throwsAsync(
+    client.getAccessToken(() => t.fail()),
+    { message: /responded with status 401/ }
+  )
 })

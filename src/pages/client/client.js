@@ -1,24 +1,33 @@
 /**
  * Functions for the pages of this site. The server serves this file as `/api/auth/client.js`, and a bundler can import
  * it as `platform-auth-server/client`. client.d.ts documents the functions.
+ *
+ * Only the header `Session-Status` of this origin shows that a request was not executed, so nothing else makes this
+ * module sign in or send a request again.
  */
-const DEFAULT_RETRY_SECONDS = 5
 // With a `beforeunload` handler, the user may stay on the page. So after this time, the next call opens the sign-in
 // page again.
 const LEAVE_MS = 10_000
+const LOOP_MS = 300_000
+const STORAGE_KEY = 'platform-auth-server sign-ins'
 const never = new Promise(() => {})
 
-/** True from a response with status 200 until the session ends. */
-let isSignedIn = false
+/** True after a response with a session, false after one without, undefined before. */
+let isSignedIn
+/** The hashes of the user in the latest response. */
+let user
 /** True if the page has called `preventDefault()` on `sessionended`, so no call may open the sign-in page. */
 let staysOpen = false
 let leavesUntil = 0
-let pause
 
-// A server that renders pages may import this file, too. On a server, an open channel would keep the process running,
-// so no channel is opened.
-const otherTabs = globalThis.document && new BroadcastChannel(urlOf('client.js'))
-otherTabs?.addEventListener('message', endSession)
+// On a server that renders pages, and in tests with jsdom, an open channel would keep the process running.
+const otherTabs = globalThis.document && globalThis.BroadcastChannel && new BroadcastChannel(urlOf('client.js'))
+otherTabs?.unref?.()
+otherTabs?.addEventListener('message', askServer)
+
+export class SignInLoopError extends Error {
+  name = 'SignInLoopError'
+}
 
 export async function apiFetch(input, init) {
   return orSignIn(await send(input, init))
@@ -26,81 +35,125 @@ export async function apiFetch(input, init) {
 
 export async function getProfile() {
   const response = await send(urlOf('profile'))
-  return response.status === 401 ? undefined : bodyOf(response)
+  return statusOf(response) === 'signed-out' ? undefined : read(response, 'name')
 }
 
 export async function getAccessToken(callback) {
   const response = await orSignIn(await send(urlOf('token'), {}, { triesOffline: true }))
-  const { access_token, expires_in } = await bodyOf(response)
+  const { access_token, expires_in } = await read(response, 'access_token')
   callback(access_token, expires_in)
 }
 
-export function signIn(returnTo = location.pathname + location.search + location.hash) {
-  return leaveFor('login', returnTo)
+export async function signIn(returnTo) {
+  return openSignIn(pathOf(returnTo, location.href))
 }
 
-export function signOut(returnTo = '/') {
-  isSignedIn = false
-  // The other tabs are notified when the next page replaces this page, because by then the server has ended the
-  // session.
-  addEventListener('pagehide', () => otherTabs?.postMessage('sessionended'), { once: true })
-  return leaveFor('logout', returnTo)
+export async function signOut(returnTo) {
+  // When the next page replaces this page, the server has ended the session. If the user stays on this page and leaves it
+  // later, the server tells the other tabs that the session still exists.
+  addEventListener('pagehide', () => otherTabs?.postMessage(''), { once: true })
+  return leaveFor('logout', pathOf(returnTo, '/'))
 }
 
-/** Repeats a request until the response is not a temporary failure of this server. */
+/** Repeats a request until the server does not say `retry`. A stream as the body can be sent only once. */
 async function send(input, init, { triesOffline = false } = {}) {
-  const signal = init?.signal ?? input.signal
-  for (;;) {
-    const response = await fetch(input instanceof Request ? input.clone() : input, init).catch(error => {
+  for (let attempt = 0; ; attempt += 1) {
+    const response = await fetch(input?.clone?.() ?? input, init).catch(error => {
       if (!triesOffline) throw error
     })
-    if (response && !(await isTemporary(response, signal))) return noted(response)
-    await Promise.race([pauseAfter(response), abortOf(signal)])
+    if (response && (statusOf(response) !== 'retry' || init?.duplex)) return noted(response)
+    response?.body?.cancel().catch(() => {})
+    await pause(attempt, response?.headers.get('retry-after'), init?.signal ?? input?.signal)
   }
 }
 
-/**
- * Returns true for a 503 of this server itself. Returns false for a 503 of an API behind the proxy, because the API may
- * have executed the request, so the page must decide whether to send it again.
- */
-async function isTemporary(response, signal) {
-  if (response.status !== 503) return false
-  const { error } = await jsonOf(response.clone())
-  // The body is incomplete if the page has aborted the request meanwhile.
-  signal?.throwIfAborted()
-  return error === 'temporarily_unavailable'
-}
-
-/** Returns the same promise to all waiting calls, so that they send their requests again at the same time. */
-function pauseAfter(response) {
-  const seconds = Number(response?.headers.get('retry-after')) || DEFAULT_RETRY_SECONDS
-  pause ??= new Promise(resolve => setTimeout(resolve, seconds * 1000)).finally(() => {
-    pause = undefined
+function pause(attempt, retryAfter, signal) {
+  const asked = Number(retryAfter) || (Date.parse(retryAfter) - Date.now()) / 1000 || 0
+  const seconds = Math.min(60, Math.max(asked, 0.5 * 2 ** attempt) * (1 + Math.random() / 4))
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    setTimeout(resolve, seconds * 1000)
   })
-  return pause
 }
 
-function abortOf(signal) {
-  return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+/** Only a mock in a test has no URL. */
+function isOurs({ url }) {
+  return url === '' || url.startsWith(`${siteOrigin()}/`)
 }
 
-function noted(response) {
-  if (response.ok) [isSignedIn, staysOpen] = [true, false]
-  if (response.status !== 401) return response
-  endSession()
-  otherTabs?.postMessage('sessionended')
+function statusOf(response) {
+  return isOurs(response) && !response.ok ? response.headers.get('session-status') : null
+}
+
+/** Learns from a response who is signed in. The page gets the events before the response. */
+function noted(response, tellsOtherTabs = true) {
+  if (!isOurs(response)) return response
+  const wasSignedIn = isSignedIn
+  const isSignedOut = statusOf(response) === 'signed-out'
+  const users = response.headers.get('session-user')?.split(' ')
+  const isOtherUser = users && user && !users.some(hash => user.includes(hash))
+  if (users) [isSignedIn, staysOpen, user] = [true, false, users]
+  if (isSignedOut) isSignedIn = false
+  else signInHelped(response, users)
+  if (tellsOtherTabs && (isOtherUser || (isSignedOut && wasSignedIn !== false))) otherTabs?.postMessage('')
+  if (isOtherUser) dispatchEvent(new Event('sessionchanged'))
+  const hasEnded = isSignedOut && wasSignedIn && Date.now() > leavesUntil
+  if (hasEnded) staysOpen = !dispatchEvent(new Event('sessionended', { cancelable: true }))
   return response
 }
 
-function endSession() {
-  if (!isSignedIn) return
-  isSignedIn = false
-  staysOpen = !dispatchEvent(new Event('sessionended', { cancelable: true }))
+/** Another tab has news about the session. Only the server knows whether they are still true. */
+function askServer() {
+  const learn = response => noted(response, false)
+  if (isSignedIn) fetch(urlOf('profile')).then(learn, () => {})
 }
 
+/** A worker has no page to leave, so it gets the response. */
 function orSignIn(response) {
-  if (response.status !== 401 || staysOpen) return response
-  return Date.now() < leavesUntil ? never : signIn()
+  if (statusOf(response) !== 'signed-out' || staysOpen || !globalThis.location?.replace) return response
+  return Date.now() < leavesUntil ? never : openSignIn(pathOf(null, location.href), causeOf(response))
+}
+
+function causeOf({ url }) {
+  return new URL(url, location.href).pathname
+}
+
+/** @param cause the path that needs a session, if a response is the reason */
+function openSignIn(returnTo, cause) {
+  // A user who clicks a button wants to sign in, however often.
+  const { event } = globalThis
+  const recent = event?.isTrusted && /^(click|keydown|submit)$/.test(event.type) ? [] : recentSignIns()
+  if (recent.filter(signIn => !signIn.helped || (cause && signIn.cause === cause)).length < 2) {
+    keepSignIns([...recent, { time: Date.now(), cause }])
+    return leaveFor('login', returnTo)
+  }
+  dispatchEvent(new Event('signinloop'))
+  const problem = cause ? `${cause} still says that nobody is signed in` : 'this page asks for another one'
+  const reasons = `The browser may block cookies, or a service worker may respond to ${urlOf('login')}.`
+  throw new SignInLoopError(`Two sign-ins have not helped: ${problem}. ${reasons}`)
+}
+
+function signInHelped(response, users) {
+  const recent = recentSignIns()
+  if (recent.length === 0) return
+  const others = recent.filter(({ cause }) => cause !== causeOf(response))
+  keepSignIns(others.map(signIn => ({ ...signIn, helped: signIn.helped || users !== undefined })))
+}
+
+/** Returns the sign-ins of this tab in the last minutes. A browser that blocks cookies stores none. */
+function recentSignIns() {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORAGE_KEY)).filter(({ time }) => Date.now() - time < LOOP_MS)
+  } catch {
+    return []
+  }
+}
+
+function keepSignIns(signIns) {
+  try {
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify(signIns))
+  } catch {}
 }
 
 /** Returns a promise that never settles, because the page must not continue while the browser leaves it. */
@@ -110,20 +163,29 @@ function leaveFor(route, returnTo) {
   return never
 }
 
-async function bodyOf(response) {
-  const body = await jsonOf(response)
-  if (response.ok) return body
-  throw new Error(body.error_description ?? `The server responded with status ${response.status}.`)
+/** @param returnTo a string, a URL, or the event of a click, which means the default */
+function pathOf(returnTo, byDefault) {
+  const target = typeof returnTo === 'string' ? returnTo : (returnTo?.href ?? byDefault)
+  const { origin, pathname, search, hash } = new URL(target, location.href)
+  return origin === siteOrigin() ? pathname + search + hash : '/'
 }
 
-function jsonOf(response) {
-  return response.json().catch(() => ({}))
+async function read(response, member) {
+  const body = await response.json().catch(() => undefined)
+  if (response.ok && typeof body?.[member] === 'string') return body
+  const expected = body ? `JSON with ${member}` : 'JSON'
+  const problem = response.ok ? `did not return ${expected}` : `responded with status ${response.status}`
+  const advice = response.ok || response.status === 404 ? '; is it forwarded to the login server?' : ''
+  throw new Error(body?.error_description ?? `${response.url} ${problem}${advice}`)
 }
 
-/**
- * If this module is part of a bundle, it does not know the base path, so it expects the routes at the root of the site.
- */
+/** A module in a bundle does not know the base path, so it expects the routes at the root of the site. */
 function urlOf(route) {
-  const isServed = new URL(import.meta.url).pathname.endsWith('/api/auth/client.js')
-  return isServed ? new URL(route, import.meta.url).href : new URL(`/api/auth/${route}`, location.href).href
+  const [, served] = /^(.*\/api\/auth\/)client\.js(?:[?#]|$)/.exec(import.meta.url) ?? []
+  return `${served ?? `${siteOrigin()}/api/auth/`}${route}`
+}
+
+/** A server that renders pages has no location. */
+function siteOrigin() {
+  return globalThis.location && new URL(location.href).origin
 }
