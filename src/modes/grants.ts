@@ -4,6 +4,7 @@ import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provi
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import type { CompleteSession, HalfRefreshedSession, Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
+import { isOpenIdScope } from './scopes.js'
 
 export interface ModeDependencies {
   readonly idp: IdentityProvider
@@ -56,10 +57,6 @@ interface RefreshedTokenSet extends TokenSet {
   readonly nextRefreshToken: string
   readonly claims: CheckedClaims | undefined
 }
-
-// The scopes of OpenID Connect. They are not compared with the requested scopes, because some providers omit them from the
-// `scope` of a response and others add them.
-const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /**
  * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
@@ -137,16 +134,8 @@ function checkRefreshedIdentity(
   }
 }
 
-/**
- * Returns the granted scopes that were not requested. Ignores the scopes of OpenID Connect, because Keycloak always grants some
- * of them in addition.
- */
-export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, requested: readonly string[]): string[] {
-  return scope.filter(name => !requested.includes(name) && !OPENID_SCOPES.has(name))
-}
-
 function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
-  const missing = requested.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
+  const missing = requested.filter(name => scope && !scope.includes(name) && !isOpenIdScope(name))
   if (missing.length === 0) return
   throw new ProviderError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }

@@ -12,7 +12,6 @@ import type { CheckedClaims } from './access.js'
 import {
   type AuthorizationCode,
   codeGrant,
-  excessScopes,
   expiresAt,
   fallbackNames,
   firstName,
@@ -23,6 +22,7 @@ import {
   type TokenState,
   tokenObject
 } from './grants.js'
+import { excessScopes, listScopes } from './scopes.js'
 
 export interface Tokens {
   readonly internal: TokenObject
@@ -156,20 +156,20 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
       publicScope,
       timeoutMs
     )
-    checkPublicScopes(publicTokenSet)
+    checkPublicToken(publicTokenSet, state.fields.internal_token)
     const { accessToken } = publicTokenSet
     const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
     return { state: { kind: 'complete', fields, identity: state.identity }, claims }
   }
 
-  function checkPublicScopes(publicTokenSet: TokenSet): void {
-    const excess = excessScopes(publicTokenSet, publicScopes)
+  function checkPublicToken({ accessToken, refreshToken, idToken, scope }: TokenSet, internalToken?: string): void {
+    // A provider may return the access token that it has issued before. The browser must not get the scopes of that token.
+    const granted = accessToken === internalToken ? internalScopes : scope
+    const excess = excessScopes({ accessToken, scope: granted }, publicScopes)
     if (excess.length === 0) return
-    const named = excess.filter(name => internalScopes.includes(name))
-    const others = excess.length - named.length
-    const list = [...named, ...(others > 0 ? [`${others} unknown`] : [])].join(', ')
+    const list = listScopes(excess, [accessToken, refreshToken, idToken])
     const detail = `the public token has more than the public scopes (${list})`
-    throw new UnusableTokenSetError(detail, publicTokenSet.refreshToken)
+    throw new UnusableTokenSetError(detail, refreshToken)
   }
 
   function displayName(userInfo: UserInfo): string {

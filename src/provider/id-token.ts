@@ -91,10 +91,16 @@ export function isIdentifier(value: unknown): value is string {
 }
 
 function parseClaims(idToken: string, reject: CreateError): Readonly<Record<string, unknown>> {
-  const parts = idToken.split('.')
-  const claims = parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString())
-  if (parts.length !== 3 || !isJsonObject(claims)) throw reject('it is not a JWT')
+  const claims = readClaims(idToken)
+  if (!claims) throw reject('it is not a JWT')
   return claims
+}
+
+/** Returns the claims of a JWT, without any check. Returns undefined for any other string, such as an encrypted JWT. */
+export function readClaims(token: string): Readonly<Record<string, unknown>> | undefined {
+  const parts = token.split('.')
+  const claims = parts.length === 3 ? parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString()) : undefined
+  return isJsonObject(claims) ? claims : undefined
 }
 
 function unusable(detail: string): ProviderError {

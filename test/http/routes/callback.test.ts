@@ -500,10 +500,14 @@ for (const mode of modes) {
   })
 }
 
+// Cognito ignores `scope` at a refresh, and only the access token says so.
+const wideJwt = `e30.${btoa('{"scope":"viewables:read data:read"}')}.signature`
+
 // In dual mode a login makes a second token request. It gets the public token, which has fewer scopes and is sent to browsers.
 const publicTokenOnly: readonly Failing[] = [
   ['a refresh token that the provider rejects', faults.error('invalid_grant'), 502],
-  ['more scopes than the public scopes', faults.change({ scope: 'viewables:read data:read' }), 502]
+  ['more scopes than the public scopes', faults.change({ scope: 'viewables:read data:read' }), 502],
+  ['more scopes, named by the JWT only', faults.change({ scope: undefined, access_token: wideJwt }), 502]
 ]
 
 test('if the request for the public token fails in dual mode, the login fails and its refresh token is revoked', async t => {

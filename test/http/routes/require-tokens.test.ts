@@ -170,19 +170,33 @@ test('dual: if the second token request of a refresh fails, the next refresh con
   }
 })
 
-test('dual: a public token with more than the public scopes is rejected, and no response or log line contains it', async t => {
-  const { browser, clock, idp, recorder, logs } = await startSignedIn(t, { mode: 'dual' })
-  clock.advanceSeconds(3600)
-  idp.fail('token', faults.none, faults.change({ scope: 'data:read viewables:read' }))
-  const response = await browser.fetch('/api/auth/token')
-  t.is(response.statusCode, 503)
-  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }), logs.lines)
-  const refused = idp.issued.accessTokens.at(-1)?.value as string
-  recorder.assertNone(t, [refused], logs.lines)
-  clock.advanceSeconds(2)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200, 'the session continues with the newest refresh token')
-  t.deepEqual(idp.reuses, [])
-})
+const wide = 'data:read viewables:read'
+const wideResponses = {
+  'in the response': { scope: wide },
+  'in the claim scope of a JWT': { scope: undefined, access_token: `e30.${btoa(`{"scope":"${wide}"}`)}.signature` },
+  'in the claim scp of a JWT': { scope: undefined, access_token: `e30.${btoa('{"scp":["data:read"]}')}.signature` }
+}
+
+for (const [where, changes] of Object.entries(wideResponses)) {
+  test(`dual: a public token with more than the public scopes ${where} is rejected, the log names them, and nothing contains the token`, async t => {
+    const { browser, clock, idp, recorder, logs } = await startSignedIn(t, { mode: 'dual' })
+    clock.advanceSeconds(3600)
+    idp.fail('token', faults.none, faults.change(changes))
+    const response = await browser.fetch('/api/auth/token')
+    t.is(response.statusCode, 503)
+    t.regex(JSON.stringify(logs.find(({ event }) => event === 'refresh_failed')), /public scopes \(data:read\)/)
+    recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }), logs.lines)
+    const refused = 'access_token' in changes ? changes.access_token : idp.issued.accessTokens.at(-1)?.value
+    recorder.assertNone(t, [refused as string], logs.lines)
+    clock.advanceSeconds(2)
+    t.is(
+      (await browser.fetch('/api/auth/token')).statusCode,
+      200,
+      'the session continues with the newest refresh token'
+    )
+    t.deepEqual(idp.reuses, [])
+  })
+}
 
 test('if a refreshed session is too large for its cookies, the log says so, and the session continues when its tokens are small enough', async t => {
   const { browser, clock, idp, logs } = await startSignedIn(t, {})
