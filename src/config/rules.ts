@@ -5,6 +5,7 @@ import { quote } from './errors.js'
 import { readTextFile, statIfPossible } from './files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
+import { mayMatchFile } from './wwwroot.js'
 
 // The rules that involve several settings. Each value has already been checked alone. If a value that a rule needs is
 // missing, the rule finds nothing.
@@ -233,6 +234,24 @@ const rules: readonly SettingsRule[] = [
       found.push({ key: 'hashedAssets', isWarning: true, message })
     }
     return found
+  },
+
+  // A pattern that matches no file is probably misspelt, and the files that it was meant for may be public.
+  async function filePatternsMatchFiles({ 'access.files': patterns, ...values }) {
+    if (!patterns || !('wwwroot' in values)) return undefined
+    const { wwwroot } = values
+    const key = 'access.files'
+    if (wwwroot === undefined) {
+      const message = 'has no effect, because wwwroot is not set. The files of the starter page are always public.'
+      return { key, isWarning: true, message }
+    }
+    const matches = await Promise.all(patterns.map(({ path }) => mayMatchFile(path, wwwroot)))
+    return patterns
+      .filter((_, index) => !matches[index])
+      .map(({ text }) => {
+        const message = `contains ${quote(text)}, but wwwroot has no such file or folder. Letter case matters.`
+        return { key, isWarning: true, message }
+      })
   }
 ]
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../support/json.js'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
+import { filePatterns } from './file-patterns.js'
 import type { SecretFile } from './files.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
 import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
@@ -307,6 +308,14 @@ export const settings = {
     rejectsEmpty: true,
     summary:
       'Let only users who match one of these entries sign in. An e-mail address counts only if the provider has verified it.'
+  },
+  'access.files': {
+    flag: '--access-files <patterns>',
+    type: filePatterns,
+    defaultText: 'none, so all files are public',
+    rejectsEmpty: true,
+    summary:
+      'Serve the files of wwwroot that match these path patterns only to users who are signed in. The first pattern that matches decides, and a pattern with a ! before it means public.'
   },
   logout: {
     flag: '--logout <how>',

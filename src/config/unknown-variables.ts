@@ -71,13 +71,15 @@ function messageFor(name: string, protecting: string | undefined): string {
 
 const protectsServer = (key: SettingKey) =>
   /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret === true
-const ACCESS_LIST = settingOf('access.allow').env
+const ALLOW = settingOf('access.allow').env
+const FILES = settingOf('access.files').env
 const MAX_EDITS = 3
 
 /** Returns the variable of a security setting, if the name resembles it more than any other setting. */
 function securityVariable(written: string): string | undefined {
   const name = written.toUpperCase()
-  if (name.startsWith('PLATFORM_AUTH_ACCESS') || name.includes('ALLOW')) return ACCESS_LIST
+  if (name.includes('ALLOW')) return ALLOW
+  if (name.startsWith('PLATFORM_AUTH_ACCESS')) return name.includes('FILE') ? FILES : ALLOW
   const [best] = [...knownVariables]
     .map(([known, key]) => ({ known, edits: editsBetween(name, known), isSecurity: protectsServer(key) }))
     .filter(({ edits }) => edits <= MAX_EDITS)

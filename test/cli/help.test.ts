@@ -203,6 +203,7 @@ test('every flag in the settings table sets its setting', async t => {
     'platform.callbackUrl': 'https://a.example/api/auth/callback',
     'platform.issuer': 'https://id.example',
     'platform.prompt': 'login',
+    'access.files': '/**',
     'proxy.routes': 'GET /api/hubs/** https://api.example/hubs/**',
     redisUrl: 'redis://localhost',
     'forwardAuth.port': '9002',

@@ -147,7 +147,8 @@ for (const block of blocksOf('settings')) {
   test(`the server takes this settings file: ${title(block)} … ${linesOf(block.text).at(-1)}`, async t => {
     // Files in the folder of pages that the block mentions.
     const design = { 'logo.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>', 'pages/de.json': '{}' }
-    const pages = { 'dist/index.html': '', 'dist/assets/app.js': '', ...design }
+    const built = { 'dist/index.html': '', 'dist/assets/app.js': '' }
+    const pages = { ...built, 'wwwroot/welcome.html': '', 'wwwroot/welcome/page.css': '', ...design }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])
   })

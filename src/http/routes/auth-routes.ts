@@ -18,6 +18,7 @@ import { login } from './login.js'
 import { logout } from './logout.js'
 import { requireTokens, tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
+import { signInPage } from './sign-in-page.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(services: Services): Router {
@@ -113,17 +114,6 @@ const client: Middleware = function client(ctx) {
   ctx.status = 200
   if (ctx.fresh) ctx.status = 304
   else ctx.body = clientModule.text
-}
-
-/**
- * Shows the error page for 401 to a person who opens one of the data routes in a tab. Scripts still get an empty body
- * (service contract, section 7). A script may also accept HTML, but its requests have a different `Sec-Fetch-Mode`.
- */
-const signInPage: Middleware = async function signInPage(ctx, next) {
-  await next()
-  if (ctx.status !== 401 || (ctx.get('Sec-Fetch-Mode') || 'navigate') !== 'navigate') return
-  if (ctx.accepts('json', 'html') !== 'html') return
-  throw new HttpError({ status: 401, error: 'unauthorized', description: 'This browser has no session.' })
 }
 
 const SHARED_HEADERS = Object.entries({

@@ -25,9 +25,7 @@ export function fallback(files: Middleware, file: string): Middleware {
     } finally {
       ctx.url = url
     }
-    if (hasNoResponse(ctx)) return
-    ctx.set('Cache-Control', 'no-cache')
-    ctx.vary('Accept')
+    if (!hasNoResponse(ctx)) ctx.vary('Accept')
   }
 }
 

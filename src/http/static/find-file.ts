@@ -11,6 +11,8 @@ export interface FoundFile {
   readonly path: string
   /** True if the URL is that of a folder without the slash at its end, and the file is the folder's `index.html`. */
   readonly isIndexOfFolder: boolean
+  /** The value of `Content-Encoding`, if the file is a compressed variant of the file for the URL. */
+  readonly encoding: string | undefined
 }
 
 const INDEX = 'index.html'
@@ -18,48 +20,49 @@ const LEADS_UP = /(?:^|[/\\])\.\.(?:[/\\]|$)/
 
 /**
  * Creates a function that finds the file for the URL of a request. koa-static decodes the path, rejects hidden names,
- * completes `index.html`, and chooses a compressed variant, for which it sets `Content-Encoding`. If a path has no file,
- * the file with the extension `.html` is used, because static site generators write `about.html` for `/about`. A folder
- * comes last.
+ * completes `index.html`, and chooses a compressed variant. If a path has no file, the file with the extension `.html`
+ * is used, because static site generators write `about.html` for `/about`. A folder comes last.
  * @param root the real path of a folder
  */
 export function fileFinder(root: string) {
   const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
   return async function findFile(ctx: Context): Promise<FoundFile | undefined> {
-    const { path } = ctx
     const found = await search(ctx)
-    const decoded = decodeURIComponent(path)
-    const mayBeFolder = !path.endsWith('/') && !decoded.endsWith(INDEX)
-    const isIndexOfFolder = mayBeFolder && found?.endsWith(sep + INDEX) === true
-    if (!path.endsWith('/') && (found === undefined || isIndexOfFolder)) {
-      const page = await searchPage(ctx, decoded)
-      if (page !== undefined) return { path: page, isIndexOfFolder: false }
-    }
-    return found === undefined ? undefined : { path: found, isIndexOfFolder }
+    if (ctx.path.endsWith('/')) return found
+    const decodedPath = decodeURIComponent(ctx.path)
+    const isIndexOfFolder = found?.path.endsWith(sep + INDEX) === true && !decodedPath.endsWith(INDEX)
+    if (found && !isIndexOfFolder) return found
+    return (await searchPage(ctx, decodedPath)) ?? (found && { ...found, isIndexOfFolder })
   }
 
-  async function searchPage(ctx: Context, decodedPath: string): Promise<string | undefined> {
+  async function searchPage(ctx: Context, decodedPath: string): Promise<FoundFile | undefined> {
     if (LEADS_UP.test(decodedPath)) return undefined
     // Requests for routes also get here, so a single system call decides whether a second search is necessary.
     if (!(await isAccessible(join(root, `${decodedPath}.html`)))) return undefined
     return search(Object.create(ctx, { path: { value: `${ctx.path}.html` } }))
   }
 
-  async function search(ctx: Context): Promise<string | undefined> {
-    // koa-send sets this header before it knows whether the compressed file can be sent.
-    ctx.remove('Content-Encoding')
+  async function search(ctx: Context): Promise<FoundFile | undefined> {
     try {
       await serve(ctx, async () => {})
     } catch (found) {
-      if (found instanceof EndOfSearch) return found.path
+      if (found instanceof EndOfSearch) return { path: found.path, isIndexOfFolder: false, encoding: takeEncoding(ctx) }
       const error = found as NodeJS.ErrnoException & { readonly status?: number }
       if (error.status === 400) throw invalidRequest('The URL of this request is malformed.')
       // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
       if (!isMissing(error) && error.status !== 403) throw error
     }
+    takeEncoding(ctx)
     return undefined
   }
+}
+
+/** koa-send sets `Content-Encoding` before it knows whether the compressed file can be sent, so the header is removed. */
+function takeEncoding(ctx: Context): string | undefined {
+  const encoding = ctx.res.getHeader('Content-Encoding')
+  if (encoding !== undefined) ctx.remove('Content-Encoding')
+  return encoding?.toString()
 }
 
 function isAccessible(path: string): Promise<boolean> {

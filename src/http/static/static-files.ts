@@ -1,23 +1,30 @@
 /** Serves the files of `wwwroot`. */
 import { extname, relative, sep } from 'node:path'
-import type { Context, Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import type { Services } from '../../services.js'
 import { decodings } from '../../support/path-readings.js'
 import { redirect } from '../routes/return-path.js'
 import { contentSender } from './content.js'
 import { watchRoot } from './current-root.js'
+import { fileGuard } from './file-guard.js'
+import type { FoundFile } from './find-file.js'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
-type StaticServices = Pick<Services, 'config' | 'site' | 'now' | 'log'>
+interface ServedFile extends FoundFile {
+  /** The path below the root, as the URL spells it, with `/` as separator. */
+  readonly path: string
+  readonly isProtected?: true
+}
 
 /**
  * Creates the middleware that serves static files.
  * @example app.use(staticFiles(services))
  */
-export function staticFiles(services: StaticServices): Middleware {
+export function staticFiles(services: Services): Middleware {
   const { config, site, now } = services
   const currentRoot = watchRoot(services)
   const sendContent = contentSender(now)
+  const guard = fileGuard(services)
   const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
 
   return async function staticFiles(ctx, next) {
@@ -25,29 +32,43 @@ export function staticFiles(services: StaticServices): Middleware {
     const root = await currentRoot()
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
     const file = found && (await root.open(found.path))
-    if (!found || !file) {
-      ctx.remove('Content-Encoding')
-      return next()
+    if (!found || !file) return next()
+    const path = relative(root.path, found.path).replaceAll(sep, '/')
+    if (!guard?.protects(path, file.path)) return respond({ ...found, path }, file)
+    let isUsed = false
+    try {
+      await guard.admit(ctx, () => {
+        isUsed = true
+        return respond({ ...found, path, isProtected: true }, file)
+      })
+    } finally {
+      if (!isUsed) closeFile(file.fd)
     }
-    if (!found.isIndexOfFolder) return sendFile(ctx, relative(root.path, found.path).replaceAll(sep, '/'), file)
-    closeFile(file.fd)
-    ctx.remove('Content-Encoding')
+
+    function respond(served: ServedFile, file: OpenedFile): Promise<void> {
+      if (!served.isIndexOfFolder) return sendFile(ctx, served, file)
+      closeFile(file.fd)
+      return redirectToFolder(ctx, next)
+    }
+  }
+
+  async function redirectToFolder(ctx: Context, next: Next): Promise<void> {
     const path = `${ctx.path}/`
     if (!isPlainPath(path)) return next()
-    ctx.set('Cache-Control', 'no-cache')
+    if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-cache')
     redirect(ctx, site.basePath + path + ctx.search)
   }
 
-  /** @param path the path below the root, as the URL spells it, with `/` as separator */
-  function sendFile(ctx: Context, path: string, file: OpenedFile): Promise<void> {
-    const name = ctx.res.hasHeader('Content-Encoding') ? path.replace(/\.(br|gz)$/, '') : path
-    ctx.set({
-      'X-Content-Type-Options': 'nosniff',
-      // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5), so Vary
-      // is set here.
-      Vary: 'Accept-Encoding',
-      'Cache-Control': cacheControlOf(name)
-    })
+  function sendFile(ctx: Context, { path, encoding, isProtected }: ServedFile, file: OpenedFile): Promise<void> {
+    const name = encoding === undefined ? path : path.replace(/\.(br|gz)$/, '')
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5), so Vary is
+    // set here.
+    ctx.vary('Accept-Encoding')
+    if (encoding !== undefined) ctx.set('Content-Encoding', encoding)
+    if (!isProtected) ctx.set('Cache-Control', cacheControlOf(name))
+    // A response that sets a cookie must not be stored.
+    else if (!ctx.res.hasHeader('Set-Cookie')) ctx.set('Cache-Control', protectedCacheControlOf(name))
     ctx.type = extname(name)
     if (ctx.type === '') ctx.type = 'bin'
     return sendContent(ctx, file)
@@ -59,14 +80,26 @@ export function staticFiles(services: StaticServices): Middleware {
    */
   function cacheControlOf(file: string): string {
     const isHashed = hashedFolders.some(folder => file.startsWith(folder)) && isNamedFile(file)
-    return isHashed ? 'public, max-age=31536000, immutable' : 'max-age=0'
+    return isHashed ? 'public, max-age=31536000, immutable' : 'no-cache'
   }
+}
+
+/**
+ * Returns the `Cache-Control` header of a file that needs a session. Browsers do not store pages, because they would show
+ * a stored page after a logout if the user goes back. They store other files, and ask the server before each use.
+ */
+function protectedCacheControlOf(file: string): string {
+  return isPage(file) ? 'private, no-store' : 'private, no-cache'
 }
 
 // HTML pages are excluded, because they keep their names when their content changes. Files without an extension are
 // excluded too, because build tools add no hash to names such as `LICENSE`.
 function isNamedFile(file: string): boolean {
-  return /\.[a-z][a-z0-9]*$/i.test(file) && !/\.x?html?$/i.test(file)
+  return /\.[a-z][a-z0-9]*$/i.test(file) && !isPage(file)
+}
+
+function isPage(file: string): boolean {
+  return /\.x?html?$/i.test(file)
 }
 
 /**

@@ -1,0 +1,94 @@
+/** The patterns of `access.files`, which select the static files that need a session, and the rule that applies them. */
+import { quote } from './errors.js'
+import { coversPattern, matchPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
+import { itemsOf, REJECTED, type ValueType } from './types.js'
+
+export interface FilePattern {
+  /** The pattern as it was written. */
+  readonly text: string
+  /** True if the text begins with `!`, so that everyone may read the files that the pattern matches. */
+  readonly isPublic: boolean
+  readonly path: PathPattern
+}
+
+/**
+ * True if a file needs a session. The first pattern that matches decides. A file that no pattern matches is public.
+ *
+ * A pattern is the path of a URL, and a file can have several URLs: `/about/index.html` is also `/about/`, for example.
+ * A pattern for one of them applies to the file, so it applies to all of them.
+ * @param file the path of the file below wwwroot, with `/` as separator
+ */
+export function isProtectedFile(file: string, patterns: readonly FilePattern[]): boolean {
+  const paths = urlPathsOf(file).map(path => path.split('/').map(canonicalName))
+  const deciding = patterns.find(pattern => paths.some(path => matchPattern(pattern.path, path) !== undefined))
+  return deciding !== undefined && !deciding.isPublic
+}
+
+/** Returns the paths under which the server serves a file, without the leading slash. */
+function urlPathsOf(file: string): readonly string[] {
+  const uncompressed = file.replace(/\.(?:br|gz)$/i, '')
+  const page = uncompressed.replace(/\.html$/i, '')
+  const folder = uncompressed.replace(/(^|\/)index\.html$/i, '$1')
+  return [...new Set([file, uncompressed, page, folder])]
+}
+
+/** Spells a name in one way: as Unicode in the form NFC, percent-encoded. An asterisk in a name is not a wildcard. */
+export function canonicalName(name: string): string {
+  return encodeURIComponent(name.normalize('NFC')).replaceAll('*', '%2A')
+}
+
+export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> = {
+  allowed: 'path patterns such as /** or /reports/**, separated by spaces, with a ! before those of public files',
+  json: { type: ['string', 'array'], items: { type: 'string', pattern: '^!?/\\S*$' }, minItems: 1 },
+  sample: ['!/welcome.html', '/**'],
+  parse(written) {
+    const items = itemsOf(written) ?? []
+    if (items.length === 0) return REJECTED
+    const patterns: FilePattern[] = []
+    for (const text of items) {
+      const [, exclamationMark = '', path = ''] = /^(!?)(.*)$/s.exec(text) ?? []
+      const reason = whyNoPattern(path)
+      if (reason !== undefined) return { reason: `${quote(text)} cannot be used: ${reason}` }
+      const pattern = { text, isPublic: exclamationMark !== '', path: parseCanonical(path) }
+      const earlier = patterns.find(({ path }) => coversPattern(path, pattern.path))
+      if (earlier) {
+        const problem = `contains ${quote(text)} after ${quote(earlier.text)}, which already decides about the same files. Write ${quote(text)} first, or remove it.`
+        return { problems: [problem] }
+      }
+      patterns.push(pattern)
+    }
+    if (patterns.every(({ isPublic }) => isPublic)) {
+      return {
+        problems: [
+          'protects no file, because every pattern begins with "!". Add the pattern of the other files, such as /**.'
+        ]
+      }
+    }
+    return { value: patterns }
+  },
+  write: patterns => patterns.map(({ text }) => text)
+}
+
+function whyNoPattern(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'it does not begin with a slash'
+  const why = whyNotExact(path)
+  if (why !== undefined) return why
+  if (path.includes('?')) return 'it contains a query'
+  if (decoded(path) === undefined) return 'its percent-encoding is not UTF-8'
+  const { segments } = parsePattern(path)
+  if (segments.some(segment => segment !== '*' && segment.includes('*'))) return 'it has a * inside a segment'
+  return undefined
+}
+
+function parseCanonical(path: string): PathPattern {
+  const { segments, hasRest } = parsePattern(path)
+  return { hasRest, segments: segments.map(name => (name === '*' ? name : canonicalName(decoded(name) ?? name))) }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,57 @@
+import type { Context, Middleware, Next } from 'koa'
+import { isProtectedFile } from '../../config/file-patterns.js'
+import type { Services } from '../../services.js'
+import { requestOrigin } from '../edge/request-origin.js'
+import { mayBeExecuted } from '../edge/session-status.js'
+import { requireTokens } from '../routes/require-tokens.js'
+import { signInPage } from '../routes/sign-in-page.js'
+
+/**
+ * Protects the static files that match `access.files`. The decision depends on the file and not on the URL, so that no
+ * spelling of a URL avoids it: other letter case, escapes, `/about` for `about.html`, the URL of a folder, symlinks, or
+ * the fallback page.
+ */
+export interface FileGuard {
+  /**
+   * True if a file needs a session.
+   * @param path the path below wwwroot that the URL leads to
+   * @param realPath the same with symlinks resolved
+   */
+  protects(path: string, realPath: string): boolean
+  /** Calls `next` if the request has a session. Otherwise responds as the routes that need tokens do. */
+  admit(ctx: Context, next: Next): Promise<unknown>
+}
+
+/** Returns undefined if no file needs a session. The files of the packaged starter page are always public. */
+export function fileGuard(services: Services): FileGuard | undefined {
+  const { config, site } = services
+  const patterns = config.access.files
+  if (!patterns || config.wwwroot === undefined) return undefined
+  const steps: readonly Middleware[] = [
+    requestOrigin('program', { publicOrigin: site.origin }),
+    signInPage,
+    requireTokens(services)
+  ]
+
+  return {
+    protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
+    async admit(ctx, next) {
+      ctx.set('Cache-Control', 'private, no-store')
+      ctx.vary('Cookie')
+      const respond = () => {
+        mayBeExecuted(ctx)
+        return next()
+      }
+      await steps.reduceRight<Next>((following, step) => async () => step(ctx, following), respond)()
+    }
+  }
+}
+
+/**
+ * Removes the folders such as `..2026_05_01`, to which the symlinks of a mounted Kubernetes ConfigMap lead. Operators do
+ * not know these names.
+ */
+function withoutMountFolders(path: string): string {
+  const names = path.split('/')
+  return names.filter(name => !name.startsWith('..')).join('/')
+}

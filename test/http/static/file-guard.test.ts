@@ -1,0 +1,343 @@
+// Static files that only users who are signed in may read (access.files), as attackers without a session see them.
+import fs from 'node:fs'
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import type { TestSettings } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { handledBy, httpsCallbackUrl, statusesOf } from '../support.js'
+
+// All protected files contain this string.
+const marker = 'for users only'
+const page = `<!doctype html><title>Report</title>${marker}`
+const large = Buffer.alloc(200_000, marker)
+
+const files = {
+  'www/index.html': page,
+  'www/index.html.gz': gzipSync(page),
+  'www/welcome.html': 'welcome',
+  'www/welcome.css': 'a{}',
+  'www/about.html': page,
+  'www/reports/index.html': page,
+  'www/reports/data.json': JSON.stringify({ marker }),
+  'www/reports/data.json.gz': gzipSync(marker),
+  'www/reports/only-packed.txt.gz': gzipSync(marker),
+  'www/reports/model.bin': large,
+  'www/assets/app-1a2b3c4d.js': `"${marker}"`,
+  'www/caf\u00e9 1/page.html': page
+}
+
+async function start(t: ExecutionContext, patterns = '!/welcome.html !/welcome.css /**', settings: TestSettings = {}) {
+  const folder = await tempFolder(t, files)
+  const www = join(folder, 'www')
+  await symlink('../reports/data.json', join(www, 'assets/link.json'))
+  await symlink('../welcome.css', join(www, 'reports/public.css'))
+  await symlink('reports', join(www, 'public'))
+  const overrides = { ...settings, wwwroot: www, access: { files: patterns.split(' '), ...settings.access } }
+  const started = await startTestServer(t, { overrides: overrides })
+  started.clock.advanceSeconds(3)
+  /** Sends one request byte for byte, without cookies. */
+  const ask = async (target: string, headers = '', method = 'GET') => {
+    const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
+    const { answers, bytes } = await sendRaw(started.server.port, request, { head: method === 'HEAD' })
+    const [answer] = answers
+    if (!answer) throw new Error(`No response to ${method} ${target}: ${bytes}`)
+    return answer
+  }
+  return { ...started, www, ask }
+}
+
+const locked = [
+  '/',
+  '/index.html',
+  '/index',
+  '/about',
+  '/about.html',
+  '/reports',
+  '/reports/',
+  '/reports/index.html',
+  '/reports/index',
+  '/reports/data.json',
+  '/reports/data.json.gz',
+  '/reports/only-packed.txt.gz',
+  '/reports/model.bin',
+  '/assets/app-1a2b3c4d.js',
+  '/assets/link.json',
+  '/public/data.json',
+  '/caf%C3%A9%201/page'
+]
+
+// Other spellings of these URLs. Some of them do not exist, and none of them may return the content of a file.
+const spellings = [
+  '/%69ndex.html',
+  '/INDEX.HTML',
+  '/./index.html',
+  '/welcome.html/../index.html',
+  '/welcome.html%2f..%2findex.html',
+  '/welcome.css/..%2findex.html',
+  '/%2e/index.html',
+  '//index.html',
+  '/%2Findex.html',
+  '/index.html%00.css',
+  '/index.html%2e',
+  '/index.html/',
+  '/index.html;welcome.css',
+  '/index.html?/welcome.css',
+  '/index.html%3f/welcome.css',
+  '/index.html%23welcome.css',
+  '/reports%2fdata.json',
+  '/reports%5cdata.json',
+  '/reports\\data.json',
+  '/reports//data.json',
+  '/reports/./data.json',
+  '/reports/x/../data.json',
+  '/REPORTS/data.json',
+  '/Reports/DATA.JSON',
+  '/%72eports/data%2ejson',
+  '/reports/data.json%20',
+  '/reports/data.json::$DATA',
+  '/reports/only-packed.txt',
+  '/public/index',
+  '/public%2findex.html',
+  '/caf%c3%a9%201/%70age.html',
+  '/cafe%CC%81%201/page.html',
+  'http://localhost/reports/data.json',
+  'http://evil.example/index.html'
+]
+
+const conditions = [
+  '',
+  'Range: bytes=0-10\r\n',
+  'If-None-Match: *\r\n',
+  'If-Modified-Since: Wed, 01 Jan 2100 00:00:00 GMT\r\n',
+  'If-Range: "x"\r\nRange: bytes=-5\r\n',
+  'Accept-Encoding: gzip, br\r\n',
+  'Accept: text/html\r\n',
+  'Authorization: Bearer x\r\n',
+  'Cookie: platform_session=1abc\r\n',
+  'X-Forwarded-For: 127.0.0.1\r\nX-Original-URL: /welcome.html\r\nX-Rewrite-URL: /welcome.html\r\n'
+]
+
+test('without a session, no spelling, condition, range or method returns a protected file or tells anything about it', async t => {
+  const { ask } = await start(t)
+  for (const target of [...locked, ...spellings]) {
+    for (const headers of conditions) {
+      for (const method of ['GET', 'HEAD']) {
+        const { statusCode, head, body } = await ask(target, headers, method)
+        const name = `${method} ${target} ${headers}: ${statusCode}`
+        if (locked.includes(target)) t.is(statusCode, 401, name)
+        else t.true([400, 401, 404].includes(statusCode), name)
+        t.false(body.includes(marker), name)
+        t.notRegex(head, /^(etag|last-modified|content-range|accept-ranges|content-encoding|location):/im, name)
+        t.regex(head, /^cache-control: (private, )?no-store\r?$/im, name)
+        if (statusCode === 401) t.regex(head, /^vary: .*cookie/im, name)
+      }
+    }
+  }
+})
+
+test('public files need no session, also by links and in other spellings', async t => {
+  const { ask } = await start(t)
+  for (const target of ['/welcome.html', '/welcome', '/%77elcome.html', '/welcome.css', '/welcome.css?v=1']) {
+    const { statusCode, head } = await ask(target)
+    t.is(statusCode, 200, target)
+    t.regex(head, /^cache-control: no-cache\r?$/im)
+    t.notRegex(head, /^vary: .*cookie/im)
+  }
+  // The link is in a protected folder, so it is protected, although its target is public.
+  t.is((await ask('/reports/public.css')).statusCode, 401)
+})
+
+test('a document gets the sign-in page, which returns to it, and any other request gets 401 with an empty body', async t => {
+  const { browser } = await start(t)
+  for (const path of ['/reports/?x=%2F&y=1', '/about', '/reports']) {
+    const document = await browser.navigate(path)
+    t.is(document.statusCode, 401)
+    t.is(document.headers['content-type'], 'text/html; charset=utf-8')
+    t.is(document.headers['session-status'], 'signed-out')
+    t.true(document.text().includes(`href="/api/auth/login?return_to=${encodeURIComponent(path)}"`), document.text())
+  }
+  for (const [path, dest] of [
+    ['/reports/data.json', 'empty'],
+    ['/assets/app-1a2b3c4d.js', 'script'],
+    ['/reports/', 'empty'],
+    ['/reports/model.bin', 'image']
+  ] as const) {
+    const other = await browser.fetch(path, { dest })
+    t.is(other.statusCode, 401, path)
+    t.is(other.body.length, 0)
+    t.is(other.headers['content-type'], undefined)
+  }
+  const back = await browser.navigate('/api/auth/login?return_to=%2Freports%2F%3Fx%3D1', { follow: true })
+  t.is(back.url.pathname + back.url.search, '/reports/?x=1')
+  t.is(back.text(), page)
+})
+
+test('with a session, files are served with ranges and 304, and no shared cache may store them', async t => {
+  const { browser } = await start(t, undefined, { hashedAssets: ['assets'] })
+  await signIn(browser)
+  for (const path of locked) {
+    const { statusCode, headers } = await browser.get(path, { follow: true })
+    t.is(statusCode, 200, path)
+    const isPage = String(headers['content-type']).startsWith('text/html')
+    t.is(headers['cache-control'], isPage ? 'private, no-store' : 'private, no-cache', path)
+    t.regex(String(headers.vary), /Cookie/)
+    t.regex(String(headers.vary), /Accept-Encoding/)
+    const etag = String(headers.etag)
+    const again = await browser.get(path, { follow: true, headers: { 'if-none-match': etag } })
+    t.is(again.statusCode, 304, path)
+    t.is(again.headers['cache-control'], headers['cache-control'])
+    t.is((await browser.get(path, { follow: true, headers: { range: 'bytes=0-3' } })).statusCode, 206, path)
+    const outside = await browser.clone().request('GET', path, { headers: { cookie: '', 'if-none-match': etag } })
+    t.is(outside.statusCode, 401, 'the ETag alone is not enough')
+  }
+  t.is((await browser.get('/reports')).headers.location, '/reports/')
+  t.is((await browser.get('/reports')).headers['cache-control'], 'private, no-store')
+  t.is((await browser.get('/missing')).statusCode, 404)
+  for (const path of ['/', '/reports/only-packed.txt']) {
+    const packed = await browser.get(path, { headers: { 'accept-encoding': 'gzip' } })
+    t.is(packed.headers['content-encoding'], 'gzip')
+  }
+
+  await browser.navigate('/api/auth/logout')
+  t.is((await browser.get('/reports/data.json')).statusCode, 401)
+})
+
+test('an expired session is refreshed once for many files, and the response that sets its cookie is not stored', async t => {
+  const { browser, clock, idp } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const before = idp.tokenRequests.length
+  const responses = await Promise.all(Array.from({ length: 10 }, () => browser.get('/reports/data.json')))
+  t.deepEqual([...new Set(statusesOf(responses))], [200])
+  t.is(idp.tokenRequests.length, before + 1)
+  for (const { setCookies, headers } of responses) {
+    t.is(headers['cache-control'], setCookies.length > 0 ? 'no-store' : 'private, no-cache')
+  }
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.status(503))
+  const busy = await browser.get('/reports/data.json')
+  t.is(busy.statusCode, 503)
+  t.false(busy.text().includes(marker))
+})
+
+test('pages of other sites can link to a protected page, but cannot load protected files', async t => {
+  const { browser } = await start(t)
+  await signIn(browser)
+  const from = 'https://neighbour.example'
+  t.is((await browser.navigate('/about', { from })).statusCode, 200)
+  for (const dest of ['script', 'image', 'style', 'empty'] as const) {
+    const { statusCode, headers } = await browser.fetch('/assets/app-1a2b3c4d.js', { from, dest })
+    t.true([401, 403].includes(statusCode), dest)
+    t.is(headers['access-control-allow-origin'], undefined)
+  }
+})
+
+test('the fallback page is protected at every URL', async t => {
+  const { ask, browser } = await start(t, '/index.html', { fallback: 'index.html' })
+  const html = 'Accept: text/html,*/*;q=0.8\r\n'
+  for (const target of ['/models', '/a/b/c', '/models?x=1', '/welcome.htmlx', '/index.htm', '/reports/no-such-page']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { statusCode, head, body } = await ask(target, html, method)
+      t.is(statusCode, 401, target)
+      t.false(body.includes(marker))
+      t.notRegex(head, /^etag:/im)
+    }
+    t.is((await ask(target)).statusCode, 404, target)
+  }
+  const document = await browser.navigate('/models/7?x=1')
+  t.regex(document.text(), /return_to=%2Fmodels%2F7%3Fx%3D1"/)
+  await signIn(browser)
+  const served = await browser.navigate('/models/7')
+  t.is(served.text(), page)
+  t.is(served.headers['cache-control'], 'private, no-store')
+  t.regex(String(served.headers.vary), /Cookie.*Accept\b(?!-)/)
+})
+
+test('a pattern for a folder protects what links and other URLs lead to, and leaves all other files public', async t => {
+  const { ask } = await start(t, '!/reports/public.css /reports/**')
+  for (const target of ['/reports', '/reports/', '/public/data.json', '/public', '/assets/link.json']) {
+    t.is((await ask(target)).statusCode, 401, target)
+  }
+  for (const target of ['/', '/about', '/reports/public.css', '/assets/app-1a2b3c4d.js']) {
+    t.is((await ask(target)).statusCode, 200, target)
+  }
+})
+
+test('the files of a mounted Kubernetes ConfigMap are matched by the names that operators know', async t => {
+  const folder = await tempFolder(t, {
+    'www/..2026_05_01/welcome.html': 'welcome',
+    'www/..2026_05_01/report.html': page
+  })
+  await symlink('..2026_05_01', join(folder, 'www/..data'))
+  for (const name of ['welcome.html', 'report.html']) await symlink(`..data/${name}`, join(folder, 'www', name))
+  for (const patterns of [['!/welcome.html', '/**'], ['/report']]) {
+    const overrides = { wwwroot: join(folder, 'www'), access: { files: patterns } }
+    const { browser } = await startTestServer(t, { overrides })
+    t.is((await browser.get('/welcome')).statusCode, 200)
+    for (const path of ['/report', '/report.html']) t.is((await browser.get(path)).statusCode, 401)
+  }
+})
+
+test('the access list applies: an account that it no longer admits gets no file', async t => {
+  const { browser, clock, idp } = await start(t, undefined, {
+    access: { allow: ['@example.com'] },
+    platform: { scopes: ['openid', 'email', 'data:read'] }
+  })
+  idp.settings.quirks = { idTokenOnRefresh: true }
+  idp.settings.profile = { ...idp.settings.profile, email: 'ada@example.com', email_verified: true }
+  await signIn(browser)
+  t.is((await browser.get('/reports/data.json')).statusCode, 200)
+  idp.settings.profile = { ...idp.settings.profile, email: 'ada@elsewhere.example', email_verified: true }
+  clock.advanceSeconds(3600)
+  const refused = await browser.get('/reports/data.json')
+  t.is(refused.statusCode, 403)
+  t.false(refused.text().includes(marker))
+})
+
+test('the sign-in page of a server below a base path returns to the public URL', async t => {
+  const { browser } = await start(t, undefined, { platform: { callbackUrl: httpsCallbackUrl } })
+  const document = await browser.navigate('/tools/viewer/reports/?x=1')
+  t.is(document.statusCode, 401)
+  t.regex(document.text(), /href="\/tools\/viewer\/api\/auth\/login\?return_to=%2Ftools%2Fviewer%2Freports%2F%3Fx%3D1"/)
+})
+
+test('files of a release that replaces the folder are protected from their first response', async t => {
+  const folder = await tempFolder(t, { 'one/welcome.html': 'one', 'two/welcome.html': 'two', 'two/new.html': page })
+  const current = join(folder, 'current')
+  await symlink('one', current)
+  const overrides = { wwwroot: current, access: { files: ['!/welcome', '/**'] } }
+  const { browser, clock } = await startTestServer(t, { overrides })
+  t.is((await browser.get('/new')).statusCode, 404)
+  await symlink('two', `${current}.new`)
+  fs.renameSync(`${current}.new`, current)
+  clock.advanceSeconds(1)
+  t.is((await browser.get('/new')).statusCode, 401)
+  t.is((await browser.get('/welcome')).text(), 'two')
+})
+
+test('custom routes and other paths are not affected', async t => {
+  const folder = await tempFolder(t, files)
+  const overrides = { wwwroot: join(folder, 'www'), access: { files: ['/**'] } }
+  const { browser } = await startTestServer(t, {
+    overrides,
+    parts: handledBy(async (ctx, next) => {
+      if (ctx.path === '/own') ctx.body = 'own route'
+      else await next()
+    })
+  })
+  t.is((await browser.get('/own')).text(), 'own route')
+  t.is((await browser.get('/healthz')).statusCode, 200)
+  t.is((await browser.get('/api/auth/client.js')).statusCode, 200)
+  t.is((await browser.get('/missing')).statusCode, 404)
+})
+
+test('the files of the starter page are always public', async t => {
+  const overrides = { wwwroot: undefined, access: { files: ['/**'] } }
+  const { browser } = await startTestServer(t, { overrides })
+  for (const path of ['/', '/starter.js', '/starter.css']) t.is((await browser.get(path)).statusCode, 200, path)
+})
