@@ -9,15 +9,27 @@ interface MemoryCellsOptions<Content> {
   readonly lifetimeMs: (content: Content) => number
 }
 
+/** The object is the version of the cell. */
+interface Version<Content> {
+  readonly content: Content
+}
+
+interface Contents<Content> {
+  get(id: string): Version<Content> | undefined
+  set(id: string, version: Version<Content>, ttlMs: number): void
+  /** The number of cells to which the limit applies. */
+  readonly size: number
+}
+
 // A session without its record needs about 1 kB, so this many cells need 200 MB.
 const MAX_CELLS = 200_000
 
 /** @param limit the maximum number of cells. At the limit, a change with `mayFail` is refused if it needs a new cell. */
 export function createMemoryCells<Content, Key extends string | { readonly id: string }>(
   { now, lifetimeMs }: MemoryCellsOptions<Content>,
-  limit = MAX_CELLS
+  limit = MAX_CELLS,
+  contents: Contents<Content> = createExpiringMap(Number.POSITIVE_INFINITY, now)
 ): Cells<Content, Key> {
-  const contents = createExpiringMap<{ readonly content: Content }>(Number.POSITIVE_INFINITY, now)
   const idOf = (key: Key) => (typeof key === 'string' ? key : key.id)
 
   function snapshotOfId(id: string): Snapshot<Content> {
@@ -40,17 +52,30 @@ export function createMemoryCells<Content, Key extends string | { readonly id: s
 }
 
 const MAX_RECORDS = 10_000
+// The provider needs time for each code, and at most 64 codes are sent to it in parallel (`provider/queue.ts`), so a login has
+// ended long before this many later logins have begun.
+const MAX_LOGINS = 50_000
+
+interface SessionLimits {
+  readonly cells?: number
+  readonly logins?: number
+  readonly records?: number
+}
 
 /**
- * Like `createMemoryCells`, but records of sessions, which are larger than entries, have their own, smaller limit. At the limit,
- * the record that was stored first is dropped. A request with an outdated cookie of that session then no longer gets the newest
- * tokens.
+ * Like `createMemoryCells`, but two kinds of content have their own limits. Above these limits, the oldest ones are dropped:
+ * - Records of sessions, which are larger than entries. A request with an outdated cookie of a session without its record no
+ *   longer gets the newest tokens.
+ * - Cells of logins. Anybody can create one by sending a made-up code, so they never take room from sessions, and a new login is
+ *   never refused because there are too many of them.
  */
 export function createMemorySessionCells<Record>(
-  { now, lifetimeMs }: MemoryCellsOptions<Cell<Record>>,
-  limits: { readonly cells?: number; readonly records?: number } = {}
+  options: MemoryCellsOptions<Cell<Record>>,
+  limits: SessionLimits = {}
 ): Cells<Cell<Record>, { readonly id: string }> {
-  const cells = createMemoryCells<Cell<Record>, { readonly id: string }>({ now, lifetimeMs }, limits.cells)
+  const { now, lifetimeMs } = options
+  const contents = createSessionContents<Record>(now, limits.logins ?? MAX_LOGINS)
+  const cells = createMemoryCells<Cell<Record>, { readonly id: string }>(options, limits.cells, contents)
   const records = createExpiringMap<Record>(limits.records ?? MAX_RECORDS, now)
 
   function withRecord(id: string, snapshot: Snapshot<Cell<Record>>): Snapshot<Cell<Record>> {
@@ -68,6 +93,26 @@ export function createMemorySessionCells<Record>(
       if (isDone && !next.entry.hasRecord) records.delete(key.id)
       else if (isDone && next.record !== undefined) records.set(key.id, next.record, lifetimeMs(next))
       return { isDone, snapshot: withRecord(key.id, snapshot) }
+    }
+  }
+}
+
+function createSessionContents<Record>(now: () => number, maxLogins: number): Contents<Cell<Record>> {
+  const sessions = createExpiringMap<Version<Cell<Record>>>(Number.POSITIVE_INFINITY, now)
+  const logins = createExpiringMap<Version<Cell<Record>>>(maxLogins, now)
+  return {
+    get: id => sessions.get(id) ?? logins.get(id),
+    set(id, version, ttlMs) {
+      const { rev, isFinal } = version.content.entry
+      if (rev === 0 && !isFinal) {
+        logins.set(id, version, ttlMs)
+        return
+      }
+      logins.delete(id)
+      sessions.set(id, version, ttlMs)
+    },
+    get size() {
+      return sessions.size
     }
   }
 }

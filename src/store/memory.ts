@@ -10,12 +10,14 @@ import type { Snapshot } from './cells.js'
 import type { SessionKey } from './redis-cells.js'
 import type { Cell, Known } from './rules.js'
 
+/** A cell as this process last saw it, without its record. */
+type Seen = Snapshot<Cell<SessionRecord>>
+
 interface Revision {
   rev: number
   /** The time at which this process learned of the revision, on the monotonic clock. */
   at: number
-  /** The cell as this process last saw it, without its record. */
-  seen?: Snapshot<Cell<SessionRecord>>
+  seen?: Seen
 }
 
 /** The end of a session for good: a logout, or an end by the access list. */
@@ -43,6 +45,7 @@ export interface Work {
 const MAX_RECORD_BYTES = 50_000_000
 const MAX_REVISIONS = 50_000
 const MAX_LOGOUTS = 200_000
+const MAX_LOGINS = 10_000
 // A failover loses the last writes. The old master may accept writes for more than 10 seconds after a new master was promoted. So
 // every session and logout of which this process learned in the last minute is restored.
 const RECENT_MS = 60_000
@@ -67,6 +70,8 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
   const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
+  // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
+  const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
   const unsaved = new Map<string, SessionRecord>()
   const working = new Map<string, Set<Work>>()
 
@@ -79,7 +84,11 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     // A copy of the cookie must not make a logged-out session live again.
     if (logouts.get(id)) return
     const known = revisions.get(id)
-    if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
+    if (rev > (known?.rev ?? 0)) {
+      const seen = known?.seen ?? logins.get(id)
+      revisions.set(id, { rev, at: clock.monotonic(), ...(seen && { seen }) }, lifetimeMs)
+      logins.delete(id)
+    }
     if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
     // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
     // writes. So remember the record only for a minute.
@@ -111,13 +120,13 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
     },
     /** Returns the cell as this process last saw it. */
-    seen: (id: string) => revisions.get(id)?.seen,
+    seen: (id: string): Seen | undefined => revisions.get(id)?.seen ?? logins.get(id),
     /** Remembers a cell that was read or written. */
     see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
       const revision = revisions.get(id)
       const seen = { version, content: content && { entry: content.entry }, isUnreadable }
       if (revision) revision.seen = seen
-      else revisions.set(id, { rev: 0, at: clock.monotonic(), seen }, LOGIN_MS)
+      else logins.set(id, seen, LOGIN_MS)
     },
     /** Remembers a result that is not stored yet. */
     addUnsaved(record: SessionRecord): void {

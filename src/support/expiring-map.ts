@@ -1,10 +1,15 @@
-// Each insertion removes up to this many expired entries. The map therefore needs no timer, and the time for an
-// insertion does not depend on the number of entries.
-const REMOVED_PER_INSERTION = 4
+interface Entry<T> {
+  readonly value: T
+  readonly until: number
+  readonly weight: number
+}
+
+// Entries that expire within the same ten seconds are in one bucket, and are removed together. So the map needs no timer, and finds
+// expired entries without searching all entries.
+const BUCKET_MS = 10_000
 
 /**
- * Creates a map with a maximum size, in which each entry has a lifetime. The lifetimes should be similar, because the
- * map looks for expired entries only among the oldest entries. Unlike the package lru-cache, the map allocates no
+ * Creates a map with a maximum size, in which each entry has its own lifetime. Unlike the package lru-cache, the map allocates no
  * memory in advance for the many entries that its limit allows.
  * @param limit the maximum weight of all entries; a new entry evicts the oldest entries until there is room for it; an
  *   entry that is heavier than the limit is not kept
@@ -16,29 +21,45 @@ const REMOVED_PER_INSERTION = 4
  */
 export function createExpiringMap<T>(limit: number, now: () => number, weightOf: (value: T) => number = () => 1) {
   // The oldest entry is the first.
-  const entries = new Map<string, { readonly value: T; readonly until: number; readonly weight: number }>()
+  const entries = new Map<string, Entry<T>>()
+  // An iterator that goes on where it stopped. A new one would pass all entries that were removed since the map last grew.
+  let oldestKeys = entries.keys()
+  /** The keys by the time at which their entries expire. */
+  const buckets = new Map<number, Set<string>>()
   let used = 0
+  let sweptBucket: number | undefined
 
   function remove(key: string) {
-    used -= entries.get(key)?.weight ?? 0
+    const entry = entries.get(key)
+    if (!entry) return
     entries.delete(key)
+    used -= entry.weight
+    const number = bucketOf(entry.until)
+    const keys = buckets.get(number)
+    keys?.delete(key)
+    if (keys?.size === 0) buckets.delete(number)
   }
 
   function removeExpired() {
-    let left = REMOVED_PER_INSERTION
-    for (const [key, { until }] of entries) {
-      if (until > now() || left-- === 0) return
-      remove(key)
+    const present = bucketOf(now())
+    if (present === sweptBucket) return
+    sweptBucket = present
+    for (const [number, keys] of buckets) if (number < present) for (const key of keys) remove(key)
+  }
+
+  function removeOldest() {
+    let next = oldestKeys.next()
+    if (next.done) {
+      oldestKeys = entries.keys()
+      next = oldestKeys.next()
     }
+    remove(next.value as string)
   }
 
   return {
     get(key: string): T | undefined {
       const entry = entries.get(key)
-      if (!entry) return undefined
-      if (entry.until > now()) return entry.value
-      remove(key)
-      return undefined
+      return entry && entry.until > now() ? entry.value : undefined
     },
     /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
     set(key: string, value: T, ttlMs: number): void {
@@ -46,12 +67,14 @@ export function createExpiringMap<T>(limit: number, now: () => number, weightOf:
       removeExpired()
       const weight = weightOf(value)
       if (ttlMs <= 0 || weight > limit) return
-      for (const oldest of entries.keys()) {
-        if (used + weight <= limit) break
-        remove(oldest)
-      }
-      entries.set(key, { value, until: now() + ttlMs, weight })
+      while (used + weight > limit) removeOldest()
+      const until = now() + ttlMs
+      entries.set(key, { value, until, weight })
       used += weight
+      const number = bucketOf(until)
+      const keys = buckets.get(number)
+      if (keys) keys.add(key)
+      else buckets.set(number, new Set([key]))
     },
     delete: remove,
     /** Returns the entries that have not expired. The map may be changed during the iteration. */
@@ -61,9 +84,14 @@ export function createExpiringMap<T>(limit: number, now: () => number, weightOf:
         if (leftMs > 0) yield [key, value, leftMs]
       }
     },
-    /** The number of entries in memory, including expired entries that have not been removed yet. */
+    /** The number of entries. Entries that expired within the last ten seconds may still be counted. */
     get size() {
+      removeExpired()
       return entries.size
     }
   }
+}
+
+function bucketOf(time: number): number {
+  return Math.floor(time / BUCKET_MS)
 }
