@@ -74,6 +74,9 @@ const MAX_BUSY_WAIT_SECONDS = 10
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
+// RFC 6749 section 5.2. GitHub has a code of its own.
+const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
+
 /** @example const exchange = await createCodeExchanges(dependencies).exchange(transaction, code) */
 export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = dependencies
@@ -118,7 +121,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       pauseIfBusy(store, error)
       // If the code was rejected, end the login, so that its state cannot be used again. Otherwise an attacker could try many
       // codes with one state.
-      const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
+      const isRejected = error instanceof OAuthError && CODE_REJECTIONS.has(error.error)
       const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
       await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
       if (isRejected) return { kind: 'codeRejected' }

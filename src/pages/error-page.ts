@@ -15,6 +15,8 @@ export interface ErrorDetails {
   readonly isUnreachable: boolean
   /** True if this error has not ended the session of the browser, and the browser can open the page again. */
   readonly isSignedIn: boolean
+  /** True if the session of the browser may be over. The page then offers a new login. */
+  readonly mayBeOver?: boolean
   /** The URL that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   /** Undefined if there is no start page. */
@@ -31,6 +33,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   const { status, error, description, requestId, signInPath, homePath, retryAfterSeconds } = details
   const { topic, action, title = texts[topic].title } = explanationOf(details, texts)
   const when = retryAfterSeconds === undefined ? undefined : delayText(retryAfterSeconds, language)
+  const next = when === undefined || topic === 'mayBeOver' ? texts[topic].next : texts.busy.next
   const signInLabel = topic === 'notSignedIn' ? texts.actions.signIn : texts.actions.signInAgain
   const signIn = html`<a class="button" href="${signInPath}">${signInLabel}</a>`
   const home = (look: string) =>
@@ -49,7 +52,7 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
   return {
     title,
     body: html`<p>${texts[topic].happened}</p>
-<p>${fillText(when === undefined ? texts[topic].next : texts.busy.next, { when })}</p>
+<p>${fillText(next, { when })}</p>
 <p class="actions">${actions[action]}</p>
 <div class="small">
 <p>${texts.details.intro}</p>
@@ -71,7 +74,8 @@ interface Choice {
 
 // Returns the first explanation that matches. More specific explanations come first.
 function explanationOf(details: ErrorDetails, texts: Texts): Choice {
-  const { status, error, inLogin, isUnreachable, isSignedIn, retryAfterSeconds } = details
+  const { status, error, inLogin, isUnreachable, isSignedIn, mayBeOver, retryAfterSeconds } = details
+  if (mayBeOver) return { topic: 'mayBeOver', action: 'sign-in' }
   if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
   if (retryAfterSeconds !== undefined) {
     const title = status === 504 ? texts.providerSlow.title : texts.busy.title

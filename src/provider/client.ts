@@ -11,7 +11,7 @@ import { isJsonObject } from '../support/json.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError, UnusableTokenSetError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
-import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
+import { errorOf, meaningOf } from './refusal.js'
 import type { Transport, TransportResponse } from './transport.js'
 
 /** The user info or the claims of an ID token. Any member may be missing or have another type. */
@@ -102,7 +102,7 @@ export function createIdentityProvider(
     const found = await metadata()
     const request = { endpoint: 'token', url: found.tokenEndpoint, timeoutMs } as const
     const response = await transport.call({ ...request, ...(await authenticated(form, found)) })
-    if (response.status !== 200) throw failure('token', response)
+    if (meaningOf(response) !== 'success') throw failure('token', response)
     return parseTokenSet(response.json)
   }
 
@@ -261,17 +261,19 @@ function formEncoded(value: string): string {
   return new URLSearchParams({ '': value }).toString().slice(1)
 }
 
-function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
-  const isRejection = status >= 400 && status < 500 && status !== 429
-  const body = isJsonObject(json) ? json : {}
-  const error = GATEWAY_CLIENT_ERRORS.has(String(body.errorCode)) ? 'invalid_client' : body.error
+function failure(endpoint: Endpoint, response: TransportResponse): Error {
+  const { status, json, retryAfterSeconds, durationMs } = response
+  const error = errorOf(json)
+  // GitHub reports errors with status 200.
+  const isRejection = status < 500 && status !== 429
   if (isRejection && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new ProviderError(endpoint, 'unusable', `it responded with ${status}`, {
     status,
     durationMs,
-    retryAfterSeconds
+    retryAfterSeconds,
+    ...(endpoint === 'token' && { meaning: meaningOf(response) })
   })
 }
 

@@ -1,3 +1,5 @@
+import { type Meaning, meaningOf } from './refusal.js'
+
 /**
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
  * requests to these two endpoints.
@@ -23,6 +25,8 @@ export class OAuthError extends Error {
   readonly endpoint: Endpoint
   /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
   readonly retryAfterSeconds: number | undefined
+  /** What the error means for a refresh token, if the endpoint is the token endpoint. */
+  readonly meaning: Meaning
 
   constructor(options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
     super(`the identity provider's ${options.endpoint} endpoint responded with ${options.status} ${options.error}`)
@@ -31,6 +35,7 @@ export class OAuthError extends Error {
     this.status = options.status
     this.endpoint = options.endpoint
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.meaning = meaningOf({ status: options.status, json: { error: options.error } })
   }
 }
 
@@ -51,6 +56,8 @@ export class ProviderError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
   readonly code: string | undefined
+  /** What the error means for a refresh token. */
+  readonly meaning: Meaning
 
   /**
    * Creates the error.
@@ -61,7 +68,7 @@ export class ProviderError extends Error {
     endpoint: Endpoint,
     problem: ProviderProblem,
     detail: string,
-    options: Partial<Pick<ProviderError, 'durationMs' | 'status' | 'retryAfterSeconds' | 'code'>> = {}
+    options: Partial<Pick<ProviderError, 'durationMs' | 'status' | 'retryAfterSeconds' | 'code' | 'meaning'>> = {}
   ) {
     super(`the identity provider's ${endpoint} endpoint: ${detail}`)
     this.name = 'ProviderError'
@@ -71,6 +78,7 @@ export class ProviderError extends Error {
     this.status = options.status
     this.retryAfterSeconds = options.retryAfterSeconds
     this.code = options.code
+    this.meaning = options.meaning ?? 'failure'
   }
 
   /**

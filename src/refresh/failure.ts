@@ -2,31 +2,43 @@
  * Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated.
  */
 import { OAuthError, ProviderError } from '../provider/errors.js'
+import type { Meaning } from '../provider/refusal.js'
+import type { Suspicion } from '../store/rules.js'
 import type { SessionStore } from '../store/store.js'
 
+/** Returns what the error of a token request means for the refresh token that was sent. */
+export function meaningOfError(error: unknown): Meaning {
+  return error instanceof OAuthError || error instanceof ProviderError ? error.meaning : 'failure'
+}
+
+const MIN_REFUSALS = 3
+const SURE_AFTER_MS = 30_000
+const SURE_ALONE_AFTER_MS = 600_000
+
 /**
- * What the error of a refresh says about the refresh token:
- * - `final`: the refresh token is invalid and will never work again
- * - `ambiguous`: the refresh token may be invalid. Some providers return this error for an invalid token, and others for a
- *   temporary fault.
- * - `none`: the error says nothing about the refresh token
+ * True if the ambiguous refusals of a refresh token have lasted so long that the token counts as invalid. If another session was
+ * refreshed meanwhile, the provider works, so the fault must be the token. Otherwise the provider may be refusing all users because
+ * of a temporary fault, and the server waits longer before it signs all of them out.
+ * @param otherSucceededAt the time at which another session was last refreshed, or 0
  */
-type TokenRejection = 'final' | 'ambiguous' | 'none'
+export function isLasting({ since, last, refusals }: Suspicion, otherSucceededAt: number): boolean {
+  if (refusals < MIN_REFUSALS) return false
+  const ms = last - since
+  return ms >= SURE_ALONE_AFTER_MS || (ms >= SURE_AFTER_MS && otherSucceededAt > since)
+}
 
-// If the provider still responds with `invalid_request` 30 seconds after the first such response, the refresh token counts as
-// invalid.
-const AMBIGUOUS_MS = 30_000
-
-/** @param suspectMs the milliseconds since the provider first responded with `invalid_request` to this token */
-export function judgeRejection(error: unknown, suspectMs: number | undefined): TokenRejection {
-  if (!(error instanceof OAuthError)) return 'none'
-  if (error.error === 'invalid_grant') return 'final'
-  if (error.status !== 400) return 'none'
-  // A refresh token never regains a scope that it has lost, so the same request cannot succeed later.
-  if (error.error === 'invalid_scope') return 'final'
-  if (error.error !== 'invalid_request') return 'none'
-  // Dex responds with `invalid_request` to an invalid refresh token, but other providers do so for a temporary fault.
-  return suspectMs !== undefined && suspectMs >= AMBIGUOUS_MS ? 'final' : 'ambiguous'
+/** Remembers when sessions were last refreshed, for `isLasting`. */
+export function createSuccesses() {
+  let latest = { id: '', at: 0 }
+  let previous = latest
+  return {
+    note(id: string, at: number): void {
+      if (latest.id !== id) previous = latest
+      latest = { id, at }
+    },
+    /** Returns the time at which a session other than this one was last refreshed, or 0. */
+    ofOthers: (id: string): number => (latest.id === id ? previous : latest).at
+  }
 }
 
 /**
@@ -63,14 +75,14 @@ export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECO
   return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
 }
 
-const MIN_PAUSE_SECONDS = 1
 const MAX_PAUSE_SECONDS = 60
 
 /**
  * Returns the pause after a failed refresh of a session, in seconds: the provider's `Retry-After`, but at least 1 and at
  * most 60. Without a pause, every waiting page would cause another call to the provider.
+ * @param refusals the number of ambiguous refusals of this refresh token. The pause grows with each of them
  */
-export function pauseSecondsAfter(error: unknown): number {
-  const { retryAfterSeconds = MIN_PAUSE_SECONDS } = error as { readonly retryAfterSeconds?: number | undefined }
-  return Math.min(MAX_PAUSE_SECONDS, Math.max(MIN_PAUSE_SECONDS, retryAfterSeconds))
+export function pauseSecondsAfter(error: unknown, refusals = 0): number {
+  const { retryAfterSeconds = 1 } = (error ?? {}) as { readonly retryAfterSeconds?: number | undefined }
+  return Math.min(MAX_PAUSE_SECONDS, Math.max(retryAfterSeconds, 2 ** refusals))
 }

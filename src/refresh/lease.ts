@@ -9,6 +9,7 @@ import type { Places } from '../store/places.js'
 import type { SessionKey } from '../store/redis-cells.js'
 import type { Acquisition, GrantedLease, SessionStore } from '../store/store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import type { RefreshProblem } from './report.js'
 
 /** The longest time that a request waits for a lease, in milliseconds. */
 const PATIENCE_MS = 5000
@@ -50,13 +51,13 @@ interface LeaseRequest {
 /**
  * - `granted`: use the lease immediately. `record` is the session at its newest revision, for which the lease was granted. For a
  *   login, `record` is undefined.
- * - `paused`: no token request was sent. `isApplication` is true if the pause applies to all sessions of the application.
+ * - `paused`: no token request was sent. `why` has the meaning of `RefreshProblem`.
  * - `busy`: the lease was not granted in time
  */
 type LeaseResult =
   | Extract<Acquisition, { readonly kind: 'newer' | 'over' }>
   | { readonly kind: 'granted'; readonly lease: GrantedLease; readonly record: SessionRecord | undefined }
-  | { readonly kind: 'paused'; readonly ms: number; readonly isApplication: boolean }
+  | { readonly kind: 'paused'; readonly ms: number; readonly why: RefreshProblem }
   | { readonly kind: 'busy' }
 
 /**
@@ -79,7 +80,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
     try {
       // The provider may have asked for a pause while this request was in the queue, so check for a pause only now.
       const pausedMs = queue ? store.pausedMs(isUrgent) : 0
-      if (pausedMs > 0) return { kind: 'paused', ms: pausedMs, isApplication: true }
+      if (pausedMs > 0) return { kind: 'paused', ms: pausedMs, why: 'paused' }
       const newest = store.newest(id)
       if (newest && rev !== undefined && newest.rev > rev) return { kind: 'newer', rev: newest.rev, record: newest }
       const acquired = await store.acquire(session, { dead, isChange })
@@ -106,7 +107,7 @@ export async function acquireLease(dependencies: LeaseDependencies, request: Lea
         case 'lost':
           break
         case 'paused':
-          return { ...acquired, isApplication: false }
+          return { kind: 'paused', ms: acquired.ms, why: acquired.isSuspect ? 'refused' : 'provider' }
         default:
           return acquired
       }

@@ -7,14 +7,29 @@ import { type Access, type CheckedClaims, type Denial, denialFields, endReasonOf
 import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, TokenStep } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
+import {
+  OAuthError,
+  OtherIdentityError,
+  ProviderError,
+  rescuedRefreshToken,
+  UnusableTokenSetError
+} from '../provider/errors.js'
+import { isTemporaryCode } from '../provider/refusal.js'
 import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withCustomFields } from '../session/record.js'
 import { StoreUnavailableError } from '../store/cells.js'
 import type { SessionKey } from '../store/redis-cells.js'
+import { refusedAgain } from '../store/rules.js'
 import type { Commit, GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { needsCheck, uncheckedRecord } from './access-check.js'
-import { judgeRejection, pauseIfBusy, pauseSecondsAfter, retrySecondsOf } from './failure.js'
+import {
+  createSuccesses,
+  isLasting,
+  meaningOfError,
+  pauseIfBusy,
+  pauseSecondsAfter,
+  retrySecondsOf
+} from './failure.js'
 import { acquireLease, type LeaseDependencies, patience } from './lease.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
@@ -62,6 +77,7 @@ const MAX_CALLS = 4
 /** @example const { result } = await createRefresh(dependencies).refresh(record, log) */
 export function createRefresh(dependencies: RefreshDependencies) {
   const { mode, idp, store, schedule, clock, access, userSessions } = dependencies
+  const successes = createSuccesses()
 
   /** Returns what `usable` returns, for a refresh that failed with the problem `why`. */
   function notRefreshed(id: string, why: RefreshProblem, retryAfterSeconds = 1): Ended {
@@ -95,7 +111,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
       // `sendRequest` turns every error of a token request into an outcome, so this error can only mean that the queue for token
       // requests is full.
       if (error instanceof ProviderError) {
-        logFailure(error, false, log)
+        logFailure(error, log)
         return { ...notRefreshed(id, 'provider', retrySecondsOf(error)), ...sent }
       }
       if (!(error instanceof StoreUnavailableError)) throw error
@@ -127,7 +143,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
         case 'busy':
           return notRefreshed(id, 'pending')
         case 'paused':
-          return notRefreshed(id, acquired.isApplication ? 'paused' : 'provider', Math.ceil(acquired.ms / 1000))
+          return notRefreshed(id, acquired.why, Math.ceil(acquired.ms / 1000))
       }
       sent.calls++
       const stopped = await sendRequest(acquired.record as SessionRecord, acquired.lease, log)
@@ -152,6 +168,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     let next: SessionRecord
     try {
       step = await lease.send(timeoutMs => mode.nextRequest(session, timeoutMs))
+      successes.note(session.id, store.now())
       next = nextRevision(session, step, store.now(), userSessions?.shouldJoin(session, store.now()))
     } catch (error) {
       return storeFailure(session, lease, error, log)
@@ -243,10 +260,12 @@ export function createRefresh(dependencies: RefreshDependencies) {
   ): Promise<Ended | undefined> {
     const { id } = session
     pauseIfBusy(store, error)
-    const rejection = judgeRejection(error, lease.suspectMs)
+    const meaning = meaningOfError(error)
     const isOther = error instanceof OtherIdentityError
-    if (isOther || rejection !== 'final') logFailure(error, rejection === 'ambiguous', log)
-    if (isOther || rejection === 'final') {
+    const suspicion = meaning === 'ambiguous' ? refusedAgain(lease.suspect, store.now()) : undefined
+    const isOver = isOther || meaning === 'end' || (suspicion && isLasting(suspicion, successes.ofOthers(id)))
+    if (isOther || meaning !== 'end') logFailure(error, log)
+    if (isOver) {
       const why = isOther ? 'other_identity' : 'refused'
       const ended = await lease.commit({ kind: 'over', why })
       if (ended?.kind === 'stored') return over(why)
@@ -255,17 +274,17 @@ export function createRefresh(dependencies: RefreshDependencies) {
       // that case, this process continues with the newer tokens.
       return ended?.kind === 'newer' ? undefined : notRefreshed(id, 'pending')
     }
-    const pauseSeconds = pauseSecondsAfter(error)
+    const pauseSeconds = pauseSecondsAfter(error, suspicion?.refusals)
     // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
       return (await storeTokens(next, lease, pauseSeconds)) ?? notRefreshed(id, 'provider', pauseSeconds)
     }
-    const isAmbiguous = rejection === 'ambiguous'
+    const isAmbiguous = suspicion !== undefined
     const failed = await lease.commit({ kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
-    if (failed?.kind !== 'over') return notRefreshed(id, 'provider', pauseSeconds)
+    if (failed?.kind !== 'over') return notRefreshed(id, isAmbiguous ? 'refused' : 'provider', pauseSeconds)
     // The logout may not have revoked the refresh token of the first response, so revoke it here.
     if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
     return over(failed.why)
@@ -311,14 +330,19 @@ export function problemOf({ problem }: StoreUnavailableError, log: Log): Refresh
   return 'unreadable'
 }
 
-function logFailure(error: unknown, isAmbiguous: boolean, log: Log): void {
+function logFailure(error: unknown, log: Log): void {
   if (error instanceof OtherIdentityError) {
     const message = 'session ended: the response to its refresh was for another user or from another issuer'
     log.error({ event: 'refresh_failed', err: error }, message)
     return
   }
-  // If the same request cannot succeed later, the operator has to fix something, so log an error and not a warning.
-  const isTemporary = error instanceof ProviderError && !error.isRejection
-  const level = isAmbiguous || isTemporary ? 'warn' : 'error'
+  const level = needsOperator(error) ? 'error' : 'warn'
   log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
+}
+
+/** True if the same request cannot succeed later, unless the operator corrects something. */
+function needsOperator(error: unknown): boolean {
+  if (meaningOfError(error) === 'ambiguous') return false
+  if (error instanceof ProviderError) return error.isRejection
+  return !(error instanceof OAuthError) || !isTemporaryCode(error.error)
 }

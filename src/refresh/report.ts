@@ -24,8 +24,9 @@ export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'r
  * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
  * - `paused`: the identity provider asked for a pause
  * - `provider`: the identity provider did not refresh the session
+ * - `refused`: the identity provider refused the refresh token in an ambiguous way, so the session may be over
  */
-export type RefreshProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider'
+export type RefreshProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider' | 'refused'
 
 export interface RefreshResult {
   readonly outcome: RefreshOutcome
@@ -70,7 +71,8 @@ const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
   store: 'Redis is unavailable',
   unreadable: 'the stored session cannot be read',
   paused: 'the identity provider asked for a pause',
-  provider: 'the identity provider did not refresh the session'
+  provider: 'the identity provider did not refresh the session',
+  refused: 'the identity provider refused the refresh token, but the fault may be temporary'
 }
 
 // With the id itself, a reader of the log could find the session in Redis, so log a hash. Eight characters are enough to

@@ -23,7 +23,9 @@ export const TIMES = {
    * milliseconds. If the excess is larger, the value was written with a wrong clock. Such a pause is ignored, and such a lease is
    * shortened.
    */
-  leewayMs: 5000
+  leewayMs: 5000,
+  /** Two ambiguous refusals that are further apart than this are not related. It is twice the longest pause between two attempts. */
+  suspicionMs: 120_000
 }
 
 /**
@@ -56,11 +58,17 @@ export interface Entry {
   readonly lease?: Lease
   /** No lease is granted before `until`, because a token request failed or because data was lost. */
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
-  /**
-   * The time of the first ambiguous refusal of this refresh token. After such a refusal, the token may be invalid, or the fault
-   * may be temporary.
-   */
-  readonly suspect?: number
+  /** Present if the provider has refused this refresh token in an ambiguous way. */
+  readonly suspect?: Suspicion
+}
+
+/** A series of ambiguous refusals of one refresh token: the token may be invalid, or the fault may be temporary. */
+export interface Suspicion {
+  /** The time of the first refusal. */
+  readonly since: number
+  /** The time of the latest refusal. */
+  readonly last: number
+  readonly refusals: number
 }
 
 /** The stored state of one session. `record` is undefined if the cell has none, or if it was not read. */
@@ -100,10 +108,10 @@ export type Found<Record> = { readonly kind: 'current' } | Newer<Record> | Over 
 
 export type Acquired<Record> =
   | Exclude<Found<Record>, { readonly kind: 'current' }>
-  /** `suspectMs` is the time since the first ambiguous refusal, if there was one. */
-  | { readonly kind: 'granted'; readonly suspectMs: number | undefined }
+  | { readonly kind: 'granted'; readonly suspect: Suspicion | undefined }
   | { readonly kind: 'busy'; readonly lease: Lease }
-  | { readonly kind: 'paused'; readonly ms: number }
+  /** `isSuspect` is true if the refresh token may be invalid. */
+  | { readonly kind: 'paused'; readonly ms: number; readonly isSuspect: boolean }
 
 /** `busy`: the caller no longer has the lease, so the outcome was not stored. New tokens are stored even without the lease. */
 export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'busy' } | Newer<Record> | Over
@@ -193,10 +201,10 @@ export function acquire<Record>(
     const shortened = { ...lease, until }
     return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'busy', lease: shortened } }
   }
-  if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs } }
+  const suspect = seriesOf(entry.suspect, now)
+  if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs, isSuspect: suspect !== undefined } }
   const granted = { ...(isChange && pauseMs > 0 ? entry : unpaused), lease: { ...me, until: now + TIMES.leaseMs } }
-  const suspectMs = entry.suspect === undefined ? undefined : now - entry.suspect
-  return { cell: { ...cell, entry: granted }, result: { kind: 'granted', suspectMs } }
+  return { cell: { ...cell, entry: granted }, result: { kind: 'granted', suspect } }
 }
 
 interface CommitRequest<Record> {
@@ -235,11 +243,23 @@ export function commit<Record>(
     case 'over':
       return { cell: { entry: { rev, hasRecord: false, over: outcome.why } }, result: { kind: 'stored' } }
     case 'failure': {
-      const suspect = outcome.isAmbiguous ? { suspect: entry.suspect ?? now } : {}
-      const next = { rev, hasRecord: entry.hasRecord, ...suspect, ...pauseFor(outcome.pauseMs, now) }
+      // A failure of another kind says nothing about the token, so it neither adds to the suspicion nor removes it.
+      const suspect = outcome.isAmbiguous ? refusedAgain(entry.suspect, now) : entry.suspect
+      const next = { rev, hasRecord: entry.hasRecord, ...(suspect && { suspect }), ...pauseFor(outcome.pauseMs, now) }
       return { cell: { ...cell, entry: next }, result: { kind: 'stored' } }
     }
   }
+}
+
+/** Adds an ambiguous refusal to the earlier ones. */
+export function refusedAgain(earlier: Suspicion | undefined, now: number): Suspicion {
+  const { since, refusals } = seriesOf(earlier, now) ?? { since: now, refusals: 0 }
+  return { since, last: now, refusals: refusals + 1 }
+}
+
+/** Returns the earlier refusals if they are recent. Faults that are hours apart must not count as one that has lasted for hours. */
+function seriesOf(suspect: Suspicion | undefined, now: number): Suspicion | undefined {
+  return suspect && Math.abs(now - suspect.last) <= TIMES.suspicionMs ? suspect : undefined
 }
 
 interface RestoreRequest<Record> extends Known<Record> {

@@ -12,7 +12,7 @@ import { apply, type Cells, ignoreUnavailable, type Message, type Rule, StoreUna
 import { createProcessMemory, type Work } from './memory.js'
 import type { SessionKey } from './redis-cells.js'
 import { createRestores } from './restores.js'
-import type { Acquired, Cell, Committed, Found, Outcome, Owner } from './rules.js'
+import type { Acquired, Cell, Committed, Found, Outcome, Owner, Suspicion } from './rules.js'
 import * as rules from './rules.js'
 
 /**
@@ -22,11 +22,8 @@ import * as rules from './rules.js'
 export interface GrantedLease {
   /** The revision for which the lease was granted. */
   readonly rev: number
-  /**
-   * The milliseconds since the provider first responded with `invalid_request` to this refresh token. Undefined if there was
-   * none.
-   */
-  readonly suspectMs: number | undefined
+  /** The recent ambiguous refusals of this refresh token. Undefined if there were none. */
+  readonly suspect: Suspicion | undefined
   /**
    * False if the lease was requested more than a second ago, or if another process has reported data loss since. In both cases,
    * the lease must be acquired again before a refresh token or code is sent.
@@ -179,7 +176,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
     session: SessionKey,
     work: Work,
     elapsedMs: () => number,
-    granted: Pick<GrantedLease, 'rev' | 'suspectMs'>
+    granted: Pick<GrantedLease, 'rev' | 'suspect'>
   ): GrantedLease {
     let { rev } = granted
     const end = () => memory.end(session.id, work)
@@ -338,7 +335,7 @@ export function createSessionStore(dependencies: SessionStoreDependencies) {
         const acquired = await run(session, rule, { mayFail: true }).then(result => learn(session, result))
         if (acquired.kind === 'current') return { kind: 'lost' }
         if (acquired.kind !== 'granted') return acquired
-        const lease = grantedLease(session, work, elapsedMs, { rev: known.rev, suspectMs: acquired.suspectMs })
+        const lease = grantedLease(session, work, elapsedMs, { rev: known.rev, suspect: acquired.suspect })
         // The command may have waited for a new connection, and Redis may have lost data meanwhile. In this case, do not use the
         // lease.
         isGranted = !memory.logoutOf(id) && (connectedAt() === connection || isLogin)

@@ -107,6 +107,13 @@ for (const [seconds, says] of [
   })
 }
 
+test('the page for a session that may be over offers a new login, even if the page reloads by itself', t => {
+  const page = errorPage({ ...details, status: 503, isSignedIn: true, mayBeOver: true, retryAfterSeconds: 2 })
+  t.regex(page, /<h1>Your session may have ended<\/h1>/)
+  t.true(page.includes('<a class="button" href="/base/api/auth/login">Sign in again</a>'))
+  t.notRegex(page, /do not have to do anything/)
+})
+
 test('hostile text in an error does not change the markup of its page', t => {
   const bare = tags(errorPage(details))
   fc.assert(

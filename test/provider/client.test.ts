@@ -201,12 +201,12 @@ const failures: readonly (readonly [status: number, body: unknown, expected: Exp
   [400, '', 'unusable'],
   [400, '<html>the-refresh-token</html>', 'unusable'],
   [404, '<html></html>', 'unusable'],
-  [201, tokens, 'unusable'],
   [204, '', 'unusable'],
   [302, '', 'unusable'],
   [200, '', 'unusable'],
   [200, '<html>welcome</html>', 'unusable'],
-  [200, { error: 'invalid_grant' }, 'unusable'],
+  [200, { error: 'invalid_grant' }, { error: 'invalid_grant' }],
+  [200, { error: 'the-refresh-token' }, 'unusable'],
   [200, { ...tokens, access_token: undefined, note: 'the-refresh-token' }, 'unusable']
 ]
 

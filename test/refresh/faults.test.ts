@@ -19,14 +19,15 @@ const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'e
   ['a malformed token response', new ProviderError('token', 'unusable', 'access_token is missing'), 'warn'],
   ['a 403 response in HTML', new ProviderError('token', 'unusable', 'it responded with 403', { status: 403 }), 'error'],
   ['invalid_client', oauthError('invalid_client'), 'error'],
-  ['invalid_request', oauthError('invalid_request'), 'warn'],
+  ['a code about the client', oauthError('unsupported_grant_type'), 'error'],
+  ['a temporary error', oauthError('temporarily_unavailable'), 'warn'],
   ['an unexpected exception', new TypeError('odd'), 'error']
 ]
 
 /** Every token request of a refresh, by its number, combined with every OAuth error that ends a session. */
 function refusals(steps: number): (readonly [step: number, error: string])[] {
   return Array.from({ length: steps }, (_, index) => index + 1).flatMap(step =>
-    ['invalid_grant', 'invalid_scope'].map(error => [step, error] as const)
+    ['invalid_grant', 'invalid_scope', 'interaction_required'].map(error => [step, error] as const)
   )
 }
 
@@ -369,29 +370,67 @@ for (const mode of modes) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: invalid_request ends the session when it has been repeated for 30 seconds`, async t => {
-    const { record, clock, idp, current, unavailable, refreshes } = await setUpExpired(mode)
-    idp.next(...Array.from({ length: 40 }, () => oauthError('invalid_request')))
-    for (let second = 0; second < 30; second++) {
-      t.is((await unavailable(record)).record, record)
-      clock.advanceSeconds(1)
+  const AMBIGUOUS = {
+    'an unknown code': oauthError('token_unknown'),
+    'JSON without a code': new ProviderError('token', 'unusable', 'it responded with 400', {
+      status: 400,
+      meaning: 'ambiguous'
+    })
+  }
+
+  for (const [what, refusal] of Object.entries(AMBIGUOUS)) {
+    test(`${mode}: ${what} ends the session after 30 seconds if another session is refreshed meanwhile, with pauses that grow`, async t => {
+      const { record, clock, idp, login, current, live, unavailable, refreshes, refreshLines, logs } =
+        await setUpRefresh(mode)
+      const other = await login('another-session')
+      clock.advanceSeconds(3601)
+      const began = clock.now()
+      for (const seconds of [2, 4, 8, 16]) {
+        idp.next(refusal)
+        t.like(await unavailable(record), { record, why: 'refused', retryAfterSeconds: seconds })
+        const calls = refreshes()
+        clock.advance(seconds * 1000 - 1)
+        t.like(await unavailable(record), { record, why: 'refused', retryAfterSeconds: 1 })
+        t.is(refreshes(), calls)
+        clock.advance(1)
+      }
+      t.is(clock.now() - began, 30_000)
+      await live(other)
+      idp.next(refusal)
+      t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+      t.like(refreshLines()[0], { outcome: 'failed', reason: 'refused' })
+      t.deepEqual(new Set(logs.all('refresh_failed').map(({ level }) => level)), new Set([levels.warn]))
+    })
+  }
+
+  test(`${mode}: ambiguous refusals of every session end none of them before 10 minutes have passed`, async t => {
+    const { record, clock, idp, current, refreshes } = await setUpExpired(mode)
+    const began = clock.now()
+    idp.next(...Array.from({ length: 20 }, () => oauthError('token_unknown')))
+    let session = await current(record)
+    while (session.kind === 'unavailable') {
+      t.true(clock.now() - began < 600_000)
+      clock.advanceSeconds(session.retryAfterSeconds)
+      session = await current(record)
     }
-    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
-    t.is(refreshes(), 31)
+    t.deepEqual(session, { kind: 'over', why: 'refused' })
+    t.is(clock.now() - began, 600_000 + 2000)
+    t.is(refreshes(), 15)
   })
 
-  test(`${mode}: invalid_request that is not repeated does not end the session`, async t => {
+  test(`${mode}: ambiguous refusals that are hours apart do not end the session, and neither does a page of a firewall`, async t => {
     const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
-    idp.next(oauthError('invalid_request'))
-    await unavailable(record)
-    clock.advanceSeconds(20)
-    const refreshed = await live(record)
-    clock.advanceSeconds(3601)
-    idp.next(oauthError('invalid_request'))
-    await unavailable(refreshed)
-    clock.advanceSeconds(1)
-    await live(refreshed)
-    t.pass()
+    for (let hour = 0; hour < 5; hour++) {
+      idp.next(oauthError('token_unknown'))
+      t.is((await unavailable(record)).why, 'refused')
+      clock.advanceSeconds(3600)
+    }
+    for (let minute = 0; minute < 60; minute++) {
+      idp.next(new ProviderError('token', 'unusable', 'it responded with 403', { status: 403 }))
+      t.is((await unavailable(record)).why, 'provider')
+      clock.advanceSeconds(60)
+    }
+    await live(record)
   })
 
   test(`${mode}: if an unusable token response contains a new refresh token, the session keeps that refresh token`, async t => {

@@ -85,6 +85,9 @@ export function startFaults(simulation: Simulation): () => void {
     'failing provider': () => {
       provider.failingUntil = world.now() + world.between(1000, 5000)
     },
+    'refusing provider': () => {
+      provider.refusingUntil = world.now() + world.between(1000, 20_000)
+    },
     'lost response': () => {},
     stop: () => anyReplica(replica => stop(replica, false, world.between(500, 30_000))),
     suspend: () => anyReplica(replica => stop(replica, true, world.between(500, 30_000))),
@@ -238,6 +241,7 @@ export function startFaults(simulation: Simulation): () => void {
     for (const once of [...undo]) once()
     Object.assign(provider, {
       slowUntil: 0,
+      refusingUntil: 0,
       busyUntil: 0,
       failingUntil: 0,
       onSent: undefined,

@@ -34,6 +34,8 @@ interface Grant {
    * or a later one.
    */
   withheldFrom: number
+  /** The ambiguous refusals since the last success, and the time of the first one. */
+  refused: { since: number; times: number } | undefined
 }
 
 interface RefreshRequest {
@@ -47,6 +49,7 @@ export interface SimulatedProvider {
   slowUntil: number
   busyUntil: number
   failingUntil: number
+  refusingUntil: number
   readonly lifetimeSeconds: number
   calls: number
   /** Called when a token request has been sent. */
@@ -107,6 +110,7 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     slowUntil: 0,
     busyUntil: 0,
     failingUntil: 0,
+    refusingUntil: 0,
     lifetimeSeconds: world.between(3, 8),
     calls: 0,
     onSent: undefined,
@@ -116,7 +120,7 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     begin(id) {
       const uses = { uses: new Map(), origins: new Map() }
       const access = { isRemoved: false, withheldFrom: Number.POSITIVE_INFINITY }
-      provider.grants.set(id, { current: 1, isDead: false, ...uses, ...access })
+      provider.grants.set(id, { current: 1, isDead: false, refused: undefined, ...uses, ...access })
       return `${id}:1`
     },
     stored(id, refreshToken) {
@@ -187,6 +191,13 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
             fail(delayMs, status(500))
             return
           }
+          if (world.now() < provider.refusingUntil) {
+            const { since, times } = grant.refused ?? { since: world.now(), times: 0 }
+            grant.refused = { since, times: times + 1 }
+            if (times >= 2 && world.now() - since >= 30_000) grant.excuse ??= 'the provider refused the token for 30 s'
+            fail(delayMs, oauthError('invalid_request'))
+            return
+          }
           const first = grant.uses.get(token)
           if (first) {
             const excuse = excuseOf(first, use, grant, token) ?? grant.excuse
@@ -200,12 +211,10 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
           world.after(isSlow ? world.between(200, 25_000) : world.between(30, 400), () => {
             if (grant.isDead || token !== grant.current) {
               grant.isDead = true
-              fail(
-                delayMs,
-                new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
-              )
+              fail(delayMs, oauthError('invalid_grant'))
               return
             }
+            grant.refused = undefined
             grant.current++
             grant.origins.set(grant.current, use)
             if (of().has('lost response') && world.random() < RESPONSE_LOSS) {
@@ -233,4 +242,8 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
 function idTokenOf(sub: string): string {
   const claims = { iss: ISSUER, sub, aud: CLIENT_ID }
   return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
+}
+
+function oauthError(error: string): OAuthError {
+  return new OAuthError({ error, status: 400, endpoint: 'token', retryAfterSeconds: undefined })
 }

@@ -40,6 +40,7 @@ const SINGLE: readonly (readonly Fault[])[] = [
   ['slow provider'],
   ['busy provider'],
   ['failing provider'],
+  ['refusing provider'],
   ['lost response'],
   ['stop'],
   ['suspend'],
@@ -83,7 +84,8 @@ const MIXED: readonly (readonly Fault[])[] = [
   ['cut off', 'kill Redis', 'stop Redis', 'stop', 'suspend', 'slow provider'],
   ['two masters', 'promote', 'slow provider', 'drain', 'slow Redis'],
   ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote'],
-  ['kill while checking', 'kill', 'stop', 'slow Redis', 'promote']
+  ['kill while checking', 'kill', 'stop', 'slow Redis', 'promote'],
+  ['refusing provider', 'slow provider', 'failing provider', 'kill', 'kill Redis']
 ]
 
 /** Returns the schedule of a seed. Half of the schedules have few kinds of faults, and the others combine many. */

@@ -97,6 +97,12 @@ export const safeguards: readonly Safeguard[] = [
     change: (simulation, id, next) => (next.entry.isFinal && wasStored(simulation, id) ? 'ignore' : next)
   },
   {
+    name: 'an ambiguous refusal ends a session only after it was repeated for some time',
+    faults: ['refusing provider'],
+    store: (store, { clock }) =>
+      withLeases(lease => ({ ...lease, suspect: { since: 0, last: clock.now(), refusals: 2 } }))(store)
+  },
+  {
     name: 'a record that was stored before the check of the access list says so',
     faults: ['kill while checking'],
     schedule: { isGuarded: true },

@@ -11,6 +11,8 @@ export type Fault =
   | 'slow provider'
   | 'busy provider'
   | 'failing provider'
+  // The provider refuses all refresh tokens in an ambiguous way for a while.
+  | 'refusing provider'
   | 'lost response'
   | 'stop'
   | 'suspend'

@@ -49,7 +49,7 @@ test('find tells where a session stands', t => {
 
 test('acquire grants the lease for 65 seconds, and to one process at a time', t => {
   const { result, cell } = acquire(cellAt(2), NOW, { ...knows(2), me }, RECOVERY_MS)
-  t.deepEqual(result, { kind: 'granted', suspectMs: undefined })
+  t.deepEqual(result, { kind: 'granted', suspect: undefined })
   t.deepEqual(cell?.entry.lease, { ...me, until: NOW + TIMES.leaseMs })
   const asked = acquire(cell, NOW + 1, { ...knows(2), me: other }, RECOVERY_MS)
   t.like(asked.result, { kind: 'busy' })
@@ -69,7 +69,11 @@ test('a lease that lies beyond the longest one is shortened by the first process
 
 test('a pause after a failure stops refreshes and no change, and a pause that is too long is ignored', t => {
   const paused = cellAt(2, { notBefore: { until: NOW + 30_000, why: 'failure' } })
-  t.deepEqual(acquire(paused, NOW, { ...knows(2), me }, RECOVERY_MS).result, { kind: 'paused', ms: 30_000 })
+  t.deepEqual(acquire(paused, NOW, { ...knows(2), me }, RECOVERY_MS).result, {
+    kind: 'paused',
+    ms: 30_000,
+    isSuspect: false
+  })
   const change = acquire(paused, NOW, { ...knows(2), me, isChange: true }, RECOVERY_MS)
   t.is(change.result.kind, 'granted')
   t.deepEqual(change.cell?.entry.notBefore, paused.entry.notBefore)
@@ -129,13 +133,30 @@ test('a failure, an end or a change counts only under the lease', t => {
   }
 })
 
-test('all processes know since when the provider has refused a refresh token in an ambiguous way', t => {
-  const failure: Outcome<string> = { kind: 'failure', pauseMs: 0, isAmbiguous: true }
-  const first = commit(cellAt(2, leased(NOW + 1000, me)), NOW, { rev: 2, owner: 'me', outcome: failure })
-  const again = acquire(first.cell, NOW + 10_000, { ...knows(2), me: other }, RECOVERY_MS)
-  t.deepEqual(again.result, { kind: 'granted', suspectMs: 10_000 })
-  const second = commit(again.cell, NOW + 10_000, { rev: 2, owner: 'other', outcome: failure })
-  t.is(second.cell?.entry.suspect, NOW)
+test('all processes know since when and how often the provider has refused a refresh token in an ambiguous way', t => {
+  const refused = (cell: Cell<string> | undefined, now: number, isAmbiguous = true) => {
+    const granted = acquire(cell, now, { ...knows(2), me }, RECOVERY_MS)
+    const outcome = { kind: 'failure', pauseMs: 1000, isAmbiguous } as const
+    return { granted, ...commit(granted.cell, now, { rev: 2, owner: 'me', outcome }) }
+  }
+  const first = refused(cellAt(2), NOW)
+  const suspicion = { since: NOW, last: NOW, refusals: 1 }
+  t.deepEqual(first.cell?.entry.suspect, suspicion)
+  t.like(acquire(first.cell, NOW + 999, { ...knows(2), me: other }, RECOVERY_MS).result, { isSuspect: true })
+  const second = refused(first.cell, NOW + 10_000)
+  t.deepEqual(second.granted.result, { kind: 'granted', suspect: suspicion })
+  t.deepEqual(second.cell?.entry.suspect, { since: NOW, last: NOW + 10_000, refusals: 2 })
+  const failed = refused(second.cell, NOW + 20_000, false)
+  t.deepEqual(failed.cell?.entry.suspect, second.cell?.entry.suspect, 'another failure says nothing about the token')
+  const later = refused(failed.cell, NOW + 10_000 + TIMES.suspicionMs + 1)
+  t.like(later.granted.result, { suspect: undefined })
+  t.like(later.cell?.entry.suspect, { refusals: 1 }, 'refusals that are far apart are not related')
+  const refreshed = commit(refused(second.cell, NOW + 20_000).granted.cell, NOW, {
+    rev: 2,
+    owner: 'me',
+    outcome: tokens(3)
+  })
+  t.is(refreshed.cell?.entry.suspect, undefined)
 })
 
 test('after a logout or an end by the access list, commit returns over, and nothing brings the session back', t => {

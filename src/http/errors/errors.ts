@@ -85,7 +85,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
       isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
-      retryAfterSeconds: retry?.retryAfterSeconds
+      retryAfterSeconds: retry?.retryAfterSeconds,
+      mayBeOver: httpError instanceof BusyError && httpError.mayBeOver
     }
     ctx.body = diagnosis
       ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)

@@ -34,6 +34,7 @@ interface BusyErrorOptions extends Pick<HttpErrorOptions, 'description' | 'cause
   /** The default is 503. */
   readonly status?: 503 | 504
   readonly retryPath?: string | undefined
+  readonly mayBeOver?: boolean | undefined
 }
 
 /**
@@ -44,13 +45,17 @@ export class BusyError extends HttpError {
   readonly retryAfterSeconds: number
   /** The URL that the error page opens next. If undefined, it is the URL of the failed request. */
   readonly retryPath: string | undefined
+  /** True if the session may be over, so the error page offers a new login. */
+  readonly mayBeOver: boolean
 
-  constructor({ description, retryAfterSeconds, status = 503, retryPath, cause }: BusyErrorOptions) {
+  constructor(options: BusyErrorOptions) {
+    const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause } = options
     const headers = { 'Retry-After': String(retryAfterSeconds) }
     super({ status, error: 'temporarily_unavailable', description, headers, cause })
     this.name = 'BusyError'
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath
+    this.mayBeOver = mayBeOver
   }
 }
 

@@ -55,8 +55,11 @@ export function requireTokens(services: Services): Middleware {
     }
     const isNew = current.record !== undefined && apply(ctx, session, current.record)
     if (current.kind === 'unavailable') {
-      const description = 'Your session could not be refreshed just now. You are still signed in.'
-      throw new BusyError({ description, retryAfterSeconds: current.retryAfterSeconds })
+      const { retryAfterSeconds, why } = current
+      const mayBeOver = why === 'refused'
+      const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
+      const description = `Your session could not be refreshed just now. ${state}`
+      throw new BusyError({ description, retryAfterSeconds, mayBeOver })
     }
     setSessionUser(ctx, sessionUser(current.record))
     ctx.state.tokens = mode.tokens(current.record.fields, store.now())

@@ -1,0 +1,69 @@
+// The meaning of a response of the token endpoint for the refresh token that was sent, with the responses that providers send.
+import test from 'ava'
+import { OAuthError } from '#src/provider/errors.js'
+import { type Meaning, meaningOf } from '#src/provider/refusal.js'
+import { parseJson } from '#src/support/json.js'
+
+const tokens = '{"access_token":"a","token_type":"Bearer","expires_in":3599}'
+const aps = (errorCode: string) =>
+  `{"developerMessage":"The client_id specified does not have access to the api product","userMessage":"","errorCode":"${errorCode}","more info":"https://x"}`
+
+const rows: readonly (readonly [provider: string, status: number, body: string, meaning: Meaning])[] = [
+  ['any provider', 200, tokens, 'success'],
+  ['a provider that creates tokens', 201, tokens, 'success'],
+  ['a provider with an empty error', 200, '{"access_token":"a","error":""}', 'success'],
+  ['any provider', 400, '{"error":"invalid_grant"}', 'end'],
+  ['a provider with another status', 401, '{"error":"invalid_grant"}', 'end'],
+  ['any provider', 400, '{"error":"invalid_scope"}', 'end'],
+  ['Entra', 400, '{"error":"interaction_required","error_codes":[50076],"suberror":"basic_action"}', 'end'],
+  ['Entra', 400, '{"error":"login_required"}', 'end'],
+  ['Entra', 400, '{"error":"consent_required"}', 'end'],
+  ['Auth0', 403, '{"error":"mfa_required","mfa_token":"m"}', 'end'],
+  ['Hydra', 401, '{"error":"token_inactive","error_description":"Token is inactive"}', 'end'],
+  ['GitHub', 200, '{"error":"bad_refresh_token","error_uri":"https://docs.github.com"}', 'end'],
+  ['GitHub', 200, '{"error":"expired_token"}', 'end'],
+  ['GitHub', 200, '{"error":"incorrect_client_credentials"}', 'failure'],
+  ['GitHub', 200, '{"error":"something_new"}', 'ambiguous'],
+  ['Slack', 200, '{"ok":false,"error":"internal_error"}', 'ambiguous'],
+  ['Dex', 400, '{"error":"invalid_request","error_description":"Refresh token is invalid"}', 'ambiguous'],
+  ['Facebook', 400, '{"error":{"message":"m","type":"OAuthException","code":190}}', 'ambiguous'],
+  ['Strava', 400, '{"message":"Bad Request","errors":[{"resource":"RefreshToken","code":"invalid"}]}', 'ambiguous'],
+  ['the platform with another code', 400, aps('AUTH-006'), 'ambiguous'],
+  ['a provider with an error of its own', 403, '{"error":"Forbidden"}', 'ambiguous'],
+  ['a provider whose error is null', 400, '{"error":null}', 'ambiguous'],
+  ['a server error', 500, '{"error":"invalid_grant"}', 'failure'],
+  ['a gateway', 502, '<html>Bad Gateway</html>', 'failure'],
+  ['a maintenance page', 503, '{"error":"invalid_request"}', 'failure'],
+  ['a slow request', 408, '{"error":"invalid_request"}', 'failure'],
+  ['a limit', 429, '{"error":"invalid_grant"}', 'failure'],
+  ['a temporary error', 400, '{"error":"temporarily_unavailable"}', 'failure'],
+  ['a temporary error', 200, '{"error":"temporarily_unavailable"}', 'failure'],
+  ['a server error as a refusal', 400, '{"error":"server_error"}', 'failure'],
+  ['GitHub', 200, '{"error":"slow_down"}', 'failure'],
+  ['a wrong secret', 401, '{"error":"invalid_client"}', 'failure'],
+  ['Keycloak', 400, '{"error":"unauthorized_client"}', 'failure'],
+  ['a client without refresh tokens', 400, '{"error":"unsupported_grant_type"}', 'failure'],
+  ['the platform', 403, aps('AUTH-001'), 'failure'],
+  ['the platform', 400, aps('AUTH-003'), 'failure'],
+  ['a firewall', 403, '<html>Request blocked</html>', 'failure'],
+  ['a load balancer', 404, 'default backend - 404', 'failure'],
+  ['a load balancer without a body', 400, '', 'failure'],
+  ['a proxy with JSON that is no object', 400, '"bad request"', 'failure'],
+  ['an API gateway', 403, '{"message":"Forbidden"}', 'failure'],
+  ['an API gateway', 404, '{"message":"no Route matched"}', 'failure'],
+  ['a login page', 302, '', 'failure']
+]
+
+for (const [provider, status, body, meaning] of rows) {
+  test(`${provider}: ${status} ${body} means ${meaning}`, t => {
+    t.is(meaningOf({ status, json: parseJson(body) }), meaning)
+  })
+}
+
+test('an OAuth error has the meaning of the response from which it came', t => {
+  const error = (status: number, code: string) =>
+    new OAuthError({ error: code, status, endpoint: 'token', retryAfterSeconds: undefined })
+  t.is(error(200, 'bad_refresh_token').meaning, 'end')
+  t.is(error(400, 'invalid_request').meaning, 'ambiguous')
+  t.is(error(401, 'invalid_client').meaning, 'failure')
+})
