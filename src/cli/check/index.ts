@@ -15,6 +15,7 @@ import { checkRedis } from './redis.js'
 import {
   checkAccessList,
   checkExtend,
+  checkFiles,
   checkOpenid,
   checkProxy,
   checkScopes,
@@ -41,6 +42,7 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
     ['scopes', checkScopes(config, provider.mode)],
     ['scopes', checkOpenid(loaded, provider.mode)],
     ['access', checkAccessList(config)],
+    ['access', checkFiles(config)],
     ['tls', checkTls(env)],
     ['port', checkPort(config)],
     ['wwwroot', checkWwwroot(config)],

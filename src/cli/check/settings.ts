@@ -1,11 +1,12 @@
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, readdir } from 'node:fs/promises'
 import { connect as connectPlain, isIP } from 'node:net'
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { isClaimEntry } from '../../config/access-entry.js'
 import type { Environment } from '../../config/dot-env.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
+import { isProtectedFile } from '../../config/file-patterns.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
@@ -42,6 +43,22 @@ export function checkAccessList({ access: { allow } }: Config): Finding[] {
   const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in.`
   const next = 'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
   return [warning(message, next)]
+}
+
+const NAMED_FILES = 5
+
+/** Says which files everyone can read, if `access.files` protects some files. */
+export async function checkFiles({ wwwroot, access: { files: patterns } }: Config): Promise<Finding[]> {
+  if (!patterns || wwwroot === undefined) return []
+  const entries = await readdir(wwwroot, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter(entry => !entry.isDirectory())
+    .map(({ parentPath, name }) => relative(wwwroot, join(parentPath, name)).replaceAll(sep, '/'))
+    .filter(file => !file.split('/').some(name => name.startsWith('.')))
+  const open = files.filter(file => !isProtectedFile(file, patterns)).sort()
+  const more = open.length > NAMED_FILES ? ` and ${open.length - NAMED_FILES} more` : ''
+  const names = open.length === 0 ? 'none' : open.slice(0, NAMED_FILES).join(', ') + more
+  return [ok(`access.files protects ${files.length - open.length} of ${files.length} files. Public are: ${names}.`)]
 }
 
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */

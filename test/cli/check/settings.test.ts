@@ -1,9 +1,10 @@
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
-import { checkProxy } from '#src/cli/check/settings.js'
+import { checkFiles, checkProxy } from '#src/cli/check/settings.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../../helpers/config.js'
 import { listen } from '../../helpers/ports.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
 import { startUpstream } from '../../helpers/upstream.js'
 import { checkAt } from './checked.js'
 
@@ -76,6 +77,19 @@ test('check names the claims that an access list needs', async t => {
   const { line } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_ACCESS_ALLOW: allow }) })
   t.regex(line('access') ?? '', /has groups=admins or groups=editors or realm_access\.roles=owner\. /)
   t.regex(line('access') ?? '', /does not send groups or realm_access\.roles, no user can sign in/)
+})
+
+test('check names the files that everyone can read', async t => {
+  const names = ['index.html', 'a.html', 'b.html', 'c.html', 'd.html', 'welcome/a.css', 'reports/a.html', '.env']
+  const wwwroot = await tempFolder(t, Object.fromEntries(names.map(name => [name, ''])))
+  const messagesFor = async (patterns: string) =>
+    (await checkFiles(config([], { wwwroot, access: { files: patterns.split(' ') } }))).map(({ message }) => message)
+  t.deepEqual(await messagesFor('/reports/**'), [
+    'access.files protects 1 of 7 files. Public are: a.html, b.html, c.html, d.html, index.html and 1 more.'
+  ])
+  t.deepEqual(await messagesFor('!/welcome/** /**'), ['access.files protects 6 of 7 files. Public are: welcome/a.css.'])
+  t.deepEqual(await messagesFor('/**'), ['access.files protects 7 of 7 files. Public are: none.'])
+  t.deepEqual(await checkFiles(config([])), [])
 })
 
 test('check reports no access finding if everyone may sign in', async t => {
