@@ -88,10 +88,7 @@ function createLab(t: Teardown, folder: string, report: (isPassed: boolean, text
     note: line => print(`   ${line}`),
     check(what, actual, expected) {
       const isExpected = isDeepStrictEqual(actual, expected)
-      report(
-        isExpected,
-        isExpected ? what : `${what}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`
-      )
+      report(isExpected, isExpected ? what : `${what}: ${shown(actual)} instead of ${shown(expected)}`)
     },
     async application(files) {
       if (!isPackageInstalled) await installPackage(join(folder, 'node_modules'))
@@ -104,13 +101,18 @@ function createLab(t: Teardown, folder: string, report: (isPassed: boolean, text
       }
       return application
     },
-    async newPage() {
+    async newPage(baseURL) {
       browser ??= openBrowser(t)
-      const context = await (await browser).newContext()
+      const context = await (await browser).newContext({ ...(baseURL && { baseURL }) })
       context.setDefaultTimeout(60_000)
       return context.newPage()
     }
   }
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined'
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text
 }
 
 async function openBrowser(t: Teardown): Promise<Browser> {

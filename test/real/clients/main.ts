@@ -3,11 +3,13 @@
 import { parseArgs } from 'node:util'
 import { chosen } from '../chaos/runner.js'
 import { print } from '../report.js'
+import { angular } from './angular.js'
 import { runPrograms } from './lab.js'
 import type { Program } from './program.js'
+import { serviceWorker } from './service-worker.js'
 import { vite } from './vite.js'
 
-const programs: readonly Program[] = [vite]
+const programs: readonly Program[] = [vite, serviceWorker, angular]
 
 const names = programs.map(({ name }) => name)
 

@@ -17,7 +17,8 @@ export async function install({ name, packages }: Pick<Program, 'name' | 'packag
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
-  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--no-package-lock']
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
+  // The lock file makes this folder the root of the applications in it, so Next.js finds its packages here.
   if (packages.length > 0) await run({ command: 'npm', args: ['install', ...flags, ...packages], cwd: folder })
   await writeFile(list, wanted)
   return folder

@@ -23,6 +23,6 @@ export interface Lab extends Teardown {
   load<Module>(name: string): Module
   /** Creates a folder with these files, next to the installed packages and to this package as npm installs it. */
   application(files: Readonly<Record<string, string>>): Promise<string>
-  /** Opens a page in a Chromium with empty storage. */
-  newPage(): Promise<Page>
+  /** Opens a page in a Chromium with empty storage. Paths are opened at `site`. */
+  newPage(site?: string): Promise<Page>
 }

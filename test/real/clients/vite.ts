@@ -2,14 +2,20 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { freePort, isAnswering } from '../../helpers/ports.js'
-import { startProgram } from '../../helpers/program.js'
-import { startService } from '../programs.js'
 import type { Lab, Program } from './program.js'
-import { recipe, runInstalled } from './recipes.js'
+import {
+  chooseUser,
+  documented,
+  documentedVersion,
+  freePorts,
+  runInstalled,
+  shows,
+  startDevelopment,
+  startProduction,
+  statusOf
+} from './recipes.js'
 
 const lifetimeSeconds = 5
-const { block, demoFlags, package: packageOf } = recipe('Vite', 5173)
 const script = 'node_modules/vite/bin/vite.js'
 
 const files = {
@@ -32,19 +38,17 @@ import.meta.hot?.accept('./greeting.js', changed => show(changed.greeting))
 
 export const vite: Program = {
   name: 'vite',
-  packages: [packageOf('vite')],
+  packages: [documentedVersion('vite')],
   async run(lab) {
-    const ports = { development: await freePort(), server: await freePort() }
-    const site = `http://localhost:${ports.development}`
-    const folder = await lab.application({ ...files, 'vite.config.mjs': block("from 'vite'", ports) })
-    await startProgram(lab, { args: [...demoFlags(ports), '--demo-token-lifetime', `${lifetimeSeconds}`] })
-    const command = { command: process.execPath, args: [join(lab.folder, script)], cwd: folder }
-    await startService(lab, command, () => isAnswering(site))
+    const ports = await freePorts()
+    const folder = await lab.application({ ...files, 'vite.config.mjs': documented('strictPort', ports) })
+    const lifetime = ['--demo-token-lifetime', `${lifetimeSeconds}`]
+    const site = await startDevelopment(lab, { folder, ports, script: join(lab.folder, script), args: [] }, lifetime)
     const page = await lab.newPage()
 
     await page.goto(`${site}/models?id=7`)
-    await signIn(page)
-    await greets(page, 'Hello, Ada Lovelace')
+    await chooseUser(page)
+    await shows(page, 'Hello, Ada Lovelace')
     lab.check('after the login, the user is back on the page of Vite', page.url(), `${site}/models?id=7`)
     await keepsItsSession(lab, page)
     await reloads(lab, page, folder)
@@ -53,14 +57,6 @@ export const vite: Program = {
     await signsOut(lab, page, site)
     await servesTheBuild(lab, page, folder)
   }
-}
-
-async function signIn(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
-}
-
-async function greets(page: Page, text: string): Promise<void> {
-  await page.locator('#greeting').filter({ hasText: text }).waitFor()
 }
 
 async function keepsItsSession({ check }: Lab, page: Page): Promise<void> {
@@ -77,9 +73,9 @@ async function reloads({ check }: Lab, page: Page, folder: string): Promise<void
   const marker = 'window.marker ?? "reloaded"'
   await page.evaluate('window.marker = "the same document"')
   await writeFile(join(folder, 'src/greeting.js'), "export const greeting = 'Good morning'\n")
-  await greets(page, 'Good morning, Ada Lovelace')
+  await shows(page, 'Good morning, Ada Lovelace')
   check('hot reload replaces a module without a reload of the page', await page.evaluate(marker), 'the same document')
-  check('the session is valid after hot reload', await status(page, '/api/auth/profile'), 200)
+  check('the session is valid after hot reload', await statusOf(page, '/api/auth/profile'), 200)
 
   await writeFile(
     join(folder, 'index.html'),
@@ -103,7 +99,7 @@ async function refreshes({ check }: Lab, page: Page): Promise<void> {
   check('50 parallel requests with an expired token get 200', [...new Set(answers.map(([status]) => status))], [200])
   const tokens = [...new Set(answers.map(([, token]) => token))]
   check('they get one new token', [tokens.length, tokens.includes(first.access_token)], [1, false])
-  check('a rule of the API proxy works', await status(page, '/api/hubs'), 200)
+  check('a rule of the API proxy works', await statusOf(page, '/api/hubs'), 200)
 }
 
 async function rejectsOtherSites({ check }: Lab, site: string): Promise<void> {
@@ -120,20 +116,14 @@ async function signsOut({ check }: Lab, page: Page, site: string): Promise<void>
   check('after signing out, the session cookie is gone', names.includes('platform_session'), false)
 }
 
-/** The last block of the recipe: this server serves the pages that Vite has built. */
 async function servesTheBuild(lab: Lab, page: Page, folder: string): Promise<void> {
   await runInstalled(folder, join(lab.folder, script), 'build')
-  const args = '--demo --mode dual --port 0 --wwwroot dist --fallback index.html --hashed-assets assets'.split(' ')
-  const { url } = await startProgram(lab, { args, cwd: folder })
+  const url = await startProduction(lab, folder, 'wwwroot: ./dist\nfallback: index.html\nhashedAssets: assets')
   await page.goto(`${url}/models?id=7`)
-  await signIn(page)
-  await greets(page, 'Good morning, Ada Lovelace')
+  await chooseUser(page)
+  await shows(page, 'Good morning, Ada Lovelace')
   lab.check('the built pages work at this server', page.url(), `${url}/models?id=7`)
   const address = await page.locator('script[type=module]').getAttribute('src')
   const { headers } = await fetch(new URL(address ?? '', url))
   lab.check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
-}
-
-function status(page: Page, path: string): Promise<number> {
-  return page.evaluate(`fetch('${path}').then(response => response.status)`)
 }
