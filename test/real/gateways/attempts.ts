@@ -6,6 +6,7 @@
 import { publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import type { RawAnswer } from '../../helpers/raw.js'
+import { returnPaths } from '../../helpers/return-paths.js'
 import { inScope } from '../../helpers/scope.js'
 import { sessionCookies, sessionHeader } from '../../http/support.js'
 import { authorizationsIn, type Received } from './back-end.js'
@@ -150,6 +151,57 @@ export const attempts: readonly Attempt[] = [
       const { statusCode } = await site.send({})
       const asked = (await site.reached()) - before
       return `${statusCode >= 500 ? 'an error' : statusCode}, the back end is ${asked ? '' : 'not '}asked`
+    }
+  },
+  ...returnPaths.map(path => ({
+    tried: `a user who is not signed in opens ${path}, and signs in`,
+    expected: 'the back end gets this path',
+    async run({ signedOut, asked }: Site) {
+      const browser = signedOut()
+      // A fragment never reaches a server. The browser adds it to the URL after the redirects.
+      const sent = path.split('#', 1).join()
+      const { statusCode } = await browser.navigate(sent, { follow: true })
+      const last = (await asked()).at(-1)
+      return statusCode === 200 && last === sent ? 'the back end gets this path' : `${statusCode}, ${last}`
+    }
+  })),
+  {
+    tried: 'the header Session-Status of a back end',
+    expected: '200 without Session-Status',
+    run: async ({ send }) => statusOf(await send({ target: '/app?session-status=signed-out' }))
+  },
+  {
+    tried: 'the header Session-Status for a script of a user who is not signed in',
+    expected: '401 with Session-Status: signed-out',
+    run: async ({ send }) => statusOf(await send({ cookie: '', headers: ['Sec-Fetch-Mode: cors'] }))
+  },
+  {
+    tried: 'the header Session-Status for a session that cannot be refreshed now',
+    expected: '503 with Session-Status: retry',
+    async run({ send, clock, idp }) {
+      clock.advanceSeconds(3600)
+      idp.fail('token', faults.tooManyRequests(7))
+      return statusOf(await send({}))
+    }
+  },
+  ...(
+    [
+      ['GET that prefers HTML', '302', ['Accept: text/html,application/xhtml+xml,*/*;q=0.8']],
+      ['GET that prefers JSON', '401', ['Accept: application/json, text/html']],
+      ['GET of a script that accepts HTML', '401', ['Accept: text/html', 'X-Requested-With: XMLHttpRequest']]
+    ] as const
+  ).map(([what, expected, headers]) => ({
+    tried: `a user who is not signed in, over plain http, without Fetch Metadata: ${what}`,
+    expected,
+    run: async ({ send }: Site) => String((await send({ cookie: '', headers })).statusCode)
+  })),
+  {
+    tried: 'a body of 2 MB',
+    expected: '200',
+    async run({ send }) {
+      const body = 'a'.repeat(2_000_000)
+      const headers = ['Sec-Fetch-Site: same-origin', `Content-Length: ${body.length}`]
+      return String((await send({ method: 'POST', headers, body })).statusCode)
     }
   },
   {
@@ -310,6 +362,11 @@ async function askFromOutside(site: Site): Promise<string> {
     if (answer.head.includes(site.token())) return `the token in the response to ${request.method} ${request.target}`
   }
   return 'no response has the token in its headers'
+}
+
+function statusOf(answer: RawAnswer): string {
+  const status = headerOf(answer, 'session-status')
+  return `${answer.statusCode} ${status === undefined ? 'without Session-Status' : `with Session-Status: ${status}`}`
 }
 
 function headerOf({ head }: RawAnswer, name: string): string | undefined {

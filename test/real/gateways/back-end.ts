@@ -45,6 +45,7 @@ class BackEnd(BaseHTTPRequestHandler):
         self.send_response(status)
         if status == 301: self.send_header('Location', '/elsewhere')
         if self.path == '/accel-redirect': self.send_header('X-Accel-Redirect', '/_forward_auth')
+        if 'session-status' in self.path: self.send_header('Session-Status', 'signed-out')
         if status == 204: content = b''
         else: self.send_header('Content-Length', str(len(content)))
         self.end_headers()

@@ -42,7 +42,8 @@ export async function startSite(
     'back-end:8000': backEnd
   })
   const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
-  const browser = createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now })
+  const signedOut = () => createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now })
+  const browser = signedOut()
   await signIn(browser)
   return {
     server,
@@ -68,6 +69,10 @@ export async function startSite(
       if (!answer) throw new Error(`no response to ${method} ${target} ${headers.join(' ')}`)
       return answer
     },
+    /** Returns a new browser without a session. */
+    signedOut,
+    /** The paths of the requests that have reached the back end. */
+    asked: () => pathsAsked(backEnd),
     /** The number of requests that have reached the back end. */
     reached: async () => (await pathsAsked(backEnd)).length
   }

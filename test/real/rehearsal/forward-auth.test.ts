@@ -38,7 +38,7 @@ test('nginx redirects users without a session to the login, and back to their pa
   const { send } = await startSite(t, nginx)
   const { head } = await send({ target: '/app', cookie: '', headers: ['Sec-Fetch-Mode: navigate'] })
   t.regex(head, /^HTTP\/1\.1 302 /)
-  t.regex(head, /\nLocation: \/api\/auth\/login\?return_to=\/app\r/i)
+  t.regex(head, /\nLocation: \/api\/auth\/login\?return_to_raw=\/app\r/i)
 })
 
 test('no response of nginx contains the internal token, even if `internal` is missing', async t => {
