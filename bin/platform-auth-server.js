@@ -6,8 +6,13 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 if (major > 20 || (major === 20 && minor >= 19)) {
   // Switch this on before the program is loaded, so that stack traces name the TypeScript files in src/.
   process.setSourceMapsEnabled(true)
-  import('../dist/bundle/main.js').then(async ({ main }) => {
-    process.exitCode = await main()
+  // The kernel ignores a signal for process 1 of a container unless the process has a listener for it. Until the program has its
+  // own listeners, these end the process.
+  const endEarly = (_signal, number) => process.exit(128 + number)
+  if (process.pid === 1) process.on('SIGTERM', endEarly).on('SIGINT', endEarly)
+  import('../dist/bundle/main.js').then(async ({ main, processTerminal }) => {
+    const terminal = processTerminal(() => process.off('SIGTERM', endEarly).off('SIGINT', endEarly))
+    process.exitCode = await main(terminal)
   })
 } else {
   process.stderr.write(`platform-auth-server needs Node 20.19 or newer; this is ${process.versions.node}.\n`)

@@ -80,7 +80,7 @@ export async function serve(
   const pipelining = inTurn(requests.run, () =>
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
-  const clientLimits = { ...CLIENT_LIMITS, ...limits }
+  const clientLimits = { ...CLIENT_LIMITS, keepAliveTimeout: config.keepAliveSeconds * 1000, ...limits }
   // By default, Node itself rejects a request without a host or with an unknown expectation. Node's responses lack the
   // headers of this server, so the application rejects these requests instead. Node's `requestTimeout` limits the whole
   // request, even if the body arrives steadily, so `limitBodyTimes` replaces it.

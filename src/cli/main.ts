@@ -9,6 +9,8 @@ import { exitCodes, messageOf, RunError, UsageError } from './errors.js'
 import { parseCommandLine } from './program.js'
 import { columnsOf, processTerminal, type Terminal, watchOutput, wrapLines } from './terminal.js'
 
+export { processTerminal }
+
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {
   let code: number = exitCodes.fine

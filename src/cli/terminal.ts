@@ -6,6 +6,7 @@ import { Help } from 'commander'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/dot-env.js'
 import { errorCode } from '../support/error-code.js'
+import { withFlagsOfContainer } from './container.js'
 import { RunError } from './errors.js'
 
 /**
@@ -55,7 +56,8 @@ export const programPath = fileURLToPath(new URL('../../bin/platform-auth-server
 
 const PARENT_CHECK_MS = 500
 
-export function processTerminal(): Terminal {
+/** @param beforeSignals called before the program listens for a signal */
+export function processTerminal(beforeSignals: () => unknown = () => {}): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
   // The parent may end while the server starts, so the id of the parent is read first.
   const hasParentEnded = watchParents()
@@ -66,7 +68,7 @@ export function processTerminal(): Terminal {
   // trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
-    args: argv.slice(2),
+    args: withFlagsOfContainer(argv.slice(2)),
     env,
     get cwd() {
       return workingDirectory()
@@ -75,6 +77,7 @@ export function processTerminal(): Terminal {
     stdout,
     stderr,
     onSignal(signal, listener) {
+      beforeSignals()
       const run = signal === 'SIGHUP' ? () => void (isTerminalClosed() || listener()) : listener
       process.on(signal, run)
       return () => process.off(signal, run)

@@ -101,6 +101,12 @@ export const settings = {
     defaultText: 'all interfaces',
     summary: 'Listen on this host name or IP address.'
   },
+  keepAliveSeconds: {
+    type: seconds(1, 3600),
+    default: 75,
+    summary:
+      'Keep an idle connection open for this time, which must be longer than that of the load balancer. Otherwise, a load balancer may send a request on a connection that the server is closing.'
+  },
   wwwroot: {
     flag: '--wwwroot <folder>',
     type: folder,

@@ -27,7 +27,7 @@ interface Decision {
 }
 
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
-const LIMITS: ClientLimits = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
+const LIMITS = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
 
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
@@ -41,7 +41,8 @@ export async function listenForGateways(
   limits: Partial<ClientLimits> = {}
 ) {
   const respond = forwardAuth(services)
-  const gatewayLimits = { ...LIMITS, ...limits }
+  const keepAliveTimeout = services.config.keepAliveSeconds * 1000
+  const gatewayLimits = { ...LIMITS, keepAliveTimeout, ...limits }
   const server = http.createServer(gatewayLimits, respond)
   ignoreStops(server, gatewayLimits)
   return {

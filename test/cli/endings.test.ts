@@ -50,6 +50,22 @@ async function startWithExpiredSession(t: ExecutionContext) {
   return started
 }
 
+test('process 1 of a container ends at a signal that arrives before the program is loaded', async t => {
+  // The kernel drops a signal for process 1 that has no listener, so the signal is sent with the first listener.
+  const preload = `
+    Object.defineProperty(process, 'pid', { value: 1 })
+    const { on } = process
+    process.on = function (signal, listener) {
+      on.call(this, signal, listener)
+      if (signal === 'SIGTERM') this.emit('SIGTERM', 'SIGTERM', 15)
+      return this
+    }`
+  const [file = '', ...args] = defaultCommand
+  const preloaded = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, ...args]
+  const { status, stderr, stdout } = spawnSync(file, preloaded, { cwd: await tempFolder(t), env: {}, encoding: 'utf8' })
+  t.deepEqual([status, stdout, stderr], [128 + constants.signals.SIGTERM, '', ''])
+})
+
 /**
  * Waits until the server accepts no more connections. It only connects, because fetch never settles if a connection
  * ends before it was used.

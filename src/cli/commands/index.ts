@@ -59,6 +59,12 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./config.js')).config
   },
   {
+    name: 'health',
+    summary: 'Ask the server with the same settings on this machine if it is alive.',
+    options: defaultCommand.options,
+    load: async () => (await import('./health.js')).health
+  },
+  {
     name: 'init',
     summary: 'Write a settings file and a .env file with a new secret, but never overwrite a file.',
     options: [{ flags: '--yes', summary: 'Ask no questions, and take the answers from the flags.' }],

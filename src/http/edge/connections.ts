@@ -13,16 +13,13 @@ interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-/** The limits for the clients of an HTTP server. Times are milliseconds. */
+/** The limits for the clients of an HTTP server, besides `keepAliveSeconds` of the settings. Times are milliseconds. */
 export const CLIENT_LIMITS = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 30_000,
   // The minimum average rate of a body that a route reads. It applies after the first `requestTimeout` milliseconds.
   minBodyBytesPerSecond: 1000,
-  // Load balancers usually close idle connections after 60 seconds. The server keeps them open for longer, so that a
-  // load balancer never sends a request on a connection that the server is closing.
-  keepAliveTimeout: 75_000,
   // Without this limit, a client that stops reading its response would keep the connection and the file open forever.
   // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   // The connection is closed after one to two times this limit, because Node checks for progress only when the limit
@@ -32,7 +29,7 @@ export const CLIENT_LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-export type ClientLimits = typeof CLIENT_LIMITS
+export type ClientLimits = typeof CLIENT_LIMITS & { readonly keepAliveTimeout: number }
 
 export function watchConnections(server: Server, { unreadTimeout, connectionsCheckingInterval }: ClientLimits) {
   const open = new Set<HttpSocket>()

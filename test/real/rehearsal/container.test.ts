@@ -23,6 +23,18 @@ const contained = [
 ]
 const canContain = spawnSync('unshare', [...contained.slice(1), process.execPath, '--version']).status === 0
 
+/** A checkout that was made with the umask 077. */
+async function checkoutForOneUser(t: ExecutionContext): Promise<string> {
+  const folder = await tempFolder(t)
+  const files = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: repository,
+    encoding: 'utf8'
+  }).stdout
+  spawnSync('cp', ['--parents', '-t', folder, ...files.trim().split('\n')], { cwd: repository })
+  t.is(spawnSync('chmod', ['-R', 'u=rwX,go=', folder]).status, 0)
+  return folder
+}
+
 /** The folder that `tar -xzf` makes of the packed package, with secrets that an operator has put next to compose.yaml. */
 async function unpackedPackage(t: ExecutionContext): Promise<string> {
   const secrets = {
@@ -39,7 +51,7 @@ async function unpackedPackage(t: ExecutionContext): Promise<string> {
 }
 
 const sources: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
-  'a checkout': async () => repository,
+  'a checkout of the umask 077': checkoutForOneUser,
   'the unpacked package': unpackedPackage
 }
 
@@ -103,7 +115,8 @@ async function rehearse(t: ExecutionContext, source: string): Promise<void> {
 
   const [probe = '', ...rest] = healthcheck
   const check = async () => {
-    const [code] = await once(spawn(probe, rest, { env: { PATH: process.env.PATH, ...env, PORT: port } }), 'close')
+    const options = { cwd: workingFolder, env: { PATH: process.env.PATH, ...env, PORT: port } }
+    const [code] = await once(spawn(probe, rest, options), 'close')
     return code as number | null
   }
   t.is(await check(), 0)
