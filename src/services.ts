@@ -166,6 +166,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     /** Undefined if tracing is off. */
     tracing,
     storeStatus: stores.status,
+    /** True while this process should not get requests yet, because it waits for its first connection to Redis. */
+    isStarting: stores.isStarting,
     /** The number of sessions that this process remembers. */
     rememberedSessions: store.remembered,
     /**

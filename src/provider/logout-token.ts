@@ -40,7 +40,7 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/
 
 export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOptions) {
   const keys = createKeyCache(idp, clock)
-  const metadata = retriedSparingly(clock, () => idp.metadata({ isSentOnce: true }))
+  const metadata = retriedSparingly(clock, MIN_DISCOVERY_RETRY_MS, () => idp.metadata({ isSentOnce: true }))
 
   /**
    * Returns the checked claims of a logout token. At least one of `sid` (the login session at the provider) and `sub`
@@ -155,12 +155,13 @@ type Keys = ReturnType<typeof createLocalJWKSet>
 
 // The keys are requested again after this time, so a key that the provider has withdrawn is accepted for at most this long.
 const MAX_KEY_AGE_MS = 600_000
-// The minimum time between two requests that unknown keys cause. Without this limit, forged tokens could make this
-// server call the provider again and again. If the provider begins to use a new key within this time, it has to send
-// its logout token again later.
+// The minimum time between two requests for the keys, also if the first one fails. Without this limit, forged tokens could make
+// this server call the provider again and again. If the provider begins to use a new key within this time, it has to send its
+// logout token again later.
 const MIN_RELOAD_MS = 30_000
-// The minimum time between a failed request and the next request.
-const MIN_RETRY_MS = 5000
+// The minimum time between a failed request for the discovery document and the next request. Logins read this document too, so it
+// is soon known.
+const MIN_DISCOVERY_RETRY_MS = 5000
 
 function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {
   let known: { readonly find: Keys; readonly request: number; readonly ageMs: () => number } | undefined
@@ -168,7 +169,7 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
   let sinceRequestMs = () => Number.POSITIVE_INFINITY
   let isLoading = false
 
-  const load = retriedSparingly(clock, async () => {
+  const load = retriedSparingly(clock, MIN_RELOAD_MS, async () => {
     requests++
     sinceRequestMs = startStopwatch(clock)
     isLoading = true
@@ -207,10 +208,10 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
 
 /**
  * Returns a function that sends a request. Concurrent calls share one request. After a failure, the function rejects
- * with the same error until MIN_RETRY_MS have passed since the start of the failed request. Anybody can send logout
- * tokens, so logout tokens must not cause a failed request again and again.
+ * with the same error until `minRetryMs` milliseconds have passed since the start of the failed request. Anybody can send
+ * logout tokens, so logout tokens must not cause a failed request again and again.
  */
-function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Promise<T> {
+function retriedSparingly<T>(clock: Clock, minRetryMs: number, request: () => Promise<T>): () => Promise<T> {
   let inProgress: Promise<T> | undefined
   let failure: { readonly error: unknown; readonly sinceRequestMs: () => number } | undefined
 
@@ -228,7 +229,7 @@ function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Pro
   }
 
   return async function requestSparingly() {
-    if (failure && failure.sinceRequestMs() < MIN_RETRY_MS) throw failure.error
+    if (failure && failure.sinceRequestMs() < minRetryMs) throw failure.error
     inProgress ??= send()
     return inProgress
   }

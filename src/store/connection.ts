@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../support/clock.js'
-import { TimeLimitError, within } from '../support/clock.js'
+import { startStopwatch, TimeLimitError, within } from '../support/clock.js'
 import { StoreUnavailableError } from './cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
@@ -51,6 +51,8 @@ export interface ConnectionTiming {
 
 const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
 
+// A load balancer should not wait longer for Redis, because valid tokens work without it.
+const START_MS = 30_000
 const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
@@ -58,6 +60,7 @@ const PROBE_INTERVAL_MS = 500
 export function openConnection(options: ConnectionOptions) {
   const { open, channel, probe, isCluster, log, clock } = options
   const { commandMs, startMs } = { ...CONNECTION_TIMING, ...options.timing }
+  const sinceStartMs = startStopwatch(clock)
   let listener: ConnectionListener = NOBODY
   let state: State = 'connecting'
   let client: RedisClient | undefined
@@ -66,6 +69,7 @@ export function openConnection(options: ConnectionOptions) {
   let rejection: string | undefined
   let unavailableSince: number | undefined
   let connectedAt: number | undefined
+  let hasBeenUp = false
   let isProbing = false
   let stopConnectTimer = () => {}
   let stopProbeTimer = () => {}
@@ -73,6 +77,7 @@ export function openConnection(options: ConnectionOptions) {
 
   function changeState(next: State): void {
     state = next
+    hasBeenUp ||= next === 'up'
     for (const resume of waiting) resume()
     waiting.clear()
   }
@@ -244,6 +249,11 @@ export function openConnection(options: ConnectionOptions) {
      * connection.
      */
     connectedAt: () => connectedAt,
+    /**
+     * True from the start of the process until the first connection, but at most for 30 seconds. Until then, this process does not
+     * know which sessions were logged out.
+     */
+    isStarting: () => !hasBeenUp && sinceStartMs() < START_MS,
     /** False if Redis is unavailable or rejects writes. */
     isAvailable: () => state !== 'down' && rejection === undefined,
     async close(): Promise<void> {

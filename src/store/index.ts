@@ -113,6 +113,8 @@ export function createStores(config: Config, options: StoreOptions) {
     userSessions,
     places,
     status: (): StoreStatus => (redis ? (redis.connection.isAvailable() ? 'redis' : 'unavailable') : 'memory'),
+    /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
+    isStarting: (): boolean => redis?.connection.isStarting() ?? false,
     async close(): Promise<void> {
       store.close()
       userSessions?.close()

@@ -345,12 +345,14 @@ test('while discovery fails, logout tokens cause one request in 5 seconds', asyn
   t.is(await reasonOf(signed(usual, ours)), undefined)
 })
 
-test('while the keys cannot be read, one request is sent in 5 seconds, and known keys stay in use', async t => {
+test('while the keys cannot be read, one request is sent in 30 seconds, and known keys stay in use', async t => {
   const { check, reasonOf, provider, clock } = setUp()
   provider.failure = new ProviderFailure('jwks', 'timeout', 'no complete response in time')
-  for (let n = 0; n < 10; n++) await t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
-  t.is(provider.requests, 1)
-  clock.advanceSeconds(5)
+  for (let second = 0; second < 30; second++) {
+    await t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
+    t.is(provider.requests, 1)
+    clock.advanceSeconds(1)
+  }
   provider.failure = undefined
   t.is(await reasonOf(signed(usual, ours)), undefined)
   t.is(provider.requests, 2)

@@ -91,7 +91,7 @@ export function storesOf(store: SessionStore, { close = async () => {} } = {}): 
     isDead: async () => false,
     close() {}
   }
-  return { store, userSessions: undefined, places, status: () => 'memory', close }
+  return { store, userSessions: undefined, places, status: () => 'memory', isStarting: () => false, close }
 }
 
 /** Cells that fail as those of a Redis that cannot be used. */
