@@ -44,7 +44,8 @@ interface CodeExchangeDependencies extends LeaseDependencies {
  * - `pending`: the exchange has not ended yet; a later call gets its result
  */
 export type CodeExchange =
-  | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
+  | { readonly kind: 'fresh'; readonly record: SessionRecord; readonly scopesMissing: readonly string[] }
+  | { readonly kind: 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
   | { readonly kind: 'codeRejected' | 'signedOut' }
   | { readonly kind: 'pending' }
@@ -165,7 +166,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       return { kind: 'signedOut' }
     }
     userSessions?.addNames(record.identity, exchanged.claims ?? {})
-    return { kind: 'fresh', record }
+    return { kind: 'fresh', record, scopesMissing: exchanged.scopesMissing }
   }
 
   /** Checks both token responses of a login. The ID token of the second one may have fewer claims (`refresh/access-check.ts`). */

@@ -67,6 +67,8 @@ type CallbackResult =
       readonly succeededAt: number
       /** True if the code was exchanged by an earlier request. */
       readonly isRepeated: boolean
+      /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
+      readonly scopesMissing: readonly string[]
     }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' | 'signedOut' }
@@ -132,9 +134,10 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   }
 
   async function startSession(
-    { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>,
+    exchange: Extract<CodeExchange, { readonly record: SessionRecord }>,
     replaced: CookieSession | undefined
   ): Promise<CallbackResult> {
+    const { record } = exchange
     let sealed: readonly string[]
     try {
       sealed = sessionCookie.seal(record)
@@ -145,7 +148,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in progress
     // could set the cookie again. If the logout cannot be stored, the store repeats it in the background.
     if (replaced && replaced.id !== record.id) await store.logOut(replaced)
-    return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
+    return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
   }
 
   function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
@@ -179,6 +182,11 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
       return { kind: 'failed', error, returnTo }
     }
   }
+}
+
+function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRecord }>) {
+  if (exchange.kind === 'repeated') return { isRepeated: true, scopesMissing: [] }
+  return { isRepeated: false, scopesMissing: exchange.scopesMissing }
 }
 
 function isOlder(session: SessionRecord, other: SessionRecord): boolean {

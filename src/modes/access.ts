@@ -9,8 +9,9 @@ import {
   isClaimEntry,
   parseEmailAddress
 } from '../config/access-entry.js'
-import type { IdentityProvider, UserInfo } from '../provider/client.js'
+import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
+import type { UserInfo } from '../provider/id-token.js'
 import { isJsonObject } from '../support/json.js'
 
 /**

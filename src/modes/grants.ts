@@ -1,10 +1,12 @@
 /** The steps of a login and a refresh that single mode and dual mode share. */
-import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
-import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { ConsentMissingError, OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import type { UserInfo } from '../provider/id-token.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
+import type { TokenSet } from '../provider/token-set.js'
 import type { CompleteSession, HalfRefreshedSession, Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
-import { isOpenIdScope } from './scopes.js'
+import { grantsNothing, missingScopes } from './scopes.js'
 
 export interface ModeDependencies {
   readonly idp: IdentityProvider
@@ -51,6 +53,8 @@ interface FirstTokenSet extends TokenSet {
   readonly identity: Identity | undefined
   /** The checked claims of the ID token. Undefined if `openid` was not requested. */
   readonly claims: IdTokenClaims | undefined
+  /** The requested scopes that were not granted. */
+  readonly scopesMissing: readonly string[]
 }
 
 interface RefreshedTokenSet extends TokenSet {
@@ -79,10 +83,10 @@ export async function codeGrant(
     })
     refreshToken = tokenSet.refreshToken
     if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
-    checkScope(tokenSet, request.scopes)
+    if (grantsNothing(tokenSet, request.scopes)) throw new ConsentMissingError()
     const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
-    return { ...tokenSet, refreshToken, identity, claims }
+    return { ...tokenSet, refreshToken, identity, claims, scopesMissing: missingScopes(tokenSet, request.scopes) }
   } catch (error) {
     const unused = refreshToken ?? rescuedRefreshToken(error)
     if (unused !== undefined) revokeInBackground(idp, unused)
@@ -132,12 +136,6 @@ function checkRefreshedIdentity(
     if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
     throw error
   }
-}
-
-function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
-  const missing = requested.filter(name => scope && !scope.includes(name) && !isOpenIdScope(name))
-  if (missing.length === 0) return
-  throw new ProviderError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }
 
 async function checkedClaimsOf(

@@ -4,9 +4,10 @@
  * the interface `Mode` and does not depend on the mode.
  */
 import type { Config } from '../config/settings.js'
-import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
+import type { IdentityProvider } from '../provider/client.js'
 import { UnusableTokenSetError } from '../provider/errors.js'
-import type { IdTokenClaims } from '../provider/id-token.js'
+import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
+import type { TokenSet } from '../provider/token-set.js'
 import type { SessionFields } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
 import {
@@ -43,6 +44,8 @@ export interface TokenStep {
 export interface ExchangedCode extends TokenStep {
   /** The checked claims of the ID token. Undefined if `openid` was not requested. The session does not contain these claims. */
   readonly claims: IdTokenClaims | undefined
+  /** The requested scopes that were not granted. */
+  readonly scopesMissing: readonly string[]
 }
 
 export interface Mode {
@@ -99,13 +102,16 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     loginScope: scope,
     offersPublicToken: false,
     async exchangeCode(grant) {
-      const { identity, claims, ...tokenSet } = await codeGrant(dependencies, grant, { scopes, displayName })
+      const { identity, claims, scopesMissing, ...tokenSet } = await codeGrant(dependencies, grant, {
+        scopes,
+        displayName
+      })
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: tokenSet.refreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { kind: 'complete', fields, identity }, claims }
+      return { state: { kind: 'complete', fields, identity }, claims, scopesMissing }
     },
     isSecondRequest: () => false,
     async nextRequest(state, timeoutMs) {
@@ -181,13 +187,17 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
     loginScope: internalScope,
     offersPublicToken: true,
     async exchangeCode(grant) {
-      const { identity, claims, ...internal } = await codeGrant(dependencies, grant, {
+      const { identity, claims, scopesMissing, ...internal } = await codeGrant(dependencies, grant, {
         scopes: internalScopes,
         displayName
       })
       const expires_at = expiresAt(internal, now())
       const fields = { internal_token: internal.accessToken, refresh_token: internal.refreshToken, expires_at }
-      return { state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expires_at }, claims }
+      return {
+        state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expires_at },
+        claims,
+        scopesMissing
+      }
     },
     isSecondRequest: isHalfRefreshed,
     nextRequest: (state, timeoutMs) =>

@@ -1,16 +1,13 @@
 /** Compares the scopes that a provider has granted with the scopes that this server has requested. */
-import type { TokenSet } from '../provider/client.js'
+
 import { readClaims } from '../provider/id-token.js'
+import type { TokenSet } from '../provider/token-set.js'
 
 type Granted = Pick<TokenSet, 'accessToken' | 'scope'>
 
 // The scopes of OpenID Connect. They are not compared, because some providers omit them from the `scope` of a response and others
 // (Keycloak) always add some of them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
-
-export function isOpenIdScope(name: string): boolean {
-  return OPENID_SCOPES.has(name)
-}
 
 /**
  * Returns the granted scopes that were not requested. Some providers (Cognito) ignore the `scope` of a refresh and do not say so
@@ -21,6 +18,29 @@ export function isOpenIdScope(name: string): boolean {
 export function excessScopes({ accessToken, scope = [] }: Granted, requested: readonly string[]): string[] {
   const granted = new Set([...scope, ...scopesOfJwt(accessToken)])
   return [...granted].filter(name => !OPENID_SCOPES.has(name) && !requested.some(one => isSameScope(name, one)))
+}
+
+/**
+ * Returns the requested scopes that were not granted. The result is only logged, so the names are compared generously: without
+ * case, by the last segment of a URL (Entra), and separated by commas too (GitHub). A response without `scope` has granted all
+ * of them.
+ */
+export function missingScopes({ scope }: Pick<TokenSet, 'scope'>, requested: readonly string[]): string[] {
+  return requested.filter(name => !OPENID_SCOPES.has(name) && !isGranted(scope, name))
+}
+
+/** Returns true if the response names its scopes, and none of them was requested. */
+export function grantsNothing({ scope }: Pick<TokenSet, 'scope'>, requested: readonly string[]): boolean {
+  return requested.length > 0 && !requested.some(name => isGranted(scope, name))
+}
+
+function isGranted(scope: readonly string[] | undefined, name: string): boolean {
+  return scope?.flatMap(names => names.split(',')).some(granted => shortName(granted) === shortName(name)) ?? true
+}
+
+function shortName(scope: string): string {
+  const isUrl = /^[a-z][a-z\d+.-]*:\/\//i.test(scope)
+  return ((isUrl && scope.split('/').filter(Boolean).at(-1)) || scope).toLowerCase()
 }
 
 /**

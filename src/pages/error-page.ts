@@ -97,6 +97,7 @@ const anyFault: Choice = { topic: 'serverError', action: 'sign-in' }
 
 const byError: Readonly<Record<string, Choice | undefined>> = {
   account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },
+  consent_required: { topic: 'consentMissing', action: 'sign-in' },
   session_too_large: { topic: 'sessionTooLarge', action: 'home' }
 }
 

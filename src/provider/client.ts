@@ -8,27 +8,13 @@ import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import { homeUrlOf } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
-import { type Endpoint, isErrorCode, OAuthError, ProviderError, UnusableTokenSetError } from './errors.js'
+import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
+import type { UserInfo } from './id-token.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { errorOf, meaningOf } from './refusal.js'
+import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportResponse } from './transport.js'
-
-/** The user info or the claims of an ID token. Any member may be missing or have another type. */
-export type UserInfo = Readonly<Record<string, unknown>>
-
-/** A checked response of the token endpoint (RFC 6749 section 5.1). */
-export interface TokenSet {
-  readonly accessToken: string
-  readonly refreshToken: string | undefined
-  /** The lifetime of the access token in seconds. */
-  readonly expiresIn: number
-  /**
-   * The granted scopes. Undefined if the response has no `scope`, which means that all requested scopes were granted.
-   */
-  readonly scope: readonly string[] | undefined
-  readonly idToken: string | undefined
-}
 
 export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
@@ -43,9 +29,6 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 // An assertion is used for one request only, so its lifetime only has to allow for a difference between the clocks of
 // the two servers.
 const ASSERTION_LIFETIME_SECONDS = 120
-
-// Ten years. Real lifetimes are much shorter. A far larger number could not be converted to milliseconds exactly.
-const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
  * Creates the client. All requests throw OAuthError or ProviderError.
@@ -103,7 +86,7 @@ export function createIdentityProvider(
     const request = { endpoint: 'token', url: found.tokenEndpoint, timeoutMs } as const
     const response = await transport.call({ ...request, ...(await authenticated(form, found)) })
     if (meaningOf(response) !== 'success') throw failure('token', response)
-    return parseTokenSet(response.json)
+    return parseTokenSet(response.json, response.date)
   }
 
   async function requestRevocation(refreshToken: string, timeoutMs: number): Promise<TransportResponse | undefined> {
@@ -275,44 +258,4 @@ function failure(endpoint: Endpoint, response: TransportResponse): Error {
     retryAfterSeconds,
     ...(endpoint === 'token' && { meaning: meaningOf(response) })
   })
-}
-
-/**
- * Checks the JSON of a token response.
- * @throws UnusableTokenSetError if a member violates RFC 6749. The message describes the first such member. The error
- *   keeps the refresh token of the response, if there is one.
- */
-export function parseTokenSet(json: unknown): TokenSet {
-  if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)
-  const unusable = (detail: string) =>
-    new UnusableTokenSetError(detail, isToken(json.refresh_token) ? json.refresh_token : undefined)
-  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = json
-  if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
-  if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= MAX_LIFETIME_SECONDS)) {
-    throw unusable('expires_in is not a positive number of seconds')
-  }
-  if (!isAbsent(refreshToken) && !isToken(refreshToken)) throw unusable('refresh_token is not a non-empty string')
-  const tokenType = json.token_type
-  if (!isAbsent(tokenType) && !(typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')) {
-    throw unusable('token_type is not Bearer')
-  }
-  const { scope, id_token: idToken } = json
-  if (!isAbsent(scope) && typeof scope !== 'string') throw unusable('scope is not a string')
-  if (!isAbsent(idToken) && !isToken(idToken)) throw unusable('id_token is not a non-empty string')
-  return {
-    accessToken,
-    refreshToken: refreshToken ?? undefined,
-    expiresIn,
-    scope: typeof scope === 'string' ? scope.split(' ').filter(Boolean) : undefined,
-    idToken: idToken ?? undefined
-  }
-}
-
-function isAbsent(value: unknown): value is undefined | null {
-  return value === undefined || value === null
-}
-
-// RFC 6749 appendix A.12: a token consists of printable ASCII characters.
-function isToken(value: unknown): value is string {
-  return typeof value === 'string' && /^[ -~]+$/.test(value)
 }

@@ -144,6 +144,14 @@ export class OtherIdentityError extends ProviderError {
   }
 }
 
+/** The provider has issued tokens with none of the scopes that the login requested, because the user has not consented. */
+export class ConsentMissingError extends ProviderError {
+  constructor() {
+    super('token', 'unusable', 'it granted none of the requested scopes')
+    this.name = 'ConsentMissingError'
+  }
+}
+
 /**
  * Returns the refresh token of an unusable token response. Returns undefined if the response contained no refresh
  * token, or for any other error.

@@ -4,8 +4,10 @@
  */
 
 import { isJsonObject, parseJson } from '../support/json.js'
-import type { UserInfo } from './client.js'
 import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './errors.js'
+
+/** The user info or the claims of an ID token. Any member may be missing or have another type. */
+export type UserInfo = Readonly<Record<string, unknown>>
 
 export interface ExpectedClaims {
   readonly nonce: string

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { createProfiles } from '#src/login/profiles.js'
-import type { UserInfo } from '#src/provider/client.js'
+import type { UserInfo } from '#src/provider/id-token.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'

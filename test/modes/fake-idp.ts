@@ -1,7 +1,9 @@
-import type { IdentityProvider, TokenSet, UserInfo } from '#src/provider/client.js'
+import type { IdentityProvider } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
+import type { UserInfo } from '#src/provider/id-token.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
+import type { TokenSet } from '#src/provider/token-set.js'
 import { createDeferred } from '../helpers/deferred.js'
 
 export type Grant =

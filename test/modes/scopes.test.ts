@@ -1,7 +1,7 @@
 // The scopes that a token has in addition to those that were requested. Providers name the granted scopes in the response, in the
 // access token itself, or nowhere.
 import test from 'ava'
-import { excessScopes, listScopes } from '#src/modes/scopes.js'
+import { excessScopes, grantsNothing, listScopes, missingScopes } from '#src/modes/scopes.js'
 import { jwt } from './contract.js'
 
 const requested = ['viewables:read', 'https://api.example/v1/Read.All', 'api://app-id/access', 'https://b.example/x/']
@@ -51,4 +51,35 @@ test('a list of scopes for the log is limited', t => {
   t.regex(listScopes(many, []), /^scope-0, .*scope-19, 5 more$/)
   t.is(listScopes(['a'.repeat(101)], []), '1 more')
   t.is(listScopes(['read', 'token-of-12-c'], ['x.token-of-12-c.y', undefined]), 'read, 1 more')
+})
+
+const asked = ['openid', 'User.Read', 'https://api.example/v1/Files.Read', 'api://app-id/access/']
+
+for (const [what, scope, missing] of [
+  ['no scope', undefined, []],
+  ['Entra: the last segments in another case', ['user.read', 'files.read', 'access'], []],
+  [
+    'Entra: whole URLs',
+    ['https://graph.example/User.Read', 'https://other.example/Files.Read', 'api://app-id/access'],
+    []
+  ],
+  ['GitHub: commas', ['User.Read,Files.Read,access'], []],
+  [
+    'Google: one scope that the user unticked',
+    ['openid', 'User.Read', 'access'],
+    ['https://api.example/v1/Files.Read']
+  ],
+  ['only openid', ['openid'], asked.slice(1)],
+  ['a part of a name', ['User.Rea', 'Files', 'accesss'], asked.slice(1)]
+] as const) {
+  test(`missing scopes: ${what}`, t => {
+    t.deepEqual(missingScopes({ scope }, asked), [...missing])
+  })
+}
+
+test('nothing was granted if the response names scopes, and none of them was requested', t => {
+  t.true(grantsNothing({ scope: ['other'] }, asked))
+  t.false(grantsNothing({ scope: ['openid'] }, asked))
+  t.false(grantsNothing({ scope: undefined }, asked))
+  t.false(grantsNothing({ scope: ['other'] }, []))
 })

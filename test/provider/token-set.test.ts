@@ -1,8 +1,9 @@
 import { inspect } from 'node:util'
 import test from 'ava'
 import fc from 'fast-check'
-import { parseTokenSet } from '#src/provider/client.js'
 import { ProviderError } from '#src/provider/errors.js'
+import { parseTokenSet } from '#src/provider/token-set.js'
+import { jwt } from '../modes/contract.js'
 import { holdsNone } from './secrets.js'
 
 const whole = {
@@ -38,11 +39,33 @@ test('optional members of a token response may be absent or null, and unknown on
   ])
 })
 
-test('token_type may be spelled in any case (RFC 6749 section 5.1), and scopes are separated by one or more spaces', t => {
-  for (const token_type of ['bearer', 'BEARER', 'Bearer']) t.is(parseTokenSet({ ...whole, token_type }).expiresIn, 3599)
-  t.deepEqual(parseTokenSet({ ...whole, scope: ' a  b ' }).scope, ['a', 'b'])
-  t.deepEqual(parseTokenSet({ ...whole, scope: '' }).scope, [])
-})
+const at = Date.parse('Fri, 27 Nov 2026 10:00:00 GMT')
+const seconds = at / 1000
+// The members of a response that deviate from RFC 6749 section 5.1, and what they mean.
+const tolerated: readonly (readonly [what: string, members: Record<string, unknown>, read: object, date?: number])[] = [
+  ...['bearer', 'BEARER', 'BearerToken', null].map(
+    token_type => [String(token_type), { token_type }, { expiresIn: 3599 }] as const
+  ),
+  ['digits', { expires_in: '3599' }, { expiresIn: 3599 }],
+  ['no expires_in and an opaque token', { expires_in: undefined }, { expiresIn: 3600 }],
+  ['exp and Date', { expires_in: null, access_token: jwt({ exp: seconds + 900, iat: 5 }) }, { expiresIn: 900 }, at],
+  ['exp and iat', { expires_in: null, access_token: jwt({ exp: seconds, iat: seconds - 60 }) }, { expiresIn: 60 }],
+  ['exp alone', { expires_in: undefined, access_token: jwt({ exp: seconds }) }, { expiresIn: 3600 }],
+  ['exp in the past', { expires_in: undefined, access_token: jwt({ exp: seconds - 1 }) }, { expiresIn: 3600 }, at],
+  ['exp as a string', { expires_in: undefined, access_token: jwt({ exp: '9999999999' }) }, { expiresIn: 3600 }, at],
+  ['exp after centuries', { expires_in: undefined, access_token: jwt({ exp: 1e15 }) }, { expiresIn: 3600 }, at],
+  ['an empty refresh_token', { refresh_token: '' }, { refreshToken: undefined }],
+  ['spaces', { scope: ' a  b ' }, { scope: ['a', 'b'] }],
+  ['an empty scope', { scope: '' }, { scope: undefined }],
+  ['an empty list', { scope: [] }, { scope: undefined }],
+  ['a list', { scope: ['a', 'b c'] }, { scope: ['a', 'b', 'c'] }]
+]
+
+for (const [what, members, read, date] of tolerated) {
+  test(`a token response may have other forms: ${what}`, t => {
+    t.like(parseTokenSet({ ...whole, ...members }, date), read)
+  })
+}
 
 const refused: Readonly<Record<string, readonly unknown[]>> = {
   access_token: [
@@ -60,11 +83,29 @@ const refused: Readonly<Record<string, readonly unknown[]>> = {
     'é',
     '\u{1f600}'
   ],
-  refresh_token: ['', 5, false, [], {}, 'line\nfeed', 'é'],
+  refresh_token: [5, false, [], {}, 'line\nfeed', 'é'],
   id_token: ['', 5, [], 'line\nfeed'],
-  expires_in: [undefined, null, 0, -1, -0, Number.NaN, Infinity, -Infinity, 1e12, '3599', '', true, [], [3599], {}],
+  expires_in: [
+    0,
+    -1,
+    -0,
+    Number.NaN,
+    Infinity,
+    -Infinity,
+    1e12,
+    '0',
+    '-1',
+    '1e3',
+    ' 60',
+    '9999999999',
+    '',
+    true,
+    [],
+    [3599],
+    {}
+  ],
   token_type: ['', 'mac', 'DPoP', 'Bearer ', 5, [], ['Bearer'], {}],
-  scope: [5, true, [], ['data:read'], {}]
+  scope: [5, true, [5], ['data:read', null], {}]
 }
 
 for (const [member, values] of Object.entries(refused)) {

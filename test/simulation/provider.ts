@@ -1,8 +1,9 @@
 // A strict identity provider: a second use of a refresh token ends the login. It knows who sent each token, and so whether a
 // second use is one of the accepted exceptions (SECURITY.md).
 
-import type { TokenSet, UserInfo } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
+import type { UserInfo } from '#src/provider/id-token.js'
+import type { TokenSet } from '#src/provider/token-set.js'
 import { TIMES } from '#src/store/rules.js'
 import { REQUEST_MS } from '#src/store/store.js'
 import type { Replica, Simulation } from './simulation.js'

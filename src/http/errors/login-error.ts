@@ -5,7 +5,7 @@ import type { CookieNames, Site } from '../../config/site.js'
 import { isLoopback } from '../../config/urls.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import type { LoginLoopReason } from '../../pages/index.js'
-import { OAuthError, type ProviderError } from '../../provider/errors.js'
+import { ConsentMissingError, OAuthError, type ProviderError } from '../../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../refresh/failure.js'
 import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
 
@@ -97,6 +97,10 @@ function cookieMissing(description: string, likelyReasons: readonly LoginLoopRea
 }
 
 export function providerFailure(error: OAuthError | ProviderError): HttpError {
+  if (error instanceof ConsentMissingError) {
+    const description = 'The identity provider granted none of the permissions that this application needs.'
+    return new HttpError({ status: 403, error: 'consent_required', description })
+  }
   if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
   if (error.isBusy) return providerBusy(error)
   if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')

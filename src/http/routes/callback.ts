@@ -38,10 +38,14 @@ export function callback(services: Services): Middleware {
   function applyToResponse(ctx: Context, completed: CompletedLogin, loginCookie: LoginCookie | undefined): string {
     switch (completed.kind) {
       case 'signedIn': {
-        const { session, sealed, succeededAt, isRepeated, returnTo } = completed
+        const { session, sealed, succeededAt, isRepeated, scopesMissing, returnTo } = completed
         writeSession(ctx, session, sealed)
         if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt })
         requestLog(ctx, log).info({ event: 'login_succeeded' }, 'login succeeded')
+        if (scopesMissing.length > 0) {
+          const missing = { event: 'scopes_missing', scopes: scopesMissing.join(' ') }
+          requestLog(ctx, log).warn(missing, 'the identity provider did not grant all requested scopes')
+        }
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
         return publicPathOf(returnTo, homePath)
       }
