@@ -23,6 +23,12 @@ interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
   readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
 }
 
+/** A refresh in progress, and the number of requests that wait for it. */
+interface Running {
+  requests: number
+  readonly ended: Promise<RefreshRun>
+}
+
 /** Returns the logger of a request. This is a function, because most requests log nothing and need no logger. */
 type LazyLog = () => Log
 
@@ -34,19 +40,27 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
   const schedule = createRefreshSchedule({ ...dependencies, now: store.now })
   const report = createRefreshReport({ mode: mode.name, metrics, now: store.now })
   const { refresh, usable } = createRefresh({ ...dependencies, schedule })
-  const running = new Map<string, Promise<RefreshRun>>()
+  const running = new Map<string, Running>()
 
-  /** Refreshes a session, and reports the outcome, even if no request is waiting any longer. */
-  async function runRefresh(session: CookieSession, log: Log): Promise<RefreshRun> {
-    const elapsedMs = startStopwatch(clock)
-    try {
-      const ended = await refresh(session, log)
-      if (ended.result.kind !== 'over' || ended.calls > 0) {
-        report.ended(log, session.id, resultOf(ended, ended.calls === 0 ? 'kept' : 'refreshed', elapsedMs()))
+  /** Starts the refresh of a session, which reports its outcome even if no request is waiting any longer. */
+  function startRefresh(session: CookieSession, log: Log): Running {
+    const started: Running = { requests: 0, ended: run() }
+    running.set(session.id, started)
+    return started
+
+    async function run(): Promise<RefreshRun> {
+      const elapsedMs = startStopwatch(clock)
+      try {
+        const ended = await refresh(session, log)
+        if (ended.result.kind !== 'over' || ended.calls > 0) {
+          const { requests } = started
+          const success = ended.calls === 0 ? 'kept' : 'refreshed'
+          report.ended(log, session.id, { ...resultOf(ended, success, elapsedMs()), requests })
+        }
+        return ended
+      } finally {
+        running.delete(session.id)
       }
-      return ended
-    } finally {
-      running.delete(session.id)
     }
   }
 
@@ -55,11 +69,13 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     const { id } = session
     const elapsedMs = startStopwatch(clock)
     const joined = running.get(id)
-    const refreshing = joined ?? runRefresh(session, log)
-    running.set(id, refreshing)
-    const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing, clock)
+    const refreshing = joined ?? startRefresh(session, log)
+    refreshing.requests++
+    const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing.ended, clock)
     if (!ended) {
-      report.ended(log, id, { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 })
+      refreshing.requests--
+      const pending = { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 } as const
+      report.ended(log, id, { ...pending, ...(!joined && { requests: 1 }) })
       return usable(id, 'pending', 1)
     }
     if (joined) report.ended(log, id, { ...resultOf(ended, 'coalesced', elapsedMs()), calls: 0 })
@@ -88,7 +104,8 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
         // A cell that cannot be decrypted may contain a logout, so do not use the tokens.
         const mayUse = why !== 'unreadable' && record && !schedule.hasExpired(record.fields)
         if (mayUse) return { kind: 'live', record: withHandlerFields(session, record) }
-        report.ended(requestLog(), id, { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0 })
+        const failed = { outcome: 'failed', reason: why, durationMs: elapsedMs(), calls: 0, requests: 1 } as const
+        report.ended(requestLog(), id, failed)
         return { kind: 'unavailable', why, retryAfterSeconds: error.retryAfterSeconds, record }
       }
       const record = store.newest(id)
@@ -134,7 +151,7 @@ export function createRefreshes(dependencies: RefreshesDependencies) {
     },
     /** Resolves when no refresh is in progress. */
     async ended(): Promise<void> {
-      while (running.size > 0) await Promise.allSettled(running.values())
+      while (running.size > 0) await Promise.allSettled([...running.values()].map(({ ended }) => ended))
     }
   }
 }

@@ -35,6 +35,8 @@ export interface RefreshResult {
   /** The number of token requests that were sent. */
   readonly calls: number
   readonly expiresAt?: number | undefined
+  /** The number of requests that waited for this result. Undefined for a request that waited for the refresh of another one. */
+  readonly requests?: number
 }
 
 interface RefreshReportOptions {
@@ -46,10 +48,14 @@ interface RefreshReportOptions {
 
 export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
   return {
-    ended(log: Log, sessionId: string, { outcome, reason, durationMs, calls, expiresAt }: RefreshResult): void {
+    ended(log: Log, sessionId: string, result: RefreshResult): void {
+      const { outcome, reason, durationMs, calls, expiresAt, requests } = result
       metrics.refreshEnded(outcome)
       if (calls === 0) metrics.refreshWaited(durationMs / 1000)
-      log.info(
+      // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
+      // would only repeat it.
+      const level = requests === undefined || outcome === 'kept' ? 'debug' : 'info'
+      log[level](
         {
           event: 'refresh',
           mode,
@@ -57,6 +63,7 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
           ...(reason && { reason }),
           duration_ms: Math.round(durationMs),
           provider_calls: calls,
+          ...(requests !== undefined && { requests }),
           ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now()) / 1000) }),
           session: hashOf(sessionId)
         },
