@@ -75,8 +75,11 @@ function whyRefused(url: string): string {
   const query = /\?(.*)$/s.exec(rest)?.[1]
   const unknown = [...new URLSearchParams(query).keys()].filter(name => !PARAMETERS.has(name))
   if (unknown.length > 0 && hosts.split(',').every(host => HOST.test(host))) {
-    const known = [...PARAMETERS].join(', ')
-    return `it has the unknown parameter ${unknown.map(name => quote(name)).join(', ')} (known parameters: ${known})`
+    const known = `known parameters: ${[...PARAMETERS].join(', ')}`
+    // In `sentinelPassword=Ab1&Rest`, the unknown name is a part of the password. The name of the password may be misspelt.
+    const hasPassword = url.includes('@') || [...new URLSearchParams(query).keys()].some(name => /pass/i.test(name))
+    if (hasPassword) return `it has an unknown parameter (${known}); in a password, & must be written as %26`
+    return `it has the unknown parameter ${unknown.map(name => quote(name)).join(', ')} (${known})`
   }
   return 'it is not a Redis URL'
 }

@@ -74,6 +74,9 @@ for (const [what, text] of Object.entries(refused)) {
 
 const hint = /^its user or password contains a \/, \? or #, which must be written as %2F, %3F or %23$/
 
+const escaped =
+  /^it has an unknown parameter \(known parameters: cluster, .*\); in a password, & must be written as %26$/
+
 const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
   ['redis://user:hunter/2@localhost', hint],
   ['redis://user:123/4@localhost', hint],
@@ -81,7 +84,12 @@ const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
   ['redis://user:hunter#2@localhost:6379/0', hint],
   ['redis://hun@ter?2@localhost', hint],
   ['redis://localhost?db=2', /^it has the unknown parameter "db" \(known parameters: cluster, sentinel, /],
-  ['redis://:hunter2@a,b?tls&family=4', /^it has the unknown parameter "tls", "family" /],
+  ['redis://localhost?tls&family=4', /^it has the unknown parameter "tls", "family" /],
+  ['redis://:hunter2@a,b?tls&family=4', escaped],
+  ['redis://a,b?sentinel=main&sentinelPassword=hun&hunter2', escaped],
+  ['redis://a,b?sentinel=main&sentinel%50assword=hun&hunter2', escaped],
+  ['redis://a,b?sentinel=main&SentinelPasswort=hun&hunter2', escaped],
+  ['redis://a,b?hunter2&sentinel=main&sentinelPassword=hun', escaped],
   ['redis://:hunter?hunter2', /^it is not a Redis URL$/],
   [
     'unix:///var/run/redis.sock',
