@@ -23,7 +23,7 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   }
 
   // The package is imported here, so that a server without a proxy does not load it.
-  async function createTunnel(proxy: string): Promise<https.Agent> {
+  async function createTunnel(proxy: string, options: http.AgentOptions): Promise<https.Agent> {
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
     // If the proxy rejects the tunnel, the agent would return the response of the proxy as the response of the
@@ -38,11 +38,18 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
     /**
      * Returns the agents for a call, in the format of got's option `agent`. Rejects if the URL of the proxy is
      * malformed.
+     * @param onNewConnection true if the call must not use a connection that is already open
      */
-    async for(url: string) {
+    async for(url: string, onNewConnection = false) {
       const proxy = knownProxyFor(url)
+      if (onNewConnection) {
+        return {
+          http: new http.Agent(),
+          https: proxy === undefined ? new https.Agent() : await createTunnel(proxy, {})
+        }
+      }
       if (proxy === undefined) return direct
-      const tunnel = tunnels.get(proxy) ?? createTunnel(proxy)
+      const tunnel = tunnels.get(proxy) ?? createTunnel(proxy, options)
       tunnels.set(proxy, tunnel)
       return { http: direct.http, https: await tunnel }
     },

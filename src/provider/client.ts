@@ -3,6 +3,7 @@
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { JSONWebKeySet, JWK } from 'jose'
 import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
@@ -14,7 +15,7 @@ import { createMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { errorOf, meaningOf } from './refusal.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
-import type { Transport, TransportResponse } from './transport.js'
+import type { Transport, TransportRequest, TransportResponse } from './transport.js'
 
 export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
@@ -22,6 +23,9 @@ export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' 
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
+const REVOCATION_ATTEMPTS = 3
+// The connection ended before the response, for example because the provider had closed it while it was idle.
+const CUT_CONNECTION: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 // RFC 7521 section 4.2.
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -89,12 +93,15 @@ export function createIdentityProvider(
     return parseTokenSet(response.json, response.date)
   }
 
-  async function requestRevocation(refreshToken: string, timeoutMs: number): Promise<TransportResponse | undefined> {
+  async function requestRevocation(
+    refreshToken: string,
+    limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>
+  ): Promise<TransportResponse | undefined> {
     const found = await metadata()
     const { revocationEndpoint: url } = found
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
     if (!url) return undefined
-    return transport.call({ endpoint: 'revocation', url, timeoutMs, ...(await authenticated(form, found)) })
+    return transport.call({ endpoint: 'revocation', url, ...limits, ...(await authenticated(form, found)) })
   }
 
   return {
@@ -195,18 +202,25 @@ export function createIdentityProvider(
       if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')
       return { keys: keys as unknown[] as JWK[] }
     },
-    /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
+    /**
+     * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation
+     * of a token has no effect, so a request without a response is repeated, but each time on a new connection.
+     */
     async revokeRefreshToken(refreshToken: string): Promise<void> {
       const started = performance.now()
-      let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
-      // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
-      // The second attempt gets only the rest of the time limit.
-      if (response?.status === 503) {
-        await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
+      for (let attempt = 1; ; attempt++) {
+        // All attempts together have one time limit.
         const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
-        response = await requestRevocation(refreshToken, Math.max(1, Math.round(left)))
+        const limits = { timeoutMs: Math.max(1, Math.round(left)), onNewConnection: attempt > 1 }
+        try {
+          const response = await requestRevocation(refreshToken, limits)
+          if (response === undefined || response.status === 200) return
+          throw failure('revocation', response)
+        } catch (error) {
+          if (attempt === REVOCATION_ATTEMPTS || !mayRepeatRevocation(error)) throw error
+        }
+        await pause(REVOCATION_PAUSE_MS)
       }
-      if (response && response.status !== 200) throw failure('revocation', response)
     },
     /** Replaces the client secret and the private key. The next request uses the new credentials. */
     replaceCredentials(fresh: Credentials): void {
@@ -242,6 +256,11 @@ interface RefreshGrant extends Pick<CodeGrant, 'timeoutMs'> {
 /** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */
 function formEncoded(value: string): string {
   return new URLSearchParams({ '': value }).toString().slice(1)
+}
+
+/** RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again. */
+function mayRepeatRevocation(error: unknown): boolean {
+  return error instanceof ProviderError && (error.status === 503 || CUT_CONNECTION.has(error.code))
 }
 
 function failure(endpoint: Endpoint, response: TransportResponse): Error {

@@ -27,6 +27,8 @@ export interface TransportRequest {
   readonly timeoutMs?: number | undefined
   /** True if a failed GET must not be repeated. */
   readonly isSentOnce?: true
+  /** True if an open connection must not be used, because the provider may have closed all of them. */
+  readonly onNewConnection?: boolean
 }
 
 export interface TransportResponse {
@@ -88,7 +90,8 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     const elapsed = () => Math.round(performance.now() - started)
     const got = await client()
     try {
-      const { statusCode = 0, headers, body } = await exchange(got, request, await agents.for(request.url), signal)
+      const agent = await agents.for(request.url, request.onNewConnection)
+      const { statusCode = 0, headers, body } = await exchange(got, request, agent, signal)
       return {
         status: statusCode,
         json: parseJson(body),

@@ -381,3 +381,19 @@ test('close() closes every connection', async t => {
   await closed(connections)
   t.is(connections.length, 1)
 })
+
+test('a request can avoid the connections that are already open, which the provider may have closed', async t => {
+  const seen: (Socket | undefined)[] = []
+  const { url, connections } = await startProvider(t, (request, response) => {
+    // Each connection works for one request only.
+    if (seen.includes(request.socket)) return void request.socket.resetAndDestroy()
+    seen.push(request.socket)
+    reply(response, 200)
+  })
+  const transport = setUp(t)
+  await transport.call(post(url))
+  await t.throwsAsync(transport.call(post(url)), { message: /ECONNRESET/ })
+  await transport.call(post(url))
+  t.is((await transport.call({ ...post(url), onNewConnection: true })).status, 200)
+  t.is(connections.length, 3)
+})
