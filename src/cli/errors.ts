@@ -1,5 +1,5 @@
 import { settingOf } from '../config/settings.js'
-import { errorCode } from '../support/error-code.js'
+import { errorCode, isError } from '../support/error-code.js'
 
 // Expected errors of the command line, which are reported in one sentence. Any other error is a bug in this program.
 
@@ -14,7 +14,7 @@ export class RunError extends Error {
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return isError(error) ? error.message : String(error)
 }
 
 export const exitCodes = {

@@ -9,6 +9,7 @@ import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } fro
 import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
 import { TimeLimitError } from '../support/clock.js'
+import { isError } from '../support/error-code.js'
 
 export type { Cluster, Redis } from 'ioredis'
 
@@ -297,7 +298,7 @@ export function reasonOf(error: unknown): string {
   if (error instanceof TimeLimitError) return 'timeout'
   const { message = '', code, lastNodeError } = error as Partial<Error> & { code?: unknown; lastNodeError?: unknown }
   // ioredis could not use any node of the cluster. `lastNodeError` is the error of the last node that it tried.
-  if (lastNodeError instanceof Error) return reasonOf(lastNodeError)
+  if (isError(lastNodeError)) return reasonOf(lastNodeError)
   if (isReply(error)) return replyCode(message)
   return typeof code === 'string' ? code : 'connection lost'
 }

@@ -3,7 +3,9 @@
  * OpenTelemetry packages. `open-telemetry.ts` loads them if tracing is on. If tracing is off, no `Tracing` is created,
  * so nothing in this file runs.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
+import { isError } from '../support/error-code.js'
 
 /** The names follow OpenTelemetry's semantic conventions. Values that are undefined are left out. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>
@@ -47,7 +49,7 @@ export async function inSpan<T>(
     return await tracing.within(span, () => work(span))
   } catch (error) {
     // The message of an error is not recorded, because it may quote the request.
-    span.end(error instanceof Error ? error.name : 'error')
+    span.end(isError(error) ? error.name : 'error')
     throw error
   } finally {
     span.end()

@@ -1,10 +1,12 @@
 /** Runs the Redis commands of the server one by one, and reads the memory and persistence settings of Redis. */
+
 import { randomBytes } from 'node:crypto'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { channelOf, prefixOf } from '../../store/index.js'
 import { type Cluster, isRefusedDatabase, openRedisClient, type Redis, reasonOf } from '../../store/redis-client.js'
 import { within } from '../../support/clock.js'
+import { isError } from '../../support/error-code.js'
 
 /** The names in the arguments of the commands below. */
 interface Names {
@@ -130,7 +132,7 @@ function rightOf(command: string): string {
  */
 function commandOf(error: unknown): string | undefined {
   const { message = '', lastNodeError } = error as Partial<Error> & { readonly lastNodeError?: unknown }
-  if (lastNodeError instanceof Error) return commandOf(lastNodeError)
+  if (isError(lastNodeError)) return commandOf(lastNodeError)
   return reasonOf(error) === 'NOPERM' ? /run the '([\w|-]+)' command/.exec(message)?.[1] : undefined
 }
 

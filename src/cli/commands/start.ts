@@ -6,6 +6,7 @@ import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import type { RunningServer } from '../../start.js'
 import { coloursFor } from '../../support/colours.js'
+import { isError } from '../../support/error-code.js'
 import { version } from '../../support/version.js'
 import type { Tracing } from '../../telemetry/tracing.js'
 import { checkCallback } from '../check/callback-and-port.js'
@@ -122,7 +123,7 @@ async function logWarnings({ config, sources, warnings }: LoadedConfig, env: Env
 function endOnUncaughtErrors({ onUncaught, exit }: Terminal, log: Logger): () => void {
   return onUncaught(thrown => {
     try {
-      const err = thrown instanceof Error ? thrown : new Error(String(thrown))
+      const err = isError(thrown) ? thrown : new Error(String(thrown))
       log.fatal({ event: 'crashed', err }, 'the process ends after an uncaught error')
     } finally {
       exit(exitCodes.failed)

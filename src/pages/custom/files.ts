@@ -1,5 +1,7 @@
 /** Reads the operator's files for the pages. The message for a problem names the file and says what is allowed. */
+
 import { readFileSync, statSync } from 'node:fs'
+import { errorCode } from '../../support/error-code.js'
 
 /** The operator's files cannot be used. Each problem is a sentence about one file, without a full stop. */
 export class PageFilesError extends Error {
@@ -28,7 +30,8 @@ export function readText(path: string, maxBytes: number): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(path, maxBytes))
   } catch (error) {
-    if (error instanceof TypeError) throw fileError(path, 'is not in UTF-8. Save it in that encoding.')
+    if (errorCode(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw fileError(path, 'is not in UTF-8. Save it in that encoding.')
     throw error
   }
 }
