@@ -3,7 +3,8 @@ import { pathToFileURL } from 'node:url'
 // The main module of cosmiconfig cannot be imported by a user without a home folder and without an entry in /etc/passwd, such as
 // that of a container with `--user 12345`, because it asks the system for the home folder.
 import { loadYaml } from 'cosmiconfig/dist/loaders.js'
-import { errorCode } from '../support/error-code.js'
+import { defaultExportOf } from '../support/default-export.js'
+import { errorCode, isError } from '../support/error-code.js'
 import { findDuplicateName, findJsonError, isJsonObject, parseJson } from '../support/json.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
@@ -40,7 +41,7 @@ export function whyUnusable(error: unknown, path: string): string {
     code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec((error as Error).message)?.[1]
   if (missing) return `cannot be run, because there is no module ${quote(missing)}.`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read, because ${whyUnreadable(error)}.`
-  if (!(error instanceof Error)) return 'cannot be run, because it throws a value that is not an error.'
+  if (!isError(error)) return 'cannot be run, because it throws a value that is not an error.'
   // The message of a built-in error may quote the content of the file, so it is left out. All other messages were
   // written by the author of the file, so they are shown.
   const message = builtInErrors.has(error.name) || error.message === '' ? '' : ` ${quote(error.message)}`
@@ -94,9 +95,9 @@ function withoutComments(text: string): string {
 }
 
 async function loadScript(path: string): Promise<unknown> {
-  const { default: settings } = await import(pathToFileURL(path).href)
-  if (settings === undefined) throw new Unusable('has no default export. Export the settings as the default.')
-  return settings
+  const { value, found } = defaultExportOf(await import(pathToFileURL(path).href))
+  if (value === undefined) throw new Unusable(`has no default export. ${found} Export the settings as the default.`)
+  return value
 }
 
 function whyUnsupported(path: string): string {
@@ -109,7 +110,7 @@ function whyUnsupported(path: string): string {
 
 // The error for a file with more than one YAML document has no `mark`.
 function isYamlError(error: unknown): error is Error & { reason: string; mark?: { line: number; column: number } } {
-  return error instanceof Error && error.name === 'YAMLException' && 'reason' in error
+  return isError(error) && error.name === 'YAMLException' && 'reason' in error
 }
 
 function lineThrown(error: Error, path: string): string {

@@ -52,6 +52,14 @@ test('folders above the working directory are not searched', async t => {
   t.is(config.port, 8080)
 })
 
+test('a settings script that was compiled to CommonJS is read', async t => {
+  const marked = 'Object.defineProperty(exports, "__esModule", { value: true }); '
+  for (const text of [`${marked}exports.default = { port: 9000 }`, 'exports.default = { port: 9000 }']) {
+    const name = 'platform-auth-server.config.cjs'
+    t.is((await load(t, { files: { [name]: text } })).config.port, 9000)
+  }
+})
+
 test('a settings file that is given by name is the only one read', async t => {
   const files = { 'own.yaml': 'port: 9001', '.platform-auth-serverrc.json': '{"port":9000,"log":{"level":"debug"}}' }
   const { config, sources } = await load(t, { files, configFile: 'own.yaml' })
@@ -205,7 +213,10 @@ const broken: Readonly<Record<string, readonly [text: string, says: RegExp]>> = 
     /^cannot be run, because there is no module "\/.*\/not-there.js"\.$/
   ],
   'j3.cjs': ['require("not-there")', /^cannot be run, because there is no module "not-there"\.$/],
-  'k.mjs': ['export const port = 1', /^has no default export\. Export the settings as the default\.$/],
+  'k.mjs': [
+    'export const port = 1',
+    /^has no default export\. It exports port\. Export the settings as the default\.$/
+  ],
   'l.ts': [
     'export default { port: 1 }',
     /^cannot be read, because TypeScript is not supported\. Compile it or remove its types, and name the result l\.mjs\.$/

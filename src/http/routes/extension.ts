@@ -8,7 +8,8 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
-import { errorCode } from '../../support/error-code.js'
+import { defaultExportOf } from '../../support/default-export.js'
+import { errorCode, isError } from '../../support/error-code.js'
 import type { TokensState } from './require-tokens.js'
 
 /**
@@ -38,24 +39,23 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
  *   function rejects with ExtensionError if the extension itself fails.
  */
 export async function loadExtension(path: string): Promise<Extension> {
-  const module: { readonly default?: Extension } = await import(pathToFileURL(path).href).catch(
-    async (error: unknown) => {
-      if (isTypeScriptUnsupported(error)) {
-        const way = 'Use Node 22.18 or later, or compile the module and use the compiled file'
-        throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
-      }
-      const position =
-        error instanceof SyntaxError ? (positionOf(error) ?? (await syntaxErrorPosition(path))) : undefined
-      throw new ExtensionError(path, `cannot be run: ${summary(error, path, position)}`, { cause: error })
+  const module: object = await import(pathToFileURL(path).href).catch(async (error: unknown) => {
+    if (isTypeScriptUnsupported(error)) {
+      const way = 'Use Node 22.18 or later, or compile the module and use the compiled file'
+      throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
     }
-  )
-  const { default: extend } = module
-  if (typeof extend !== 'function') {
-    throw new ExtensionError(
-      path,
-      'has no function as its default export. Export one: export default function (app, tools) { … }'
-    )
+    const position =
+      isError(error) && error.name === 'SyntaxError'
+        ? (positionOf(error) ?? (await syntaxErrorPosition(path)))
+        : undefined
+    throw new ExtensionError(path, `cannot be run: ${summary(error, path, position)}`, { cause: error })
+  })
+  const { value, found } = defaultExportOf(module)
+  if (typeof value !== 'function') {
+    const advice = 'Export one: export default function (app, tools) { … }'
+    throw new ExtensionError(path, `has no function as its default export. ${found} ${advice}`)
   }
+  const extend = value as Extension
   return async function extendByModule(app, tools) {
     try {
       await extend(app, tools)
@@ -84,7 +84,7 @@ export class ExtensionError extends Error {
  * @param position the position of a syntax error; the lines of other errors come from the stack
  */
 function summary(error: unknown, path: string, position?: SourcePosition): string {
-  if (!(error instanceof Error)) return String(error)
+  if (!isError(error)) return String(error)
   const [, thrownAt] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
   const line = position?.line ?? thrownAt
   const where =
@@ -93,7 +93,7 @@ function summary(error: unknown, path: string, position?: SourcePosition): strin
 }
 
 /** Returns the position of a syntax error if its stack begins with the position, as it does for CommonJS modules. */
-function positionOf({ stack = '' }: SyntaxError): SourcePosition | undefined {
+function positionOf({ stack = '' }: Error): SourcePosition | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
   if (file === undefined) return undefined
   return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line) }

@@ -61,8 +61,12 @@ test('a module in TypeScript runs if Node can strip its types, and otherwise the
 })
 
 const broken: readonly (readonly [text: string, says: RegExp])[] = [
-  ['export const routes = 1', /has no function as its default export. Export one: export default function/],
-  ['export default { routes: 1 }', /has no function as its default export/],
+  [
+    'export const routes = 1',
+    /has no function as its default export. It exports routes. Export one: export default function/
+  ],
+  ['export default { routes: 1 }', /has no function as its default export. It exports default, routes. /],
+  ['const a = 1', /has no function as its default export. It exports nothing. /],
   ["\nthrow new Error('no hubs today')", /cannot be run: Error: no hubs today \(line 2\)$/],
   ["import 'not-there'", /cannot be run: Error: Cannot find package 'not-there'/],
   ["throw 'text'", /cannot be run: text$/],
@@ -74,6 +78,23 @@ for (const [text, says] of broken) {
     const { path, starting } = await startWith(t, text)
     const error = await t.throwsAsync(starting, { name: 'ExtensionError', message: says })
     t.true(error?.message.startsWith(`${path} (setting extend) `))
+  })
+}
+
+const compiled: Readonly<Record<string, string>> = {
+  'TypeScript, Babel':
+    '"use strict"; Object.defineProperty(exports, "__esModule", { value: true }); exports.default = addRoutes;',
+  esbuild:
+    'module.exports = Object.defineProperties({}, { __esModule: { value: true }, default: { get: () => addRoutes, enumerable: true } });',
+  'without a mark': 'exports.default = addRoutes;',
+  CommonJS: 'module.exports = addRoutes;'
+}
+for (const [what, text] of Object.entries(compiled)) {
+  test(`a module that was compiled to CommonJS is loaded: ${what}`, async t => {
+    const source = `${text} function addRoutes(app) { app.use((ctx, next) => ctx.path === '/x' ? ctx.body = 'x' : next()) }`
+    const folder = await tempFolder(t, { 'routes.cjs': source })
+    const { browser } = await startTestServer(t, { overrides: { extend: join(folder, 'routes.cjs') } })
+    t.is((await browser.get('/x')).text(), 'x')
   })
 }
 

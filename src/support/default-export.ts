@@ -1,0 +1,24 @@
+/** Finds the default export of a module, whichever compiler has written the module. */
+
+interface DefaultExport {
+  /** Undefined if the module has no default export. */
+  readonly value: unknown
+  /** A sentence that names the exports, for a message. */
+  readonly found: string
+}
+
+/**
+ * Returns the default export of a module. TypeScript, esbuild and Babel compile `export default f` to `exports.default = f` in a
+ * CommonJS module, and `import()` returns `exports` as the default. The wanted value is then `default.default`.
+ * @param module the result of `import()`
+ */
+export function defaultExportOf(module: object): DefaultExport {
+  const { default: value } = module as { readonly default?: unknown }
+  const ofDefault = typeof value === 'object' && value !== null ? value : {}
+  const names = new Set([...Object.keys(module), ...Object.keys(ofDefault)])
+  for (const generated of ['__esModule', 'module.exports']) names.delete(generated)
+  return {
+    value: 'default' in ofDefault ? ofDefault.default : value,
+    found: names.size === 0 ? 'It exports nothing.' : `It exports ${[...names].join(', ')}.`
+  }
+}
