@@ -1,5 +1,5 @@
 /** The Koa application. It lists the middleware that every request passes, outermost first. */
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { requireComplete } from './config/load.js'
 import { type Config, STARTER_PAGE } from './config/settings.js'
 import { health } from './http/edge/health.js'
@@ -36,8 +36,8 @@ export function assemble(services: Services): Koa {
   // With `trustProxy`, Koa uses the last IP address in X-Forwarded-For, which the proxy in front of this server has added. The
   // client can invent all the addresses before it.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
-  gates.set(app, gate(app, services))
 
+  app.use(provideGate(gate(services)))
   app.use(normalizeRequest)
   app.use(sessionHeaders)
   if (tracing) app.use(trace(tracing))
@@ -60,14 +60,24 @@ export function assemble(services: Services): Koa {
   return app
 }
 
-const gates = new WeakMap<Koa, Middleware>()
+// The gate is a property of the context, and not of the application, because koa-mount runs the middleware of one application
+// with the context of another.
+const GATE = Symbol('gate')
+type WithGate = Context & { [GATE]?: Middleware }
 
-/** Creates the middleware that runs before each custom route of `app` that needs tokens. */
-function gate(app: Koa, services: Services): Middleware {
+function provideGate(gate: Middleware): Middleware {
+  return function provideGate(ctx: WithGate, next) {
+    ctx[GATE] = gate
+    return next()
+  }
+}
+
+/** Creates the middleware that runs before each custom route that needs tokens. */
+function gate(services: Services): Middleware {
   const checkOrigin = requestOrigin('program', { publicOrigin: services.site.origin })
   const refreshSession = requireTokensOf(services)
   const provideSession = loadedInBackground(async () =>
-    (await import('./http/routes/program-session.js')).programSession(app, services)
+    (await import('./http/routes/program-session.js')).programSession(services)
   )
 
   return function gate(ctx, next) {
@@ -95,7 +105,11 @@ function gate(app: Koa, services: Services): Middleware {
  * same chain of `app.use()`.
  */
 export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {
-  const gate = gates.get(ctx.app)
-  if (!gate) throw new TypeError('requireTokens works only in an application that startServer or createApp has created')
+  const { [GATE]: gate } = ctx as WithGate
+  if (!gate) {
+    throw new TypeError(
+      'requireTokens works only in the application of startServer or createApp. Add your middleware, or another Koa application with koa-mount, to that application.'
+    )
+  }
   await gate(ctx, next)
 }

@@ -22,7 +22,7 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * Creates the middleware. It must run after `requireTokens`. If the handlers have changed the session, it saves the session after
  * they have run.
  */
-export function programSession(app: Koa, services: Services): Middleware {
+export function programSession(services: Services): Middleware {
   const { config, site, refreshes, store, log } = services
   const { cookies } = site
 
@@ -70,24 +70,33 @@ export function programSession(app: Koa, services: Services): Middleware {
     }
   }
 
-  const koaSession = createKoaSession(app, {
-    key: cookies.session,
-    maxAge: config.session.maxAgeSeconds * 1000,
-    ContextStore: BrowserStore,
-    externalKey: { get: () => STORE_KEY, set: () => undefined },
-    genid: () => STORE_KEY,
-    signed: false,
-    httpOnly: true,
-    overwrite: true,
-    sameSite: 'lax',
-    secure: cookies.secure
-  })
+  // koa-session defines `ctx.session` for one application. If the server is mounted in another application, the contexts belong
+  // to that one.
+  const middlewareOf = new WeakMap<Koa, Middleware>()
+  function koaSessionFor(app: Koa): Middleware {
+    const known = middlewareOf.get(app)
+    if (known) return known
+    const created = createKoaSession(app, {
+      key: cookies.session,
+      maxAge: config.session.maxAgeSeconds * 1000,
+      ContextStore: BrowserStore,
+      externalKey: { get: () => STORE_KEY, set: () => undefined },
+      genid: () => STORE_KEY,
+      signed: false,
+      httpOnly: true,
+      overwrite: true,
+      sameSite: 'lax',
+      secure: cookies.secure
+    })
+    middlewareOf.set(app, created)
+    return created
+  }
 
   return function programSession(ctx, next) {
     const marked: Marked = ctx
     // If `requireTokens` runs a second time for a request, it must not discard the changes that earlier handlers made.
     if (marked[HAS_SESSION]) return next()
     marked[HAS_SESSION] = true
-    return koaSession(ctx, next)
+    return koaSessionFor(ctx.app)(ctx, next)
   }
 }
