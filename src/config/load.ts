@@ -38,8 +38,11 @@ export interface Sources {
   readonly demo?: boolean
   /** Settings from the program that calls `startServer`. */
   readonly overrides?: Overrides
-  /** The environment variables. The default is the environment of the process. */
-  readonly env?: Environment
+  /**
+   * The environment variables. The default is the environment of the process. With `false`, neither variables nor the file
+   * `.env` in the working directory are read.
+   */
+  readonly env?: Environment | false
   /** The path of the settings file. By default, the server looks for a settings file in the working directory. */
   readonly configFile?: string
   /** The working directory. The default is the working directory of the process. */
@@ -111,7 +114,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     await layerOfFlags(flags, cwd),
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
     overrides ? layerOfObject(overrides, programSource, { nullIsDefault: true }) : emptyLayer,
-    await layerOfEnvironment(env, cwd),
+    env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
     file
   ]
   const problems: Problem[] = layers.flatMap(layer => layer.problems)

@@ -8,13 +8,16 @@ import { Readable } from 'node:stream'
 
 export interface TestBrowser {
   /**
-   * Sends a request as a script in a page of the application would with `fetch`. Follows redirects, unless
-   * `init.redirect` is `manual`. With `manual`, returns the redirect response itself. Unlike in a page, its status and
-   * headers can be read.
+   * Sends a request as a script in a page of the application would with `fetch`. `signal`, `redirect` and `credentials` have the
+   * same effect as in a page, with one exception: if `redirect` is `manual`, the status and the headers of the redirect response
+   * can be read.
    * @param url a path, or a complete URL
    */
   fetch(url: string, init?: RequestInit): Promise<Response>
-  /** Opens a page as the address bar or a form would. Follows redirects, like `fetch`. */
+  /**
+   * Opens a page. A GET request is sent as by the address bar, and a POST request as by a form in a page of the same origin.
+   * Follows redirects, like `fetch`.
+   */
   open(url: string, init?: RequestInit): Promise<Response>
   /**
    * Returns the value of the `Cookie` header with which another HTTP client can send requests to a path of the
@@ -30,20 +33,37 @@ const PAGE_TYPES = 'text/html,application/xhtml+xml,*/*;q=0.8'
 export function createTestBrowser(origin: string): TestBrowser {
   const cookies = createCookies()
 
-  async function send(address: string, init: RequestInit, added: Readonly<Record<string, string>>): Promise<Response> {
+  async function send(address: string, { signal, ...init }: RequestInit, type: RequestType): Promise<Response> {
+    // The signal is not passed to `Request`, because in jsdom it belongs to jsdom, and Node would reject it.
     const first = new Request(new URL(address, origin), init)
-    const headers = { ...added, ...Object.fromEntries(first.headers) }
     let { url, method } = first
+    const initiator = type === 'page' ? new URL(url).origin : origin
+    const isForm = type === 'page' && method === 'POST'
+    const sendsOrigin = isForm || (type === 'script' && method !== 'GET' && method !== 'HEAD')
+    const headers: Record<string, string> = {
+      ...HEADERS[type],
+      ...(sendsOrigin && { origin: initiator }),
+      ...Object.fromEntries(first.headers)
+    }
     let body = first.body ? Buffer.from(await first.arrayBuffer()) : undefined
+    let site: Site = type === 'page' && !isForm ? 'none' : 'same-origin'
     for (let redirects = 0; ; redirects++) {
-      const cookie = cookies.for(new URL(url))
-      const message = await exchange(url, { method, headers: { ...headers, ...(cookie && { cookie }) }, body })
-      cookies.store(new URL(url), message.headers['set-cookie'] ?? [])
+      const target = new URL(url)
+      site = site === 'none' ? site : farther(site, siteOf(target, initiator))
+      const usesCookies =
+        type === 'page' || first.credentials === 'include' || (first.credentials !== 'omit' && target.origin === origin)
+      const cookie = usesCookies && cookies.for(target)
+      const sent = { 'sec-fetch-site': site, ...headers, ...(cookie && { cookie }) }
+      const message = await exchange(url, { method, headers: sent, body }, signal ?? undefined)
+      if (usesCookies) cookies.store(target, message.headers['set-cookie'] ?? [])
       const { statusCode = 0 } = message
-      const location = statusCode >= 300 && statusCode < 400 ? message.headers.location : undefined
-      if (location === undefined || first.redirect !== 'follow') return responseOf(message, url, method)
-      if (redirects === MAX_REDIRECTS) throw new Error(`${address} leads to more than ${MAX_REDIRECTS} redirects`)
+      const location = REDIRECTS.has(statusCode) ? message.headers.location : undefined
+      if (location === undefined || first.redirect === 'manual')
+        return responseOf(message, { url, method, redirected: redirects > 0 })
       message.resume()
+      if (first.redirect === 'error')
+        throw new TypeError(`${address} redirects to ${location}, but redirect is "error"`)
+      if (redirects === MAX_REDIRECTS) throw new TypeError(`${address} leads to more than ${MAX_REDIRECTS} redirects`)
       url = new URL(location, url).href
       // Other redirects turn a POST into a GET without a body (Fetch, HTTP-redirect fetch).
       if (statusCode === 307 || statusCode === 308 || method === 'HEAD') continue
@@ -55,17 +75,31 @@ export function createTestBrowser(origin: string): TestBrowser {
   }
 
   return {
-    fetch(address, init = {}) {
-      const isSafe = ['GET', 'HEAD', undefined].includes(init.method?.toUpperCase())
-      const metadata = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }
-      return send(address, init, { accept: '*/*', ...metadata, ...(!isSafe && { origin }) })
-    },
-    open(address, init = {}) {
-      const metadata = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-      return send(address, init, { accept: PAGE_TYPES, ...metadata })
-    },
+    fetch: (address, init = {}) => send(address, init, 'script'),
+    open: (address, init = {}) => send(address, init, 'page'),
     cookieHeader: (path = '/') => cookies.for(new URL(path, origin))
   }
+}
+
+type RequestType = 'script' | 'page'
+type Site = 'none' | 'same-origin' | 'same-site' | 'cross-site'
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const HEADERS: Readonly<Record<RequestType, Readonly<Record<string, string>>>> = {
+  script: { accept: '*/*', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+  page: { accept: PAGE_TYPES, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+}
+
+/** Returns the value of `Sec-Fetch-Site` for a request to `target` that a page of `initiator` causes. */
+function siteOf(target: URL, initiator: string): Site {
+  if (target.origin === initiator) return 'same-origin'
+  return target.hostname === new URL(initiator).hostname ? 'same-site' : 'cross-site'
+}
+
+/** Returns the one of two values that is farther from `same-origin`. All URLs of a redirect chain count (W3C Fetch Metadata). */
+function farther(one: Site, other: Site): Site {
+  const order: readonly Site[] = ['same-origin', 'same-site', 'cross-site']
+  return order[Math.max(order.indexOf(one), order.indexOf(other))] ?? other
 }
 
 interface Sent {
@@ -74,16 +108,34 @@ interface Sent {
   readonly body: Buffer | undefined
 }
 
-function exchange(url: string, { method, headers, body }: Sent): Promise<IncomingMessage> {
+function exchange(url: string, { method, headers, body }: Sent, signal?: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     // Each request has a new connection, because idle connections would delay the end of the server and the test.
-    const request = http.request(url, { method, headers, agent: false }, resolve)
+    let received: IncomingMessage | undefined
+    const request = http.request(url, { method, headers, agent: false }, message => {
+      received = message
+      message.once('close', () => signal?.removeEventListener('abort', abort))
+      resolve(message)
+    })
+    const abort = () => {
+      reject(signal?.reason)
+      // If the headers have arrived, the body of the response fails.
+      ;(received ?? request).destroy(signal?.reason)
+    }
     request.once('error', reject)
+    if (signal?.aborted) return abort()
+    signal?.addEventListener('abort', abort, { once: true })
     request.end(body)
   })
 }
 
-function responseOf(message: IncomingMessage, url: string, method: string): Response {
+interface ResponseFacts {
+  readonly url: string
+  readonly method: string
+  readonly redirected: boolean
+}
+
+function responseOf(message: IncomingMessage, { url, method, redirected }: ResponseFacts): Response {
   const { statusCode = 0, statusMessage = '', rawHeaders } = message
   const headers = new Headers()
   for (let index = 0; index < rawHeaders.length; index += 2)
@@ -92,7 +144,7 @@ function responseOf(message: IncomingMessage, url: string, method: string): Resp
   const body = hasBody ? (Readable.toWeb(message) as ReadableStream) : null
   if (!hasBody) message.resume()
   const response = new Response(body, { status: statusCode, statusText: statusMessage, headers })
-  return Object.defineProperty(response, 'url', { value: url })
+  return Object.defineProperties(response, { url: { value: url }, redirected: { value: redirected } })
 }
 
 interface Cookie {

@@ -10,7 +10,7 @@ import { createTestBrowser, type TestBrowser } from './browser.js'
 export type { TestBrowser } from './browser.js'
 
 export interface TestServerOptions extends StartOptions {
-  /** Settings that take precedence over the settings file. */
+  /** Settings that take precedence over the settings file. Those for Redis have no effect. */
   readonly settings?: Overrides
 }
 
@@ -24,20 +24,25 @@ export interface TestServer extends RunningServer {
   signIn(userName?: string): Promise<TestBrowser>
 }
 
-// Tests run in parallel, and on machines where another server may be running. They must not use the ports of that
-// server or change the data in its Redis.
+// Tests run in parallel, and on machines where another server may be running, so they must not use the ports of that server.
 const TEST_SETTINGS = {
   port: 0,
   host: '127.0.0.1',
-  redisUrl: null,
   metrics: { port: null },
   forwardAuth: { port: null },
   log: { level: 'warn' }
 } as const satisfies Overrides
 
+// A test server keeps everything in memory, even if the settings of the application name Redis. So tests need no Redis, and
+// cannot change the data of a running server. The URL satisfies the rules of these settings, and is removed afterwards.
+const REDIS_SETTINGS = {
+  redisUrl: 'redis://127.0.0.1',
+  redisTls: { caFile: null, certFile: null, keyFile: null }
+} as const satisfies Overrides
+
 /**
  * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working
- * directory, as the command line does, but ignores the environment.
+ * directory, as the command line does, but neither environment variables nor `.env`.
  * @example const server = await startTestServer({ settings: { mode: 'dual' }, extend: addRoutes })
  * const browser = await server.signIn('Ada Lovelace')
  * const response = await browser.fetch('/api/hubs')
@@ -46,9 +51,10 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
   // Only flags override the proxy rules of a demo, so the rules are passed as flags.
   const rules = settings.proxy?.routes
   const flags = rules ? { 'proxy.routes': [rules].flat() } : {}
-  const { config } = await loadConfig({ demo: true, env: {}, flags, overrides: merge(TEST_SETTINGS, settings) })
+  const overrides = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
+  const { config } = await loadConfig({ demo: true, env: false, flags, overrides })
   const demo = { hasApis: false, ...(typeof options.demo === 'object' && options.demo) }
-  const server = await startServer(config, { ...options, demo })
+  const server = await startServer({ ...config, redisUrl: undefined }, { ...options, demo })
   const newBrowser = () => createTestBrowser(server.url)
   return {
     ...server,
@@ -56,8 +62,10 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
     async signIn(userName = 'Ada Lovelace') {
       const browser = newBrowser()
       const page = await browser.open('/api/auth/login')
-      const form = new URLSearchParams({ user: userName })
-      const end = await browser.open(page.url, { method: 'POST', body: form, headers: { accept: 'application/json' } })
+      const headers = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
+      // The body is a string, because `URLSearchParams` of jsdom is not that of Node.
+      const body = `user=${encodeURIComponent(userName)}`
+      const end = await browser.open(page.url, { method: 'POST', body, headers })
       const { origin, pathname } = new URL(end.url)
       if (origin === server.url && !pathname.startsWith('/api/auth/')) return browser
       throw new Error(`signing in as ${userName} ended at ${end.url} with status ${end.status}: ${await end.text()}`)

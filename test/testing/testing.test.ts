@@ -2,8 +2,10 @@
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
+import { requireTokens } from '#src/app.js'
 import { createTestBrowser } from '#src/testing/browser.js'
 import { startTestServer, type TestServerOptions } from '#src/testing/index.js'
+import { eventually } from '../helpers/eventually.js'
 import { listen } from '../helpers/ports.js'
 import { startUpstream } from '../helpers/upstream.js'
 
@@ -91,6 +93,94 @@ test('a login that the server does not complete fails with the response', async 
   await t.throwsAsync(server.signIn(), {
     message: /^signing in as Ada Lovelace ended at .* 403: .*account_not_allowed/
   })
+})
+
+test('a test server keeps everything in memory although the settings name Redis', async t => {
+  const redis = {
+    redisUrl: 'rediss://127.0.0.1:1',
+    session: { store: 'redis' },
+    redisTls: { caFile: '/no/file' }
+  } as const
+  const server = await start(t, {
+    settings: redis,
+    extend: app =>
+      void app.use(async (ctx, next) => {
+        if (ctx.path !== '/note') return next()
+        await requireTokens(ctx as never, async () => {
+          const session = ctx.session as unknown as { note?: string }
+          session.note ??= 'x'.repeat(20_000)
+          ctx.body = String(session.note.length)
+        })
+      })
+  })
+  const ada = await server.signIn()
+  for (let request = 0; request < 2; request++) t.is(await (await ada.fetch('/note')).text(), '20000')
+  t.is((await ada.fetch('/demo/expire', { method: 'POST' })).status, 204)
+  t.is((await ada.fetch('/api/auth/profile')).status, 200)
+})
+
+test('signal, redirect and credentials have the same effect as in a browser, and a form sends its origin', async t => {
+  const seen: http.IncomingMessage[] = []
+  const server = http.createServer((request, response) => {
+    seen.push(request)
+    const to = new URL(request.url ?? '', 'http://none').searchParams.get('to')
+    if (request.url === '/never') return
+    if (request.url === '/half') return void response.writeHead(200).write('half')
+    if (to !== null) return void response.writeHead(302, { Location: to, 'Set-Cookie': 'b=2' }).end()
+    response.setHeader('Set-Cookie', 'a=1').end('end')
+  })
+  const port = await listen(t, server)
+  const origin = `http://127.0.0.1:${port}`
+  const other = `http://localhost:${port}`
+  const browser = createTestBrowser(origin)
+  const last = (name: string) => seen.at(-1)?.headers[name]
+
+  for (const path of ['/never', '/half']) {
+    const abort = new AbortController()
+    const reading = browser.fetch(path, { signal: abort.signal }).then(response => response.text())
+    await eventually(() => seen.at(-1)?.url === path)
+    if (path === '/half') await new Promise(resolve => setImmediate(resolve))
+    abort.abort(new Error('enough'))
+    await t.throwsAsync(reading, { message: 'enough' })
+    await t.throwsAsync(browser.fetch('/', { signal: abort.signal }), { message: 'enough' })
+  }
+  await t.throwsAsync(browser.fetch('/never', { signal: AbortSignal.timeout(1) }), { any: true, name: 'TimeoutError' })
+
+  await t.throwsAsync(browser.fetch('/?to=/x', { redirect: 'error' }), {
+    instanceOf: TypeError,
+    message: /redirects to \/x/
+  })
+  t.false((await browser.fetch('/', { redirect: 'error' })).redirected)
+  t.true((await browser.fetch('/?to=/x')).redirected)
+  t.is((await browser.fetch('/?to=/x', { redirect: 'manual' })).status, 302)
+
+  const credentials = [
+    ['/', 'omit', undefined],
+    ['/', 'same-origin', 'b=2; a=1'],
+    [other, 'same-origin', undefined],
+    [other, 'include', undefined],
+    [other, 'include', 'a=1']
+  ] as const
+  for (const [url, mode, cookie] of credentials) {
+    await browser.fetch(url, { credentials: mode })
+    t.is(last('cookie'), cookie, `${url} ${mode}`)
+  }
+
+  const chains = [
+    [browser.fetch, '/', 'GET', 'same-origin', undefined],
+    [browser.fetch, '/', 'POST', 'same-origin', origin],
+    [browser.fetch, other, 'POST', 'cross-site', origin],
+    [browser.fetch, `/?to=${other}/`, 'GET', 'cross-site', undefined],
+    [browser.open, '/', 'GET', 'none', undefined],
+    [browser.open, `/?to=${other}/`, 'GET', 'none', undefined],
+    [browser.open, '/', 'POST', 'same-origin', origin],
+    [browser.open, `${other}/`, 'POST', 'same-origin', other],
+    [browser.open, `/?to=${other}/?to=${origin}/`, 'POST', 'cross-site', undefined]
+  ] as const
+  for (const [send, url, method, site, sentOrigin] of chains) {
+    await send(url, { method, ...(method === 'POST' && { body: 'a=b' }) })
+    t.deepEqual([last('sec-fetch-site'), last('origin')], [site, sentOrigin], `${method} ${url}`)
+  }
 })
 
 test('a browser follows redirects as browsers do, and keeps the cookies of each host and path', async t => {
