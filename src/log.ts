@@ -68,8 +68,17 @@ function errorFields(error: Error): object {
     return { type: name, message, endpoint, status, ...cause }
   }
   // Other properties of an error are left out, because they may contain the request and the token in its headers.
-  const { type, message, code, stack } = pino.stdSerializers.err(error)
-  return { type, message, code, ...(error instanceof SessionTooLargeError && { sizes: error.sizes }), stack }
+  const { type, message, code, status, stack } = pino.stdSerializers.err(error)
+  // The error of an HTTP client has the status of the response that the client got.
+  const clientStatus = typeof status === 'number' ? { status } : undefined
+  return {
+    type,
+    message,
+    code,
+    ...clientStatus,
+    ...(error instanceof SessionTooLargeError && { sizes: error.sizes }),
+    stack
+  }
 }
 
 type LogEntry = Readonly<Record<string, unknown>>

@@ -30,6 +30,11 @@ export function mayBeExecuted(ctx: WithStatus): void {
   ctx[STATUS] = 'executed'
 }
 
+/** True if a handler or an API has the request, or had it. */
+export function wasExecuted(ctx: WithStatus): boolean {
+  return ctx[STATUS] === 'executed'
+}
+
 /** @param user a keyed hash, which does not reveal the user's name */
 export function setSessionUser(ctx: WithStatus, user: string): void {
   ctx[USER] = user

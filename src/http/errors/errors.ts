@@ -2,7 +2,6 @@
  * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
  * more.
  */
-import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/urls.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
@@ -10,10 +9,12 @@ import type { Services } from '../../services.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoreUnavailableError } from '../../store/cells.js'
 import { isLogged, requestId, requestLog } from '../edge/request.js'
+import { wasExecuted } from '../edge/session-status.js'
 import { returnToOf, signInUrl } from '../routes/return-path.js'
 import { sessionRecord } from '../routes/session.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './login-error.js'
+import { httpErrorOfThrown } from './thrown-error.js'
 
 /**
  * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie
@@ -28,7 +29,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       await next()
       if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
     } catch (error) {
-      const httpError = httpErrorOf(error, ctx)
+      const httpError = httpErrorOf(error, wasExecuted(ctx))
       if (httpError.status >= 500) logFault(error, httpError, ctx)
       const isUnreachable = error instanceof ProviderError && error.problem === 'unreachable'
       send(ctx, httpError, isUnreachable)
@@ -39,7 +40,10 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // The cause of a BusyError, if there is one, is the error of the provider. The cause is logged instead of the
     // BusyError, because it contains the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
-    const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
+    const { status, error: code } = httpError
+    // The log of requests is off by default, so this line tells which request failed. The query may contain secrets.
+    const request = { method: ctx.method, path: ctx.path }
+    const fields = { event: 'request_failed', status, error: code, ...request, executed: wasExecuted(ctx), err }
     // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All other
     // failures are logged as errors, because the operator must fix something.
     const isOurs =
@@ -52,7 +56,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     const { status, error, message, headers } = httpError
     const id = requestId(ctx)
     ctx.status = status
-    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
+    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id })
     ctx.vary('Accept')
     for (const name of CONTENT_HEADERS) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError, isUnreachable)
@@ -102,7 +106,12 @@ function notFound(ctx: Context): HttpError {
   return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this URL.' })
 }
 
-function httpErrorOf(error: unknown, ctx: Context): HttpError {
+function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
+  if (isExecuted && isTemporary(error)) {
+    // A BusyError would ask the client to send the request again, and the handler would run a second time.
+    const description = 'The request was executed, but this server cannot save its result at the moment.'
+    return new HttpError({ status: 503, error: 'temporarily_unavailable', description })
+  }
   if (error instanceof HttpError) return error
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
   if (error instanceof UnknownKeyError || error instanceof StoreUnavailableError) {
@@ -113,21 +122,20 @@ function httpErrorOf(error: unknown, ctx: Context): HttpError {
     return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
-    const description = 'The tokens of this login are too large for a session of this server.'
+    const description = isExecuted
+      ? 'The request was executed, but its session is too large to be saved.'
+      : 'The tokens of this login are too large for a session of this server.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
-  // Koa, `ctx.throw()` and libraries such as body parsers throw errors with a `status`, which Koa's own error handler
-  // uses. The client may see the message only if `expose` is true.
-  const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
-  if (status === 404) return notFound(ctx)
-  if (typeof status === 'number' && status >= 400 && status < 500) {
-    const description = expose === true ? String(message) : `${STATUS_CODES[status] ?? 'Bad Request'}.`
-    return new HttpError({ status, error: ERROR_OF_STATUS[status] ?? 'invalid_request', description })
-  }
-  return new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
+  const asked = httpErrorOfThrown(error)
+  return (
+    asked ?? new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
+  )
 }
 
-const ERROR_OF_STATUS: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
+function isTemporary(error: unknown): boolean {
+  return error instanceof BusyError || error instanceof StoreUnavailableError
+}
 
 // Returns the value of the `Refresh` header. A `meta` element would have the same effect, but axe-core's accessibility
 // check rejects it.

@@ -84,7 +84,7 @@ for (const [what, handle] of Object.entries(handlers)) {
 
 test('after a handler, no response says that the request was not executed', async t => {
   let ran = 0
-  const { browser, clock, idp } = await startTestServer(t, {
+  const { browser, clock, idp, logs } = await startTestServer(t, {
     parts: {
       extend: app =>
         void app.use(requireTokens).use(async (ctx, next) => {
@@ -99,7 +99,10 @@ test('after a handler, no response says that the request was not executed', asyn
   for (const path of ['/busy', '/twice']) {
     idp.heal()
     const response = await browser.fetch(path)
+    t.is(response.statusCode, 503)
     t.is(seen(response).status, undefined, path)
+    t.is(response.headers['retry-after'], undefined, path)
+    t.like(logs.all('request_failed').at(-1), { path, executed: true })
     clock.advanceSeconds(60)
   }
   t.is(ran, 2)

@@ -209,28 +209,85 @@ test('an unexpected exception is a 500 with a general message, and only the log 
   }
 })
 
-const thrown: readonly (readonly [properties: object, status: number, error: string, description: string])[] = [
-  [{ status: 400 }, 400, 'invalid_request', 'Bad Request.'],
-  [{ status: 400, expose: false }, 400, 'invalid_request', 'Bad Request.'],
-  [{ status: 400, expose: true }, 400, 'invalid_request', 'hunter2'],
-  [{ status: 415 }, 415, 'invalid_request', 'Unsupported Media Type.'],
-  [{ status: 403 }, 403, 'access_denied', 'Forbidden.'],
-  [{ status: 499 }, 499, 'invalid_request', 'Bad Request.'],
-  [{ status: '400' }, 500, 'server_error', 'Something went wrong on this server.'],
-  [{ status: 302 }, 500, 'server_error', 'Something went wrong on this server.']
-]
-for (const [properties, status, error, description] of thrown) {
-  test(`a library's error with ${JSON.stringify(properties)} gets ${status}`, async t => {
-    const { browser, logs } = await startWithRoute(t, 'single', () => {
-      throw Object.assign(new SyntaxError('hunter2'), properties)
-    })
-    await signIn(browser)
-    const response = await browser.get(ownRoute, { headers: asProgram })
-    t.is(response.statusCode, status)
-    t.like(response.json(), { error, error_description: description })
-    t.is(logs.find(({ level }) => Number(level) >= 40) === undefined, status < 500)
-  })
+const fault = [500, 'server_error', 'Something went wrong on this server.'] as const
+const ofJson = { status: 400, body: '{"a"' }
+const thrown: Readonly<
+  Record<string, readonly [error: unknown, status: number, code: string, description: string, headers?: object]>
+> = {
+  'an HTTP error with a message': [httpError(409, true), 409, 'invalid_request', 'hunter2'],
+  'an HTTP error that hides its message': [httpError(400, false), 400, 'invalid_request', 'Bad Request.'],
+  'a 401 of a handler': [httpError(401, true), 401, 'unauthorized', 'hunter2'],
+  'a 403 of a handler': [httpError(403, false), 403, 'access_denied', 'Forbidden.'],
+  'a 404 with a message': [httpError(404, true), 404, 'not_found', 'hunter2'],
+  'a 404 without a message': [httpError(404, true, 'Not Found'), 404, 'not_found', 'There is nothing at this URL.'],
+  'a 503 with a message': [httpError(503, true), 503, 'temporarily_unavailable', 'hunter2'],
+  'a 502 without a message': [httpError(502, false), 502, 'server_error', 'Bad Gateway.'],
+  'an unregistered status': [httpError(499, false), 499, 'invalid_request', 'Bad Request.'],
+  'the status of an HTTP client': [{ status: 401, message: 'hunter2' }, ...fault],
+  'an error with a response': [Object.assign(new Error('hunter2'), { status: 404, statusCode: 404 }), ...fault],
+  'a status as a string': [httpError('400', true), ...fault],
+  'a status that is no error': [httpError(302, true), ...fault],
+  'an invalid body': [Object.assign(new SyntaxError('hunter2'), ofJson), 400, 'invalid_request', 'Bad Request.'],
+  'another error with a body': [Object.assign(new Error('hunter2'), ofJson), ...fault],
+  'no error at all': [undefined, ...fault],
+  headers: [
+    httpError(429, true, 'slow down', {
+      'Retry-After': 7,
+      'X-Limit': '10',
+      'Set-Cookie': 'a=b',
+      'Content-Type': 'text/html',
+      'content-security-policy': 'x',
+      'Cache-Control': 'public',
+      Connection: 'close',
+      'X-Content-Type-Options': 'none',
+      'X-Broken': 'a\r\nb',
+      'X Broken': 'a',
+      'X-Object': {}
+    }),
+    429,
+    'invalid_request',
+    'slow down',
+    {
+      'retry-after': '7',
+      'x-limit': '10',
+      'set-cookie': undefined,
+      'content-type': 'application/json; charset=utf-8',
+      'content-security-policy': undefined,
+      'cache-control': 'no-store',
+      connection: 'keep-alive',
+      'x-content-type-options': 'nosniff',
+      'x-broken': undefined,
+      'x-object': undefined
+    }
+  ]
 }
+
+/** An error as http-errors creates it. */
+function httpError(status: number | string, expose: boolean, message = 'hunter2', headers?: object): Error {
+  return Object.assign(new Error(message), { status, statusCode: status, expose, ...(headers && { headers }) })
+}
+
+test('an error of a handler decides the status only if it is an HTTP error', async t => {
+  let error: unknown
+  const { browser, logs } = await startWithRoute(t, 'single', () => {
+    throw error
+  })
+  await signIn(browser)
+  for (const [what, [thrownError, status, code, description, headers]] of Object.entries(thrown)) {
+    error = thrownError
+    for (const method of ['GET', 'POST']) {
+      const response = await browser.request(method, ownRoute, { headers: asProgram })
+      t.is(response.statusCode, status, what)
+      t.like(response.json(), { error: code, error_description: description }, what)
+      if (headers) t.like(response.headers, headers, what)
+      const id = response.headers['x-request-id']
+      const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
+      if (status < 500) t.is(line, undefined, what)
+      else t.like(line, { status, method, path: ownRoute, executed: true }, what)
+      if (status === 500 && error !== undefined) t.regex(JSON.stringify(line), /hunter2/, what)
+    }
+  }
+})
 
 for (const mode of modes) {
   test(`in ${mode} mode a refreshed session reaches the browser even if the handler throws`, async t => {
