@@ -91,7 +91,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const access = config.access.allow && createAccess(config.access.allow, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: store.now, timeoutSeconds: platform.timeoutSeconds }
-  const shared = { mode, idp, store, places, userSessions, sessionCookie, access, background, metrics, ...times }
+  const shared = { mode, idp, store, places, userSessions, sessionCookie, access, background, metrics, log, ...times }
 
   const refreshes = createRefreshes({ ...shared, ...config.refresh })
 

@@ -3,6 +3,7 @@
  * share one exchange. A login creates revision 1 of a session. The revision is a number that grows with each stored token
  * response and each stored change. The session id is derived from the login, so a repeated callback finds the same session.
  */
+import type { Logger } from 'pino'
 import type { Config } from '../config/settings.js'
 import { type Access, type CheckedClaims, type Denial, denialOf, endReasonOf } from '../modes/access.js'
 import type { TokenState } from '../modes/grants.js'
@@ -19,11 +20,13 @@ import type { SessionKey } from '../store/redis-cells.js'
 import type { GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { wait, withinOrUndefined } from '../support/clock.js'
+import { createInternalTokenWatch } from './internal-token-watch.js'
 import type { LoginTransaction } from './transaction.js'
 
 interface CodeExchangeDependencies extends LeaseDependencies {
   readonly mode: Mode
-  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
+  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken' | 'metadata' | 'userInfo'>
+  readonly log: Pick<Logger, 'warn'>
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may sign in. */
@@ -82,6 +85,7 @@ const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_veri
 export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
   const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = dependencies
   const running = new Map<string, Promise<CodeExchange>>()
+  const watchInternalToken = createInternalTokenWatch(dependencies)
 
   /**
    * Waits for the lease of the login (the right of one process to exchange its code) and then exchanges the code, unless the
@@ -133,7 +137,9 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     try {
       let secondClaims: TokenStep['claims']
       if (state.kind === 'half-refreshed') {
-        const second = await sendSecondRequest(lease, state)
+        const half = state
+        const internalToken = half.identity && half.fields.internal_token
+        const second = await watchInternalToken(internalToken, () => sendSecondRequest(lease, half))
         state = second.state
         secondClaims = second.claims
       }

@@ -57,7 +57,7 @@ interface FirstTokenSet extends TokenSet {
   readonly scopesMissing: readonly string[]
 }
 
-interface RefreshedTokenSet extends TokenSet {
+export interface RefreshedTokenSet extends TokenSet {
   readonly nextRefreshToken: string
   readonly claims: CheckedClaims | undefined
 }
@@ -108,7 +108,7 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
 export async function refreshGrant(
   dependencies: ModeDependencies,
   { fields, identity }: TokenState,
-  scope: string,
+  scope: string | undefined,
   timeoutMs: number
 ): Promise<RefreshedTokenSet> {
   const usedToken = fields.refresh_token

@@ -5,7 +5,7 @@
  */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { UnusableTokenSetError } from '../provider/errors.js'
+import { OAuthError, ProviderError, ScopeRefusedError, UnusableTokenSetError } from '../provider/errors.js'
 import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { SessionFields } from '../session/record.js'
@@ -18,7 +18,9 @@ import {
   firstName,
   fullName,
   type ModeDependencies,
+  type RefreshedTokenSet,
   refreshGrant,
+  revokeInBackground,
   type TokenObject,
   type TokenState,
   tokenObject
@@ -66,9 +68,10 @@ export interface Mode {
    * Sends the next token request of a refresh, or of a login after its code exchange. The request contains the refresh token of
    * `state`.
    * @param timeoutMs the time limit in milliseconds
+   * @param omitsScope true if the previous request for these tokens failed with ScopeRefusedError
    * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
    */
-  nextRequest(state: TokenState, timeoutMs: number): Promise<TokenStep>
+  nextRequest(state: TokenState, timeoutMs: number, omitsScope?: boolean): Promise<TokenStep>
   /**
    * Returns the access tokens of a session, with their remaining lifetime.
    * @param now milliseconds since the epoch
@@ -90,8 +93,32 @@ export function createMode(config: Config, idp: IdentityProvider, now: () => num
 
 /** Creates the mode with one access token per session, which stays on the server. */
 export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, dependencies: ModeDependencies): Mode {
-  const { now } = dependencies
+  const { idp, now } = dependencies
   const scope = scopes.join(' ')
+  // Salesforce refuses a refresh that names scopes. This process remembers it after the first refresh that succeeded without them.
+  let refusesScope = false
+
+  async function refresh(state: TokenState, timeoutMs: number, omitsScope: boolean): Promise<RefreshedTokenSet> {
+    if (!omitsScope) {
+      return refreshGrant(dependencies, state, scope, timeoutMs).catch(async (error: unknown) => {
+        throw isScopeRefusal(error) && !(await idp.metadata()).quirks.needsRefreshScope
+          ? new ScopeRefusedError(error)
+          : error
+      })
+    }
+    const tokenSet = await refreshGrant(dependencies, state, undefined, timeoutMs)
+    const { accessToken, idToken, nextRefreshToken } = tokenSet
+    const excess = excessScopes(tokenSet, scopes)
+    if (excess.length > 0) {
+      // A login from before a change of the setting may have more scopes than the setting allows now.
+      revokeInBackground(idp, nextRefreshToken)
+      const list = listScopes(excess, [accessToken, nextRefreshToken, idToken])
+      const detail = `a refresh that named no scope returned more than platform.scopes (${list})`
+      throw new ProviderError('token', 'unusable', detail, { meaning: 'end' })
+    }
+    refusesScope = true
+    return tokenSet
+  }
 
   function displayName(userInfo: UserInfo): string {
     return firstName(userInfo.name, fullName(userInfo), ...fallbackNames(userInfo))
@@ -114,8 +141,8 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       return { state: { kind: 'complete', fields, identity }, claims, scopesMissing }
     },
     isSecondRequest: () => false,
-    async nextRequest(state, timeoutMs) {
-      const { claims, nextRefreshToken, ...tokenSet } = await refreshGrant(dependencies, state, scope, timeoutMs)
+    async nextRequest(state, timeoutMs, omitsScope = false) {
+      const { claims, nextRefreshToken, ...tokenSet } = await refresh(state, timeoutMs, omitsScope || refusesScope)
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: nextRefreshToken,
@@ -129,6 +156,12 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     },
     displayName
   }
+}
+
+/** True for the codes with which providers refuse a request because it names scopes. */
+function isScopeRefusal(error: unknown): error is OAuthError {
+  if (!(error instanceof OAuthError) || error.meaning === 'failure') return false
+  return error.error === 'invalid_scope' || error.error === 'invalid_request'
 }
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>

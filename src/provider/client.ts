@@ -168,7 +168,8 @@ export function createIdentityProvider(
     },
     /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
     refreshTokenGrant({ refreshToken, scope, timeoutMs }: RefreshGrant): Promise<TokenSet> {
-      return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope }, timeoutMs)
+      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, ...(scope !== undefined && { scope }) }
+      return tokenRequest(form, timeoutMs)
     },
     /**
      * Requests the user info (OpenID Connect Core section 5.3).
@@ -250,7 +251,8 @@ interface CodeGrant {
 
 interface RefreshGrant extends Pick<CodeGrant, 'timeoutMs'> {
   readonly refreshToken: string
-  readonly scope: string
+  /** If undefined, the request names no scopes. */
+  readonly scope: string | undefined
 }
 
 /** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */

@@ -153,9 +153,30 @@ export class ConsentMissingError extends ProviderError {
 }
 
 /**
+ * The provider refused a refresh that named scopes, with a code that may be about these scopes. The same request without `scope`
+ * may succeed. It means the scopes of the login (RFC 6749 section 6).
+ */
+export class ScopeRefusedError extends ProviderError {
+  constructor({ status, error }: OAuthError) {
+    super(
+      'token',
+      'unusable',
+      `it refused a refresh that names scopes (${status} ${error}); the next request names none`
+    )
+    this.name = 'ScopeRefusedError'
+  }
+}
+
+/**
  * Returns the refresh token of an unusable token response. Returns undefined if the response contained no refresh
  * token, or for any other error.
  */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
+}
+
+/** True if the user info endpoint does not accept the access token. Unlike an outage, this refusal is permanent. */
+export function isRefusedByUserInfo(error: unknown): boolean {
+  if (!(error instanceof OAuthError || error instanceof ProviderError) || error.endpoint !== 'userinfo') return false
+  return error.status === 401 || error.status === 403
 }

@@ -23,6 +23,8 @@ export interface Quirks {
   readonly logsOutWithoutHint?: true
   /** True if the user info endpoint identifies a user whose login did not request the scope `openid`. */
   readonly identifiesWithoutOpenid?: true
+  /** True if a refresh must always name its scopes. */
+  readonly needsRefreshScope?: true
   /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
   readonly omitsLogoutTokenExpiry?: true
   /**
@@ -61,6 +63,7 @@ const table: readonly ProviderRow[] = [
       takesPlainCredentials: true,
       logsOutWithoutHint: true,
       identifiesWithoutOpenid: true,
+      needsRefreshScope: true,
       dualModeProblem: null
     }
   },

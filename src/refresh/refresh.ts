@@ -12,6 +12,7 @@ import {
   OtherIdentityError,
   ProviderError,
   rescuedRefreshToken,
+  ScopeRefusedError,
   UnusableTokenSetError
 } from '../provider/errors.js'
 import { isTemporaryCode } from '../provider/refusal.js'
@@ -126,6 +127,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
   async function untilFresh(session: SessionKey, sent: { calls: number }, log: Log): Promise<Ended> {
     const { id } = session
     let mayWait = patienceFor(store.newest(id))
+    let omitsScope = false
     while (sent.calls < MAX_CALLS) {
       const known = store.newest(id)
       if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
@@ -146,8 +148,9 @@ export function createRefresh(dependencies: RefreshDependencies) {
           return notRefreshed(id, acquired.why, Math.ceil(acquired.ms / 1000))
       }
       sent.calls++
-      const stopped = await sendRequest(acquired.record as SessionRecord, acquired.lease, log)
-      if (stopped) return stopped
+      const stopped = await sendRequest(acquired.record as SessionRecord, acquired.lease, omitsScope, log)
+      if (stopped === 'refused scope') omitsScope = true
+      else if (stopped) return stopped
       mayWait = patienceFor(store.newest(id))
     }
     return notRefreshed(id, 'pending')
@@ -160,17 +163,27 @@ export function createRefresh(dependencies: RefreshDependencies) {
 
   /**
    * Sends one token request under the lease, and stores its outcome. Returns undefined if the refresh can continue with newer
-   * tokens.
+   * tokens, and `refused scope` if it can continue with a request that names no scopes.
    */
-  async function sendRequest(session: SessionRecord, lease: GrantedLease, log: Log): Promise<Ended | undefined> {
+  async function sendRequest(
+    session: SessionRecord,
+    lease: GrantedLease,
+    omitsScope: boolean,
+    log: Log
+  ): Promise<Ended | 'refused scope' | undefined> {
     const isSecond = mode.isSecondRequest(session)
     let step: TokenStep
     let next: SessionRecord
     try {
-      step = await lease.send(timeoutMs => mode.nextRequest(session, timeoutMs))
+      step = await lease.send(timeoutMs => mode.nextRequest(session, timeoutMs, omitsScope))
       successes.note(session.id, store.now())
       next = nextRevision(session, step, store.now(), userSessions?.shouldJoin(session, store.now()))
     } catch (error) {
+      if (error instanceof ScopeRefusedError) {
+        logFailure(error, log)
+        await lease.commit({ kind: 'failure', pauseMs: 0, isAmbiguous: false })
+        return 'refused scope'
+      }
       return storeFailure(session, lease, error, log)
     }
     if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
@@ -264,7 +277,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     const isOther = error instanceof OtherIdentityError
     const suspicion = meaning === 'ambiguous' ? refusedAgain(lease.suspect, store.now()) : undefined
     const isOver = isOther || meaning === 'end' || (suspicion && isLasting(suspicion, successes.ofOthers(id)))
-    if (isOther || meaning !== 'end') logFailure(error, log)
+    if (!(error instanceof OAuthError) || meaning !== 'end') logFailure(error, log)
     if (isOver) {
       const why = isOther ? 'other_identity' : 'refused'
       const ended = await lease.commit({ kind: 'over', why })

@@ -272,10 +272,38 @@ test('dual: if a provider like Django OAuth Toolkit ends the first access token 
   const platform = { internalScopes: ['openid', 'data:read', 'data:write'] }
   const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })
   await signIn(browser)
+  await eventually(() => logs.all('internal_token_ended').length > 0)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
   clock.advanceSeconds(4000)
   t.is((await browser.fetch('/api/auth/token')).statusCode, 401, 'invalid_scope ends the session')
   t.is(logs.first('refresh')?.outcome, 'rejected')
+})
+
+const keeping: Readonly<Record<string, Setup['quirks'] & object>> = {
+  'keeps the internal token': {},
+  'ends it (Doorkeeper)': { endsAccessTokens: true }
+}
+
+for (const [what, quirks] of Object.entries(keeping)) {
+  test(`dual: the first login of a process tests if the provider ${what}, and a warning is logged once`, async t => {
+    const { newBrowser, idp, logs } = await start(t, 'dual', { quirks })
+    const asked = () => idp.requestsTo('userinfo').length
+    await signIn(newBrowser())
+    await eventually(() => asked() === 2)
+    for (let login = 0; login < 2; login++) await signIn(newBrowser())
+    t.is(asked(), 2)
+    const ends = quirks.endsAccessTokens === true
+    await eventually(() => logs.all('internal_token_ended').length === (ends ? 1 : 0))
+    t.is(logs.first('internal_token_ended')?.level, ends ? 40 : undefined)
+  })
+}
+
+test('dual: a provider whose user info refuses the internal token anyway, or is down, is not suspected of ending it', async t => {
+  const { newBrowser, idp, logs } = await start(t, 'dual')
+  idp.fail('userinfo', faults.status(500), faults.status(500), faults.error('invalid_token', 401))
+  for (let login = 0; login < 3; login++) await signIn(newBrowser())
+  t.is(idp.requestsTo('userinfo').length, 3)
+  t.is(logs.first('internal_token_ended'), undefined)
 })
 
 test('at a provider like Dex a second login of the same user ends the first session, at least half a minute after its first failed refresh', async t => {

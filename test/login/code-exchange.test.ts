@@ -17,7 +17,7 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
     const connected = shared.connect()
     const { store } = connected
     const places = { isDead: async () => false }
-    const unused = { access: undefined, userSessions: undefined }
+    const unused = { access: undefined, userSessions: undefined, log: { warn() {} } }
     const dependencies = { mode, idp, store, places, clock, timeoutSeconds: 10, sessionStore }
     return { ...connected, ...createCodeExchanges({ ...dependencies, ...unused }) }
   }

@@ -8,7 +8,7 @@ import { createDeferred } from '../helpers/deferred.js'
 
 export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
-  | { readonly type: 'refresh'; readonly refreshToken: string; readonly scope: string }
+  | { readonly type: 'refresh'; readonly refreshToken: string; readonly scope: string | undefined }
 
 /** The response to one token request: an error, changes to the usual token set, or a function that returns changes. */
 export type Answer = Error | Partial<TokenSet> | (() => Promise<Partial<TokenSet>>)

@@ -24,10 +24,12 @@ const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'e
   ['an unexpected exception', new TypeError('odd'), 'error']
 ]
 
-/** Every token request of a refresh, by its number, combined with every OAuth error that ends a session. */
+/** Every token request of a refresh, by its number, combined with OAuth errors that end a session. */
 function refusals(steps: number): (readonly [step: number, error: string])[] {
+  // In single mode, a request without scope follows (scope.test.ts).
+  const codes = ['invalid_grant', 'interaction_required', ...(steps > 1 ? ['invalid_scope'] : [])]
   return Array.from({ length: steps }, (_, index) => index + 1).flatMap(step =>
-    ['invalid_grant', 'invalid_scope', 'interaction_required'].map(error => [step, error] as const)
+    codes.map(error => [step, error] as const)
   )
 }
 
