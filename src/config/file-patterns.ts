@@ -40,7 +40,7 @@ export function canonicalName(name: string): string {
 export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> = {
   allowed: 'path patterns such as /** or /reports/**, separated by spaces, with a ! before those of public files',
   json: { type: ['string', 'array'], items: { type: 'string', pattern: '^!?/\\S*$' }, minItems: 1 },
-  sample: ['!/welcome.html', '/**'],
+  sample: ['/reports/**'],
   parse(written) {
     const items = itemsOf(written) ?? []
     if (items.length === 0) return REJECTED

@@ -102,6 +102,14 @@ test('a pattern that cannot be right is an error, because the files would be pub
   for (const [text, message] of refused) t.regex(await refusal(t, text), message, text)
 })
 
+test('a pattern with a ! before it that lacks its quotation marks in YAML is an error, and not an empty list', async t => {
+  for (const value of ['!/welcome.html /**', '[!/welcome.html, /**]', '\n    - !/welcome.html\n    - /**']) {
+    const files = { 'platform-auth-server.config.yaml': `access:\n  files: ${value}\n` }
+    const problems = await problemsOf(t, { files })
+    t.regex(problems.map(({ message }) => message).join(), /is not valid YAML/, value)
+  }
+})
+
 test('a pattern that matches no file of wwwroot gets a warning, because it is probably misspelt', async t => {
   const files = {
     'wwwroot/reports/a.html': '',
