@@ -152,7 +152,9 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       }
       const now = store.now()
       const listedAt = userSessions && state.identity ? { listedAt: now } : {}
-      record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt }
+      const isAllowed = exchanged.claims && access?.judge(exchanged.claims) === 'allowed'
+      const allowed = isAllowed && { isAllowedByIdToken: true as const }
+      record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt, ...allowed }
       if (isKeptInRedis(record)) requireStorable(record)
     } catch (error) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
@@ -181,10 +183,12 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     secondClaims: CheckedClaims | undefined,
     accessToken: string
   ): Promise<Denial | undefined> {
-    const denial = await access?.decide(claims, accessToken)
+    const denial = await access?.decide({ claims, accessToken, mayRefuse: true })
     if (denial || !access || !secondClaims) return denial
     const judgement = access.judge(secondClaims)
-    return needsCheck({ judgement, isSecond: true }) ? access.decide(secondClaims, accessToken) : undefined
+    return needsCheck({ judgement, isSecond: true })
+      ? access.decide({ claims: secondClaims, accessToken, mayRefuse: true })
+      : undefined
   }
 
   /**

@@ -5,6 +5,7 @@
 
 import type { Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
+import { isRefusedByUserInfo } from '../provider/errors.js'
 import type { SessionRecord } from '../session/record.js'
 import type { UserSessions } from '../store/user-sessions.js'
 import { createExpiringMap } from '../support/expiring-map.js'
@@ -31,17 +32,23 @@ export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: Pr
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
     const { userinfoEndpoint } = await idp.metadata()
-    if (userinfoEndpoint === undefined) return identity?.name ?? ''
-    const userInfo = await idp.userInfo(accessToken, identity?.sub)
+    const fallback = identity?.name ?? identity?.sub
+    if (userinfoEndpoint === undefined) return fallback ?? ''
+    const userInfo = await idp.userInfo(accessToken, identity?.sub).catch((error: unknown) => {
+      // Some user info endpoints accept no access token for another API (Entra). The name in the ID token is good enough then.
+      if (identity?.name === undefined || !isRefusedByUserInfo(error)) throw error
+      return {}
+    })
     userSessions?.addNames(identity, userInfo)
-    return mode.displayName(userInfo)
+    // `sub` is the last resort of each mode, and the name in the ID token comes before it (ADFS returns `sub` only).
+    return mode.displayName(fallback === undefined ? userInfo : { ...userInfo, sub: fallback })
   }
 
   return {
     /**
      * Returns the display name of the user who signed in, at most 1,000 characters. It comes from the provider's user
-     * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
-     * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
+     * info endpoint. If that has no name, refuses the access token or does not exist, the name comes from the ID token of
+     * the login, or is its `sub`. Without an ID token, it is empty. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
      * or ProviderError. Errors are not cached.
      * @param accessToken the internal token of the session, which is the access token that stays on the server
      */

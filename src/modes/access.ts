@@ -1,6 +1,7 @@
 /**
  * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh whose response contains an ID
- * token. An account may sign in if one of the entries matches the checked ID token, or the user info of the same user.
+ * token. An account may sign in if one of the entries matches. If the checked ID token of the response has a claim, its value
+ * decides. Only claims that the ID token lacks are taken from the user info of the same user.
  */
 import {
   type AccessEntry,
@@ -10,7 +11,7 @@ import {
   parseEmailAddress
 } from '../config/access-entry.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { ProviderError } from '../provider/errors.js'
+import { isRefusedByUserInfo, ProviderError } from '../provider/errors.js'
 import type { UserInfo } from '../provider/id-token.js'
 import { isJsonObject } from '../support/json.js'
 
@@ -34,7 +35,7 @@ export interface Denial {
 /** Undefined means that the account may sign in. */
 type AccessDecision = Denial | undefined
 
-/** @param sources the claims of the ID token, the user info, or both */
+/** @param sources the claims of the ID token, the user info, or both, in this order. The first source that has a claim decides it */
 type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
 
 /**
@@ -45,7 +46,9 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
   const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
   const listed = new Set(addresses.map(addressKey))
 
-  function problemOfAddress({ email, email_verified }: UserInfo): Denial['reason'] | undefined {
+  function problemOfAddress(sources: readonly UserInfo[]): Denial['reason'] | undefined {
+    // Both claims must come from one source. Otherwise, one source could confirm an address that only the other one names.
+    const { email, email_verified } = sources.find(hasAddress) ?? sources.findLast(({ email }) => email != null) ?? {}
     const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
     if (!address || address.localPart === '') return 'no_email'
     // OpenID Connect Core section 5.1 defines a boolean. The string "true", which some providers send, is not accepted.
@@ -56,20 +59,22 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
   }
 
   return function decide(...sources) {
-    if (sources.some(source => claims.some(entry => fits(entry, source)))) return undefined
-    const problems = addresses.length > 0 ? sources.map(problemOfAddress) : []
-    if (problems.includes(undefined)) return undefined
-    const isMissing = ({ claim }: ClaimEntry) => sources.every(source => valueAt(source, claim) === undefined)
+    const found = (claim: string) => sources.map(source => valueAt(source, claim)).find(value => value !== undefined)
+    if (claims.some(entry => fits(entry, found(entry.claim)))) return undefined
+    const problem = addresses.length > 0 ? problemOfAddress(sources) : undefined
+    if (addresses.length > 0 && problem === undefined) return undefined
+    const isMissing = ({ claim }: ClaimEntry) => found(claim) === undefined
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
-    // Prefer the problem of the last source. The last source is the user info, if it was read, because it says more about the
-    // address than the ID token.
-    const reason = problems.at(-1) ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
+    const reason = problem ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
     return { reason, missing }
   }
 }
 
-function fits({ claim, value }: ClaimEntry, source: UserInfo): boolean {
-  const found = valueAt(source, claim)
+function hasAddress({ email, email_verified }: UserInfo): boolean {
+  return email != null && email_verified != null
+}
+
+function fits({ value }: ClaimEntry, found: unknown): boolean {
   return (Array.isArray(found) ? found : [found]).some(item => isScalar(item) && String(item) === value)
 }
 
@@ -110,13 +115,19 @@ export type Judgement = 'allowed' | 'denied' | 'incomplete'
 export interface Access {
   judge(claims: CheckedClaims): Judgement
   /**
-   * Decides from the ID token whether the account is allowed. If the ID token alone does not allow the account, also reads the
-   * user info.
-   * @param claims undefined if the login requested no ID token
-   * @param accessToken the access token for the user info
+   * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
+   * @param request.claims undefined if there is no ID token
+   * @param request.accessToken the access token for the user info
+   * @param request.mayRefuse true if the ID token alone decides when the user info endpoint refuses the access token
    * @throws OAuthError or ProviderError if the claims of the account cannot be read
    */
-  decide(claims: CheckedClaims | undefined, accessToken: string): Promise<AccessDecision>
+  decide(request: AccessRequest): Promise<AccessDecision>
+}
+
+interface AccessRequest {
+  readonly claims: CheckedClaims | undefined
+  readonly accessToken: string
+  readonly mayRefuse: boolean
 }
 
 export function createAccess(
@@ -124,18 +135,32 @@ export function createAccess(
   idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
 ): Access {
   const rule = createAccessRule(entries)
+
+  function lacksClaims(claims: CheckedClaims): boolean {
+    return entries.some(entry =>
+      isClaimEntry(entry) ? valueAt(claims, entry.claim) === undefined : !hasAddress(claims)
+    )
+  }
+
+  function judge(claims: CheckedClaims): Judgement {
+    if (rule(claims) === undefined) return 'allowed'
+    return lacksClaims(claims) ? 'incomplete' : 'denied'
+  }
+
   return {
-    judge(claims) {
-      const denial = rule(claims)
-      if (!denial) return 'allowed'
-      return denial.reason === 'no_email' || denial.missing.length > 0 ? 'incomplete' : 'denied'
-    },
-    async decide(claims, accessToken) {
-      if (claims && rule(claims) === undefined) return undefined
+    judge,
+    async decide({ claims, accessToken, mayRefuse }) {
+      if (claims && judge(claims) !== 'incomplete') return rule(claims)
       const { userinfoEndpoint } = await idp.metadata()
       if (userinfoEndpoint !== undefined) {
-        const userInfo = await idp.userInfo(accessToken, claims?.sub)
-        return claims ? rule(claims, userInfo) : rule(userInfo)
+        try {
+          const userInfo = await idp.userInfo(accessToken, claims?.sub)
+          return claims ? rule(claims, userInfo) : rule(userInfo)
+        } catch (error) {
+          // Entra's user info endpoint refuses an access token for another API, so it never tells more than the ID token.
+          if (claims && mayRefuse && isRefusedByUserInfo(error)) return rule(claims)
+          throw error
+        }
       }
       if (claims) return rule(claims)
       const detail =

@@ -156,13 +156,14 @@ async function identityOf(
   claims: IdTokenClaims,
   displayName: DisplayName
 ): Promise<Identity> {
-  const { userinfoEndpoint, endSessionEndpoint, quirks } = await idp.metadata()
+  const { endSessionEndpoint, quirks } = await idp.metadata()
+  const name = displayName(claims).slice(0, MAX_ID_TOKEN_NAME_LENGTH)
   return {
     iss: claims.iss,
     sub: claims.sub,
     ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
     ...(keepsSid && { signedIn: signedInOf(claims) }),
-    ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
+    ...(name !== claims.sub && { name }),
     ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
   }
 }
@@ -181,8 +182,9 @@ export function tokenObject(accessToken: string | undefined, expiresAt: number |
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }
 
-// The display name is part of the session cookie, so its length is limited.
 const MAX_NAME_LENGTH = 1000
+// The name in the ID token is part of the session cookie, so it must be shorter.
+const MAX_ID_TOKEN_NAME_LENGTH = 100
 
 /**
  * Returns the first value that is a string and not blank, trimmed and shortened to the maximum length. Returns an empty string if

@@ -10,7 +10,7 @@ import type { Config } from '../config/settings.js'
 import { homeUrlOf } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
-import type { UserInfo } from './id-token.js'
+import { type UserInfo, userInfoOf } from './id-token.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { errorOf, meaningOf } from './refusal.js'
@@ -172,21 +172,23 @@ export function createIdentityProvider(
       return tokenRequest(form, timeoutMs)
     },
     /**
-     * Requests the user info (OpenID Connect Core section 5.3).
+     * Requests the user info (OpenID Connect Core section 5.3), which is JSON or a JWT.
      * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`,
      *   must not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
      * @throws ProviderError if the request fails, or if the provider has no user info endpoint
      */
     async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
-      const { userinfoEndpoint: url } = await metadata()
+      const { userinfoEndpoint: url, issuer } = await metadata()
       const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
-      if (!isJsonObject(response.json)) throw unusable('the response is not a JSON object')
-      if (subject !== undefined && response.json.sub !== subject) throw unusable('its sub is not that of the login')
-      return response.json
+      const { json, jwt } = response
+      const userInfo = jwt === undefined ? json : userInfoOf(jwt, { issuer, clientId }, unusable)
+      if (!isJsonObject(userInfo)) throw unusable('the response is not a JSON object')
+      if (subject !== undefined && userInfo.sub !== subject) throw unusable('its sub is not that of the login')
+      return userInfo
     },
     /**
      * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A

@@ -105,6 +105,26 @@ export function readClaims(token: string): Readonly<Record<string, unknown>> | u
   return isJsonObject(claims) ? claims : undefined
 }
 
+/**
+ * Returns the user info in a JWT (OpenID Connect Core section 5.3.2). As for ID tokens, the signature is not checked, because the
+ * response comes from the provider over TLS. A JWT that the provider made for something else is rejected.
+ */
+export function userInfoOf(
+  jwt: string,
+  { issuer, clientId }: Pick<ExpectedClaims, 'issuer' | 'clientId'>,
+  reject: CreateError
+): Readonly<Record<string, unknown>> {
+  const claims = readClaims(jwt)
+  if (!claims) throw reject('it is not a signed JWT; encrypted user info is not supported')
+  const header = parseJson(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString())
+  const alg = isJsonObject(header) ? header.alg : undefined
+  if (typeof alg !== 'string' || alg.toLowerCase() === 'none') throw reject('its JWT is not signed')
+  const { iss, aud } = claims
+  if (iss !== undefined && issuer !== undefined && iss !== issuer) throw reject('its iss is another issuer')
+  if (aud !== undefined && ![aud].flat().includes(clientId)) throw reject('its aud does not name this client')
+  return claims
+}
+
 function unusable(detail: string): ProviderError {
   return new ProviderError('token', 'unusable', messageOf(detail))
 }

@@ -35,6 +35,8 @@ export interface TransportResponse {
   readonly status: number
   /** The parsed JSON, or undefined if the body is not JSON. */
   readonly json: unknown
+  /** The body, if it is a JWT (`application/jwt`). */
+  readonly jwt?: string
   readonly retryAfterSeconds: number | undefined
   /** The value of the `Date` header, in milliseconds since the epoch. */
   readonly date: number | undefined
@@ -95,6 +97,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       return {
         status: statusCode,
         json: parseJson(body),
+        ...(/^application\/jwt\s*(?:;|$)/i.test(headers['content-type'] ?? '') && { jwt: body.trim() }),
         retryAfterSeconds: secondsOf(headers['retry-after']),
         date: timeOf(headers.date),
         location: headers.location,

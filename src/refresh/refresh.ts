@@ -237,13 +237,15 @@ export function createRefresh(dependencies: RefreshDependencies) {
    * @param claims undefined if the response had no ID token, but an earlier check has not ended
    */
   async function denialAtRefresh(
-    { fields, identity }: SessionRecord,
+    { fields, identity, isAllowedByIdToken }: SessionRecord,
     claims: CheckedClaims | undefined,
     log: Log
   ): Promise<Denial | undefined> {
     try {
-      const { access_token } = mode.tokens(fields, store.now()).internal
-      return await access?.decide(claims ?? (identity && { sub: identity.sub }), access_token)
+      const { access_token: accessToken } = mode.tokens(fields, store.now()).internal
+      // A permanent refusal of the user info is no outage if the ID token alone allowed the login: then the claim is gone.
+      if (claims) return await access?.decide({ claims, accessToken, mayRefuse: isAllowedByIdToken === true })
+      return await access?.decide({ claims: identity && { sub: identity.sub }, accessToken, mayRefuse: false })
     } catch (error) {
       const message = 'could not check whether an account is still allowed, so its session continues'
       log.warn({ event: 'access_not_checked', err: error }, message)
@@ -316,7 +318,7 @@ function userOf(session: SessionRecord | undefined): string | undefined {
  * handler has added. If the session is kept in Redis, these fields are copied from its previous revision.
  */
 function nextRevision(session: SessionRecord, { state }: TokenStep, now: number, joinsLists = false): SessionRecord {
-  const { id, rev, loggedInAt, key } = session
+  const { id, rev, loggedInAt, isAllowedByIdToken, key } = session
   const listedAt = joinsLists ? now : session.listedAt
   const next: SessionRecord = {
     ...state,
@@ -325,6 +327,7 @@ function nextRevision(session: SessionRecord, { state }: TokenStep, now: number,
     loggedInAt,
     issuedAt: now,
     ...(listedAt !== undefined && { listedAt }),
+    ...(isAllowedByIdToken && { isAllowedByIdToken }),
     ...(key !== undefined && { key })
   }
   if (!isKeptInRedis(next)) return next

@@ -25,7 +25,7 @@ export interface Identity {
    * Both are in seconds since the epoch. Only set with back-channel logout.
    */
   readonly signedIn?: { readonly iat: number; readonly authTime?: number }
-  /** The display name. Only set if the provider has no user info endpoint. */
+  /** The display name in the ID token, for pages if the user info has none. */
   readonly name?: string
   /** The ID token itself. Only set if a logout sends it to the provider as `id_token_hint`. */
   readonly idToken?: string
@@ -72,6 +72,8 @@ interface SessionContent {
    * set with back-channel logout.
    */
   readonly listedAt?: number
+  /** True if the ID token of the login satisfied the access list without the user info. A refresh does not change this. */
+  readonly isAllowedByIdToken?: true
   /**
    * True if the access list has not been checked since the provider issued `refresh_token`. The record then has only the access
    * tokens of earlier, checked responses, and the session is due for a refresh (`refresh/access-check.ts`).

@@ -78,6 +78,8 @@ interface SealedJson extends SessionFields {
   readonly _internal?: number
   readonly _identity?: Identity
   readonly _listed?: number
+  /** 1 if the ID token of the login satisfied the access list. */
+  readonly _allowed?: 1
   /** 1 if the access list must be checked before the next refresh can complete. */
   readonly _unchecked?: 1
 }
@@ -135,7 +137,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
     // A cookie of an earlier version has no revision, so it cannot be used.
     if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
-    const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, _unchecked, ...fields } = json
+    const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, _allowed, _unchecked, ...fields } = json
     const session: SessionRecord = {
       ...(_internal === undefined ? { kind: 'complete' } : { kind: 'half-refreshed', internalExpiresAt: _internal }),
       id: _id,
@@ -145,6 +147,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
       fields,
       ...(_identity !== undefined && { identity: _identity }),
       ...(_listed !== undefined && { listedAt: _listed }),
+      ...(_allowed !== undefined && { isAllowedByIdToken: true }),
       ...(_unchecked !== undefined && { isUnchecked: true })
     }
     // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written, so apply the limit again.
@@ -188,7 +191,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
      * @throws SessionTooLargeError
      */
     seal(record: SessionRecord): string[] {
-      const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isUnchecked, key } = record
+      const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked, key } = record
       if (key !== undefined) {
         const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
         return splitIntoChunks(sealer.seal(Buffer.from(JSON.stringify(reference)), name))
@@ -203,6 +206,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
         ...(record.kind === 'half-refreshed' && { _internal: record.internalExpiresAt }),
         ...(identity !== undefined && { _identity: identity }),
         ...(listedAt !== undefined && { _listed: listedAt }),
+        ...(isAllowedByIdToken && { _allowed: 1 }),
         ...(isUnchecked && { _unchecked: 1 })
       }
       const plaintext = Buffer.from(JSON.stringify(content))

@@ -240,6 +240,49 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
+  const refused = faults.answer({ status: 401, body: { error: 'invalid_token' } })
+
+  test(`${mode}: if user info refuses the access token, a user whose ID token alone allowed the login is signed out when the claim is gone`, async t => {
+    const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, withOpenid)
+    idp.failWhen('userinfo', () => refused)
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+    account.groups = undefined
+    idp.settings.quirks = {}
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502, 'without an ID token, the session stays')
+    idp.settings.quirks = { idTokenOnRefresh: true }
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
+    t.like(logs.first('access_lost'), { missing_claims: ['groups'] })
+    await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
+  })
+
+  test(`${mode}: if user info refuses the access token at a refresh, a user whom it has allowed stays signed in, and the log says so`, async t => {
+    const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, withOpenid)
+    account.groups = undefined
+    idp.settings.profile = { ...idp.settings.profile, groups: 'admins' }
+    await signIn(browser)
+    idp.failWhen('userinfo', () => refused)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+    t.is(logs.all('access_not_checked').length, 1)
+    idp.heal()
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
+  test(`${mode}: if user info refuses the access token at a login, the ID token alone decides`, async t => {
+    const server = await startWithGroups(t, mode, withOpenid)
+    const { browser, idp, account } = server
+    idp.failWhen('userinfo', () => refused)
+    account.groups = ['staff']
+    t.is((await tryToSignIn(browser)).statusCode, 403)
+    await assertRevoked(t, server)
+    account.groups = ['admins']
+    await signIn(browser)
+  })
+
   test(`${mode}: an unknown claim denies access, and the log names the claim of the setting`, async t => {
     const overrides = { access: { allow: ['realm_access.rolls=admins'] }, platform: withOpenid }
     const server = await startTestServer(t, { mode, overrides })

@@ -1,13 +1,25 @@
 import test from 'ava'
 import { accessEntries } from '#src/config/access-entry.js'
-import { createAccessRule, type Denial, denialFields, denialOf, endReasonOf } from '#src/modes/access.js'
+import {
+  createAccess,
+  createAccessRule,
+  type Denial,
+  denialFields,
+  denialOf,
+  endReasonOf,
+  type Judgement
+} from '#src/modes/access.js'
+import { ProviderError } from '#src/provider/errors.js'
+import { createFakeIdp } from './fake-idp.js'
 
-/** The rule of the setting `access.allow` with these entries. */
-function ruleOf(...written: readonly string[]) {
+function entriesOf(...written: readonly string[]) {
   const parsed = accessEntries.parse(written)
   if (!('value' in parsed)) throw new Error(parsed.reason)
-  return createAccessRule(parsed.value)
+  return parsed.value
 }
+
+/** The rule of the setting `access.allow` with these entries. */
+const ruleOf = (...written: readonly string[]) => createAccessRule(entriesOf(...written))
 
 const decide = ruleOf('Ada@Example.com', '@team.example', '@bücher.example', '@bank.example')
 
@@ -121,10 +133,85 @@ test('an account may sign in if one entry fits one of its sources, and unknown c
     missing: ['roles']
   })
   t.deepEqual(rule({ email: 'eve@evil.example', email_verified: true }, {}), {
-    reason: 'no_email',
+    reason: 'not_listed',
     missing: ['groups', 'roles']
   })
 })
+
+const listed = { email: 'ada@team.example', email_verified: true }
+const other = { email: 'eve@evil.example', email_verified: true }
+const editor = { roles: ['editor'] }
+const viewer = { roles: ['viewer'] }
+const email = { email: listed.email }
+const verified = { email_verified: true }
+
+const merged: readonly (readonly [
+  idToken: Record<string, unknown>,
+  userInfo: Record<string, unknown>,
+  decision: 'allowed' | Denial['reason']
+])[] = [
+  [editor, {}, 'allowed'],
+  [{}, editor, 'allowed'],
+  [viewer, editor, 'no_email'],
+  [{ roles: [] }, editor, 'no_email'],
+  [{ roles: null }, editor, 'allowed'],
+  [listed, other, 'allowed'],
+  [other, listed, 'not_listed'],
+  [{ ...listed, email_verified: false }, listed, 'not_verified'],
+  [{ ...listed, email_verified: 'true' }, listed, 'not_verified'],
+  [email, listed, 'allowed'],
+  [email, other, 'not_listed'],
+  [email, verified, 'not_verified'],
+  [verified, email, 'not_verified'],
+  [{ ...email, email_verified: null }, verified, 'not_verified'],
+  [viewer, listed, 'allowed'],
+  [other, editor, 'allowed']
+]
+for (const [idToken, userInfo, decision] of merged) {
+  test(`each claim counts from one source only: ID token ${JSON.stringify(idToken)}, user info ${JSON.stringify(userInfo)}: ${decision}`, t => {
+    t.is(ruleOf('@team.example', 'roles=editor')(idToken, userInfo)?.reason ?? 'allowed', decision)
+  })
+}
+
+const judgements: readonly (readonly [claims: Record<string, unknown>, judgement: Judgement])[] = [
+  [editor, 'allowed'],
+  [listed, 'allowed'],
+  [{}, 'incomplete'],
+  [viewer, 'incomplete'],
+  [{ ...viewer, ...email }, 'incomplete'],
+  [other, 'incomplete'],
+  [{ ...viewer, ...other }, 'denied'],
+  [{ ...viewer, ...email, email_verified: false }, 'denied']
+]
+for (const [claims, judgement] of judgements) {
+  test(`an ID token with ${JSON.stringify(claims)} is ${judgement}, and the user info is asked only for what it lacks`, async t => {
+    const idp = createFakeIdp()
+    let asked = 0
+    idp.userInfo = async () => {
+      asked++
+      return { ...editor, ...listed }
+    }
+    const access = createAccess(entriesOf('@team.example', 'roles=editor'), idp)
+    const checked = { sub: 'user-1', ...claims }
+    t.is(access.judge(checked), judgement)
+    const denial = await access.decide({ claims: checked, accessToken: 'a', mayRefuse: true })
+    t.is(denial === undefined, judgement !== 'denied')
+    t.is(asked, judgement === 'incomplete' ? 1 : 0)
+  })
+}
+
+for (const status of [401, 403]) {
+  test(`if the user info endpoint responds with ${status}, the ID token alone decides if it may, and otherwise the account cannot be checked`, async t => {
+    const refusal = new ProviderError('userinfo', 'unusable', `it responded with ${status}`, { status })
+    const idp = createFakeIdp()
+    idp.userInfo = () => Promise.reject(refusal)
+    const access = createAccess(entriesOf('roles=editor'), idp)
+    const request = { claims: { sub: 'user-1' }, accessToken: 'a' }
+    t.deepEqual(await access.decide({ ...request, mayRefuse: true }), { reason: 'no_claim', missing: ['roles'] })
+    t.is(await t.throwsAsync(access.decide({ ...request, mayRefuse: false })), refusal)
+    t.is(await t.throwsAsync(access.decide({ ...request, claims: undefined, mayRefuse: true })), refusal)
+  })
+}
 
 test('the store keeps a denial as text', t => {
   for (const denial of [

@@ -150,7 +150,7 @@ export function modeContract(under: ModeUnderTest): void {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
     const exchanged = await mode.exchangeCode(grant)
-    t.deepEqual(exchanged.state.identity, { iss: claims.iss, sub: claims.sub })
+    t.deepEqual(exchanged.state.identity, { iss: claims.iss, sub: claims.sub, name: claims.name })
     t.like(exchanged.claims, { iss: claims.iss, sub: claims.sub })
   })
 
@@ -161,10 +161,16 @@ export function modeContract(under: ModeUnderTest): void {
     t.is((await setUp().mode.exchangeCode(grant)).state.identity, undefined)
   })
 
-  test(`${name}: without a user info endpoint, the session keeps the name from the ID token`, async t => {
-    const { mode, idp } = setUp({ ...asking, metadata: { userinfoEndpoint: undefined } })
-    idp.next({ idToken: jwt(claims) })
-    t.is((await mode.exchangeCode(grant)).state.identity?.name, 'Ada Lovelace')
+  test(`${name}: the session keeps the name from the ID token, at most 100 characters, if it is not the sub`, async t => {
+    const { mode, idp } = setUp(asking)
+    for (const [named, kept] of [
+      ['Ada Lovelace', 'Ada Lovelace'],
+      ['x'.repeat(101), 'x'.repeat(100)],
+      [undefined, undefined]
+    ]) {
+      idp.next({ idToken: jwt({ ...claims, name: named }) })
+      t.is((await mode.exchangeCode(grant)).state.identity?.name, kept)
+    }
   })
 
   const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [

@@ -103,6 +103,39 @@ test('a refresh sends the parameters of RFC 6749 section 6 with the scope, and a
   t.is(asked[0]?.headers.authorization, 'Bearer the-access-token')
 })
 
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const signed = (claims: object, header: object = { alg: 'RS256' }) => `${part(header)}.${part(claims)}.signature`
+const user = { sub: 'user-1', given_name: 'Ada' }
+
+const userInfoJwts: readonly (readonly [what: string, jwt: string, problem?: RegExp])[] = [
+  ['signed', signed(user)],
+  ['for this client', signed({ ...user, aud: clientId })],
+  ['for this client and another one', signed({ ...user, aud: ['other', clientId] })],
+  ['for another client', signed({ ...user, aud: 'other' }), /aud does not name this client/],
+  ['about another user', signed({ ...user, sub: 'user-2' }), /sub is not that of the login/],
+  ['without a user', signed({ given_name: 'Ada' }), /sub is not that of the login/],
+  ['without signature', signed(user, { alg: 'none' }), /not signed/],
+  ['without signature, in another spelling', signed(user, { alg: 'NoNe' }), /not signed/],
+  ['without algorithm', signed(user, {}), /not signed/],
+  ['encrypted', `${signed(user)}.a.b`, /encrypted user info is not supported/],
+  ['no JWT', 'hello', /encrypted user info is not supported/]
+]
+
+for (const [what, jwt, problem] of userInfoJwts) {
+  test(`user info as a JWT (OpenID Connect Core section 5.3.2) is ${problem ? 'rejected' : 'read'}: ${what}`, async t => {
+    const { idp, expect } = setUp(t)
+    expect('/userinfo', 200, jwt, { 'content-type': 'application/jwt; charset=utf-8' })
+    if (problem) await t.throwsAsync(idp.userInfo('a', 'user-1'), { instanceOf: ProviderError, message: problem })
+    else t.like(await idp.userInfo('a', 'user-1'), user)
+  })
+}
+
+test('user info as a JWT is read only if its content type says so', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/userinfo', 200, signed(user), { 'content-type': 'text/html' })
+  await t.throwsAsync(idp.userInfo('a', 'user-1'), { instanceOf: ProviderError, message: /not a JSON object/ })
+})
+
 /** Sends a request of each kind that contains the credentials of the client. */
 async function authenticatedRequests({ idp, expect }: SetUp): Promise<(Seen | undefined)[]> {
   const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]

@@ -162,6 +162,7 @@ test('any session either opens to the same session after sealing or is rejected 
       ...always,
       identity,
       listedAt: fc.nat(),
+      isAllowedByIdToken: fc.constant(true as const),
       isUnchecked: fc.constant(true as const)
     },
     { requiredKeys: [...required], noNullPrototype: true }

@@ -100,4 +100,40 @@ for (const mode of modes) {
     idp.settings.profile = { name: 'x'.repeat(10_000) }
     t.is(((await browser.fetch('/api/auth/profile')).json().name as string).length, 1000)
   })
+
+  const names: readonly (readonly [
+    what: string,
+    idToken: Record<string, unknown>,
+    userInfo: Fault,
+    status: number,
+    name?: string
+  ])[] = [
+    ['user info has a name', { name: 'Ada of the token' }, faults.none, 200, 'Ada Lovelace'],
+    [
+      'ADFS: user info has sub only',
+      { name: 'Ada' },
+      faults.answer({ status: 200, body: { sub: 'user-1' } }),
+      200,
+      'Ada'
+    ],
+    ['neither has a name', {}, faults.answer({ status: 200, body: { sub: 'user-1' } }), 200, 'user-1'],
+    ['Entra: user info refuses the token', { name: 'Ada' }, faults.error('invalid_token', 401), 200, 'Ada'],
+    ['user info forbids it', { preferred_username: 'ada' }, faults.html(403), 200, 'ada'],
+    ['a long name', { name: 'x'.repeat(101) }, faults.error('invalid_token', 401), 200, 'x'.repeat(100)],
+    ['user info refuses the token, and the ID token has no name', {}, faults.error('invalid_token', 401), 502],
+    ['user info is down', { name: 'Ada' }, faults.status(500), 502]
+  ]
+  for (const [what, claims, fault, status, name] of names) {
+    test(`${mode}: the display name comes from the user info, the ID token or sub: ${what}`, async t => {
+      const openid = ['openid', 'data:read']
+      const platform = { scopes: openid, internalScopes: openid, publicScopes: ['data:read'] }
+      const { browser, idp } = await startTestServer(t, { mode, overrides: { platform } })
+      idp.settings.idTokenClaims = right => ({ ...right, ...claims })
+      await signIn(browser)
+      idp.failWhen('userinfo', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, status)
+      t.is(response.json().name, name)
+    })
+  }
 }
