@@ -68,15 +68,21 @@ export function coversPattern(pattern: PathPattern, other: PathPattern): boolean
  * @param path the path without its query, exactly as it would be sent
  */
 export function whyNotExact(path: string): string | undefined {
+  const malformed = whyMalformed(path)
+  if (malformed !== undefined) return malformed
+  if (hasDotSegment(path)) return 'it has a dot segment'
+  if (!path.includes('%')) return undefined
+  if (ESCAPED_SEPARATOR.test(path)) return 'it contains an encoded slash, backslash or control character'
+  return whyNotExactDecoded(path)
+}
+
+/** Returns the reason why the characters of a path are invalid (RFC 3986 section 3.3), or why it has an empty segment. */
+export function whyMalformed(path: string): string | undefined {
   if (NOT_VISIBLE_ASCII.test(path)) return 'it contains a character that must be percent-encoded'
   if (path.includes('\\')) return 'it contains a backslash'
   if (path.includes('#')) return 'it contains a fragment'
   if (path.includes('//')) return 'it has an empty segment'
-  if (hasDotSegment(path)) return 'it has a dot segment'
-  if (!path.includes('%')) return undefined
-  if (BROKEN_ESCAPE.test(path)) return 'it contains a broken percent-encoding'
-  if (ESCAPED_SEPARATOR.test(path)) return 'it contains an encoded slash, backslash or control character'
-  return whyNotExactDecoded(path)
+  return BROKEN_ESCAPE.test(path) ? 'it contains a broken percent-encoding' : undefined
 }
 
 // The server that receives the path may decode it more than once. So a path is rejected if decoding it leads to another
@@ -85,7 +91,7 @@ function whyNotExactDecoded(path: string): string | undefined {
   const [, ...decoded] = decodings(path)
   const separators = countSlashes(path)
   for (const bytes of decoded) {
-    if (OVERLONG.test(bytes)) return 'it contains an overlong UTF-8 sequence'
+    if (isOverlong(bytes)) return 'it contains an overlong UTF-8 sequence'
     const text = readAsText(bytes)
     if (countSlashes(text) > separators) return 'it contains a slash or backslash that is encoded more than once'
     if (hasDotSegment(text)) return 'it has a dot segment'
@@ -100,11 +106,17 @@ const ESCAPED_SEPARATOR = /%(2f|5c|[01][0-9a-f]|7f)/i
 // dot or a slash.
 const OVERLONG = /[\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|\xf8[\x80-\x87]|\xfc[\x80-\x83]/
 
+/** True if bytes, of which each is one character, contain UTF-8 that is longer than necessary. */
+export function isOverlong(bytes: string): boolean {
+  return OVERLONG.test(bytes)
+}
+
 function countSlashes(path: string): number {
   return path.split('/').length - 1
 }
 
-function hasDotSegment(path: string): boolean {
+/** True if a path has the segment `.` or `..` for any server. */
+export function hasDotSegment(path: string): boolean {
   return path.includes('.') && path.split('/').some(isDotSegment)
 }
 
@@ -120,4 +132,5 @@ function isDotSegment(segment: string): boolean {
 }
 
 const NOT_DOT = /[^.]/
-const NOT_DOT_OR_INVISIBLE = /[^.\s\p{Cc}\p{Cf}]/u
+// U+FFFD stands for bytes that are not UTF-8. Some decoders drop such bytes.
+const NOT_DOT_OR_INVISIBLE = /[^.\s\p{Cc}\p{Cf}\ufffd]/u

@@ -18,12 +18,14 @@ export interface ProxyRule {
   readonly token: 'internal' | 'public'
   /** Overrides `proxy.timeoutSeconds`. */
   readonly timeoutSeconds: number | undefined
+  /** True if the text that a `*` matches may contain encoded slashes. */
+  readonly encodedSlashes: boolean
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const longestTimeoutSeconds = 3600
 
-const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]'
+const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http] [encoded-slashes]'
 
 /** The type of the setting `proxy.routes`. */
 export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
@@ -102,8 +104,8 @@ function parseRule(text: string, number: number, reject: Reject): ProxyRule | un
   if (countWildcards(path) !== countWildcards(target.pattern) || path.hasRest !== target.pattern.hasRest) {
     reject('the wildcards of path and target do not correspond', 'Use the same wildcards in the same order.')
   }
-  const { token, timeoutSeconds } = options
-  return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, token, timeoutSeconds }
+  const { isPlainHttp: _, ...ofRule } = options
+  return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, ...ofRule }
 }
 
 function parsePath(text: string, reject: Reject): PathPattern | undefined {
@@ -165,7 +167,7 @@ function parseOptions(texts: readonly string[], reject: Reject) {
     const [name = '', value] = text.split('=')
     const isKnown = OPTIONS.get(name)?.test(text) ?? false
     if (!isKnown) {
-      reject(`${quote(text)} is not an option`, 'Use token=internal, token=public, timeout=SECONDS or plain-http.')
+      reject(`${quote(text)} is not an option`, `Use ${OPTION_FORMS}.`)
     } else if (given.has(name)) reject(`the option ${name} is given twice`, 'Write it once.')
     given.set(name, value ?? '')
   }
@@ -177,6 +179,7 @@ function parseOptions(texts: readonly string[], reject: Reject) {
   return {
     token: given.get('token') === 'public' ? 'public' : 'internal',
     timeoutSeconds,
+    encodedSlashes: given.has('encoded-slashes'),
     isPlainHttp: given.has('plain-http')
   } as const
 }
@@ -184,8 +187,10 @@ function parseOptions(texts: readonly string[], reject: Reject) {
 const OPTIONS = new Map([
   ['token', /^token=(internal|public)$/],
   ['timeout', /^timeout=\d{1,9}$/],
-  ['plain-http', /^plain-http$/]
+  ['plain-http', /^plain-http$/],
+  ['encoded-slashes', /^encoded-slashes$/]
 ])
+const OPTION_FORMS = 'token=internal, token=public, timeout=SECONDS, plain-http or encoded-slashes'
 
 function countWildcards({ segments }: PathPattern): number {
   return segments.filter(segment => segment === '*').length

@@ -2,6 +2,8 @@
 import { fillPattern, matchPattern, type PathPattern, whyNotExact } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
 import { decodings, mergePath, readAsText } from '../support/path-readings.js'
+import { type SelectRule, whyNotForwardable } from './forwardable.js'
+import { cuts, normalize, readingsOf } from './readings.js'
 
 export type Route =
   /** The request is forwarded. `target` is the path and query for the upstream. */
@@ -30,27 +32,37 @@ export type FindRoute = (method: string, target: string) => Route | undefined
  * with it
  */
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
+  const matchers = rules.map(rule => ({ rule, matches: readingMatcher(rule.path) }))
   return findRoute
 
   function findRoute(method: string, target: string): Route | undefined {
     if (!target.startsWith('/')) return absoluteForm(method, target)
     const queryStart = target.indexOf('?')
-    const path = queryStart === -1 ? target : target.slice(0, queryStart)
-    const query = target.slice(path.length)
-    const reason = whyNotExact(path) ?? (query.includes('#') ? 'it contains a fragment' : undefined)
-    if (reason !== undefined) return mayBelongToRule(path) ? { kind: 'inexact', reason } : undefined
-    return exactRoute(method, path, query)
+    const given = queryStart === -1 ? target : target.slice(0, queryStart)
+    const query = target.slice(given.length)
+    // Clients that join a base URL with a path may send two slashes. All servers would ignore the second one here,
+    // because the path that is forwarded is that of the target.
+    const path = given.startsWith('//') ? given.replace(/^\/+/, '/') : given
+    const wanted = method === 'HEAD' ? 'GET' : method
+    const route = matchingRoute(wanted, path, query)
+    const reason = query.includes('#') ? 'it contains a fragment' : whyNot(wanted, path, route)
+    if (reason === undefined) return route
+    return mayBelongToRule(path) ? { kind: 'inexact', reason } : undefined
   }
 
-  function exactRoute(method: string, path: string, query: string): Route | undefined {
+  function whyNot(method: string, path: string, route: Route | undefined): string | undefined {
+    if (!route) return whyNotExact(path)
+    return route.kind === 'forward' ? whyNotForwardable(path, route.rule, selectFor(method)) : undefined
+  }
+
+  function matchingRoute(method: string, path: string, query: string): Route | undefined {
     const segments = path.slice(1).split('/')
     if (isReserved(segments)) return undefined
-    const wanted = method === 'HEAD' ? 'GET' : method
     const allowed = new Set<string>()
     for (const rule of rules) {
       const captured = matchPattern(rule.path, segments)
       if (!captured) continue
-      if (rule.methods.includes(wanted)) {
+      if (rule.methods.includes(method)) {
         return { kind: 'forward', rule, target: fillPattern(rule.target, captured) + query }
       }
       for (const method of rule.methods) allowed.add(method)
@@ -58,6 +70,14 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     if (allowed.size === 0) return undefined
     const allow = [...allowed].map(method => (method === 'GET' ? 'GET, HEAD' : method)).join(', ')
     return { kind: 'wrongMethod', allow }
+  }
+
+  function selectFor(method: string): SelectRule {
+    return reading => {
+      const segments = reading.slice(1).split('/')
+      if (isReserved(segments)) return 'reserved'
+      return matchers.find(({ rule, matches }) => rule.methods.includes(method) && matches(segments))?.rule
+    }
   }
 
   function absoluteForm(method: string, target: string): Route | undefined {
@@ -88,4 +108,16 @@ function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolea
   const wildcard = segments.indexOf('*')
   const expected = wildcard > 0 ? segments.slice(0, wildcard) : segments
   return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
+}
+
+/**
+ * Returns a function that compares a reading of a path with a pattern. An upstream that decodes the path may also decode
+ * the paths of its own rules, so a literal of the pattern counts in all its readings.
+ */
+function readingMatcher(pattern: PathPattern): (path: readonly string[]) => boolean {
+  const spellings = pattern.segments.map(literal => readingsOf(literal, [normalize, ...cuts]) ?? new Set([literal]))
+  const original = (segment: string, index: number) =>
+    spellings[index]?.has(segment) ? (pattern.segments[index] as string) : segment
+  const isEncoded = spellings.some(({ size }) => size > 1)
+  return path => matchPattern(pattern, isEncoded ? path.map(original) : path) !== undefined
 }

@@ -4,7 +4,7 @@
  * or slashes.
  */
 
-const MAX_DECODINGS = 3
+export const MAX_DECODINGS = 3
 const ESCAPE = /%[0-9a-f]{2}/i
 
 /**
@@ -15,10 +15,15 @@ const ESCAPE = /%[0-9a-f]{2}/i
 export function decodings(path: string): readonly string[] {
   const results = [path]
   for (let last = path; results.length <= MAX_DECODINGS && isEncoded(last); ) {
-    last = last.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    last = decode(last)
     results.push(last)
   }
   return results
+}
+
+/** Decodes a path once. In the result, a character stands for one byte (latin1). An invalid escape stays unchanged. */
+export function decode(path: string): string {
+  return path.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
 /** True if decoding the path would change it. */

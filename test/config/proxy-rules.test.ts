@@ -26,7 +26,8 @@ test('a rule consists of methods, a path, a target and options', t => {
     targetOrigin: 'https://api.example',
     target: { segments: ['project', 'v1', 'hubs'], hasRest: true },
     token: 'internal',
-    timeoutSeconds: undefined
+    timeoutSeconds: undefined,
+    encodedSlashes: false
   })
   t.is(rules[2]?.timeoutSeconds, 120)
   t.is(rules[2]?.targetOrigin, 'http://backend:3000')
@@ -44,7 +45,8 @@ const usable = [
   'GET /healthz2 https://h.example/',
   'GET /* https://h.example/*',
   'GET /a%20b/** https://h.example/c%20d/**',
-  'GET /a https://[::1]:8443/a timeout=3600 token=internal'
+  'GET /a https://[::1]:8443/a timeout=3600 token=internal',
+  'GET /a/*/b https://h.example/*/b encoded-slashes'
 ]
 for (const rule of usable) {
   test(`the rule ${rule} is accepted`, t => t.deepEqual(parseRules([rule]).problems, []))
@@ -92,7 +94,8 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a https://h.example/a timeout=3601', /out of range/],
   ['GET /a https://h.example/a timeout=1s', /not an option/],
   ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
-  ['GET /a https://h.example/a retry', /"retry" is not an option/]
+  ['GET /a https://h.example/a retry', /"retry" is not an option/],
+  ['GET /*/a https://h.example/*/a encoded-slashes=1', /"encoded-slashes=1" is not an option\. Use .* or encoded-slashes\./]
 ]
 for (const [rule, problem] of unusable) {
   test(`the rule ${rule} is refused`, t => {

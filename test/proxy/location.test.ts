@@ -15,6 +15,7 @@ const table: readonly (readonly [rule: number, location: string, expected: strin
   [2, 'https://api.example/project/v1/hubs/b.1', '/base/api/hubs/b.1'],
   [2, '/project/v1/hubs/b.1?x=1&y=%20#frag', '/base/api/hubs/b.1?x=1&y=%20#frag'],
   [2, 'next', '/base/api/hubs/next'],
+  [2, '/project/v1/hubs/a%2fb', '/base/api/hubs/a%2fb'],
   [2, '../hubs/', '/base/api/hubs/'],
   [2, '?page=2', '/base/api/hubs/asked?page=2'],
   [2, '//api.example/project/v1/hubs', '/base/api/hubs'],
@@ -27,7 +28,7 @@ const table: readonly (readonly [rule: number, location: string, expected: strin
   [2, 'http://api.example/project/v1/hubs/x', 'http://api.example/project/v1/hubs/x'],
   [2, 'https://user@api.example/project/v1/hubs/x', 'https://user@api.example/project/v1/hubs/x'],
   // This server would reject the path, or an earlier rule would send it to another target.
-  [2, '/project/v1/hubs/a%2fb', 'https://api.example/project/v1/hubs/a%2fb'],
+  [2, '/project/v1/hubs/a%2f%2e%2e%2fb', 'https://api.example/project/v1/hubs/a%2f%2e%2e%2fb'],
   [2, '/project/v1/hubs/a//b', 'https://api.example/project/v1/hubs/a//b'],
   [2, '/project/v1/hubs/first', 'https://api.example/project/v1/hubs/first'],
   // The rule does not allow GET, but its path belongs to this server.
