@@ -338,8 +338,8 @@ export const settings = {
   },
   'proxy.requestHeaders': {
     type: requestHeaderNames,
-    // The APIs of APS need these two headers to select a region. No API needs an additional response header.
-    default: ['x-ads-region', 'region'],
+    // Some APIs of APS need this header to select a region. No API needs an additional response header.
+    default: ['region'],
     summary: 'Forward these request headers in addition to the built-in list.'
   },
   'proxy.responseHeaders': {

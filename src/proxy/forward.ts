@@ -8,12 +8,18 @@ import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord } from '../http/routes/session.js'
 import type { Services } from '../services.js'
 import type { Requester } from '../support/fair-queue.js'
-import { createRequestBody, createRequestHeaders, type RequestBody } from './request.js'
+import { createRequestBody, createRequestHeaders, namesNotSelected, type RequestBody } from './request.js'
 import { createMapLocation, createResponseHeaders } from './response-headers.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
 import type { Exchange, UpstreamError, Upstreams } from './upstream.js'
-import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
+import {
+  bodyAlreadyRead,
+  errorOfFailure,
+  upstreamBusy,
+  upstreamError,
+  upstreamUnauthorized
+} from './upstream-failure.js'
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, site, store, shutdown, metrics, log } = services
@@ -35,6 +41,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
   return async function forward(ctx: Context, route: ForwardRoute): Promise<void> {
     // If the client disconnected while the session was being refreshed, nothing is sent to the API.
     if (ctx.res.destroyed) return
+    if (hasBody(ctx.req) && ctx.req.readableDidRead) throw bodyAlreadyRead()
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
     const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
@@ -184,13 +191,20 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
   }
 
   function requestOf(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, body?: RequestBody) {
+    const { rawHeaders } = ctx.req
     const length = ctx.req.headers['content-length']
+    const selected = selectRequestHeaders(rawHeaders)
+    if (log.isLevelEnabled('debug')) {
+      const headers = namesNotSelected(rawHeaders, selected)
+      const fields = { event: 'request_headers_not_forwarded', rule: rule.number, headers }
+      requestLog(ctx, log).debug(fields, 'some request headers were not forwarded')
+    }
     return {
       origin: rule.targetOrigin,
       target,
       method: ctx.method,
       headers: [
-        ...selectRequestHeaders(ctx.req.rawHeaders),
+        ...selected,
         'authorization',
         `Bearer ${tokensOf(ctx)[rule.token].access_token}`,
         'via',

@@ -8,9 +8,21 @@ import { type Readable, Transform, type TransformCallback } from 'node:stream'
 const ALWAYS_SENT = [
   ...['accept', 'accept-encoding', 'accept-language'],
   ...['content-type', 'content-encoding', 'content-disposition', 'content-md5'],
-  ...['range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'],
+  ...['content-range', 'range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'],
   ...['prefer', 'cache-control', 'user-agent', 'traceparent', 'tracestate', 'x-request-id']
 ]
+
+// The headers of the APIs of Autodesk Platform Services, such as x-ads-force and x-ads-derivative-format.
+const ALWAYS_SENT_PREFIX = 'x-ads-'
+// This server sets these headers itself, so they are not missing.
+const REPLACED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'via'])
+
+/** Returns the names of the request headers that were not selected, in lower case and without duplicates. */
+export function namesNotSelected(rawHeaders: readonly string[], selected: readonly string[]): string[] {
+  const sent = new Set(selected.filter((_, index) => index % 2 === 0))
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase())
+  return [...new Set(names)].filter(name => !sent.has(name) && !REPLACED.has(name))
+}
 
 /** @param additional the names of additional headers to send, from the setting `proxy.requestHeaders` */
 export function createRequestHeaders(additional: readonly string[]) {
@@ -26,7 +38,7 @@ export function createRequestHeaders(additional: readonly string[]) {
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const name = (rawHeaders[index] as string).toLowerCase()
       const value = rawHeaders[index + 1] as string
-      if (allowed.has(name)) selected.push(name, value)
+      if (allowed.has(name) || name.startsWith(ALWAYS_SENT_PREFIX)) selected.push(name, value)
       else if (name === 'connection' && !/^(keep-alive|close)$/i.test(value)) hopByHop = namesIn(value, hopByHop)
     }
     return hopByHop ? withoutNames(selected, hopByHop) : selected

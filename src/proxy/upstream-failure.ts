@@ -46,3 +46,14 @@ export function upstreamBusy(): HttpError {
 export function tooLarge(maxBodyBytes: number): HttpError {
   return closingError(413, `The body of this request is longer than ${maxBodyBytes} bytes.`)
 }
+
+/**
+ * Returns the error for a request whose body was read before the proxy ran. Without this error, the API would get an
+ * empty body, or wait for the body until its time limit. Operators must fix their program, so the error is not an
+ * HttpError: it is logged as an error, and the client gets 500.
+ */
+export function bodyAlreadyRead(): Error {
+  return new Error(
+    'The body of a request for a proxy rule was read before the proxy could forward it. Move the body parser behind the middleware of platform-auth-server, or let it skip the paths of proxy.routes.'
+  )
+}

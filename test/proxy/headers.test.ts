@@ -1,21 +1,21 @@
 // The lists of headers that the proxy forwards in requests and in responses. These tests need no server.
 import test from 'ava'
 import fc from 'fast-check'
-import { createRequestHeaders } from '#src/proxy/request.js'
+import { createRequestHeaders, namesNotSelected } from '#src/proxy/request.js'
 import { createResponseHeaders } from '#src/proxy/response-headers.js'
 
-const select = createRequestHeaders(['x-ads-region', 'Region'])
+const select = createRequestHeaders(['Region'])
 
 const passed = (
   'Accept Accept-Encoding Accept-Language Content-Type Content-Encoding Content-Disposition Content-MD5 Range ' +
   'If-Match If-None-Match If-Modified-Since If-Unmodified-Since If-Range Prefer Cache-Control User-Agent ' +
-  'traceparent tracestate X-Request-Id X-Ads-Region region'
+  'traceparent tracestate X-Request-Id X-Ads-Region region Content-Range x-ads-force x-ads-derivative-format X-Ads-Meta-Name'
 ).split(' ')
 const kept = (
   'Cookie Origin Referer Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Real-IP x-user-id ' +
   'Expect Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Proxy-Authorization Proxy-Connection ' +
   'Authorization Author.ization _Authorization Host Content-Length Via Sec-Fetch-Site X-CSRF HTTP2-Settings ' +
-  'X-Anything X-Original-URL X-Rewrite-URL X-HTTP-Method-Override Max-Forwards DNT Priority'
+  'X-Anything X-Ads XX-Ads-Force X-Original-URL X-Rewrite-URL X-HTTP-Method-Override Max-Forwards DNT Priority'
 ).split(' ')
 
 test('request headers on the list are forwarded with lower-case names and unchanged bytes, and repeated headers as such', t => {
@@ -34,6 +34,26 @@ test('request headers that are not on the list, or that the Connection header li
   ])
   t.deepEqual(select(['Range', 'bytes=0-1', 'Connection', 'accept', 'connection', 'range']), [])
   t.deepEqual(select(['Connection', 'keep-alive', 'Accept', '*/*']), ['accept', '*/*'])
+})
+
+test('the names of the headers that are not forwarded are known, except those that the proxy sets itself', t => {
+  const raw = [
+    'Host',
+    'h',
+    'Cookie',
+    'a',
+    'X-Ads-Force',
+    'true',
+    'DNT',
+    '1',
+    'dnt',
+    '1',
+    'Connection',
+    'x-b',
+    'X-B',
+    '1'
+  ]
+  t.deepEqual(namesNotSelected(raw, select(raw)), ['cookie', 'dnt', 'x-b'])
 })
 
 const selectResponse = createResponseHeaders(['X-Total-Count'])
