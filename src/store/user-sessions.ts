@@ -56,6 +56,12 @@ export interface ListedSession {
   readonly writtenBy: number
 }
 
+/** Describes a user by a `sub`, by one of the names, or, with `any`, by either. */
+export interface UserSelector {
+  readonly by: 'sub' | 'name' | 'email' | 'any'
+  readonly value: string
+}
+
 export interface UserWithSessions {
   readonly sub: string
   readonly sessions: readonly ListedSession[]
@@ -239,30 +245,37 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     addNames(identity: Identity | undefined, claims: Readonly<Record<string, unknown>>): void {
       if (!identity) return
       const { iss, sub } = identity
-      for (const name of namesIn(claims)) {
-        const add: Rule<readonly string[], void> = (subs = []) => {
-          const cell = [...subs.filter(other => other !== sub), sub].slice(-MAX_USERS_OF_NAME)
-          return { result: undefined, cell }
-        }
-        apply(names, hasher.newest(cellName('name', iss, normalized(name))), add).catch(() => {})
+      const add: Rule<readonly string[], void> = (subs = []) => {
+        const cell = [...subs.filter(other => other !== sub), sub].slice(-MAX_USERS_OF_NAME)
+        return { result: undefined, cell }
       }
+      const emails = typeof claims.email === 'string' ? [cellName('email', iss, normalized(claims.email))] : []
+      const cells = [...emails, ...namesIn(claims).map(name => cellName('name', iss, name))]
+      for (const cell of cells) apply(names, hasher.newest(cell), add).catch(() => {})
     },
     /**
-     * Returns the users with this `sub` or name who have a live session. A name is an e-mail address, a user name or a display
-     * name. Upper and lower case do not matter.
+     * Returns the selected users who have a live session. A name is an e-mail address, a user name or a display name. Upper and
+     * lower case do not matter in names. With `by: 'any'`, a user with exactly this `sub` is the only result, because other users
+     * can choose this `sub` as their name.
      * @throws StoreUnavailableError
      */
-    async listed(iss: string, subOrName: string): Promise<readonly UserWithSessions[]> {
-      const named = (await readAll(names, cellName('name', iss, normalized(subOrName)))).flat()
-      const users = await Promise.all(
-        [...new Set([subOrName, ...named])].map(async sub => {
-          const members = (await readAll(lists, cellName('sub', iss, sub))).flatMap(({ members }) => members)
-          const unique = [...new Map(members.map(member => [member.id, member])).values()]
-          const sessions = (await Promise.all(unique.map(listedSession))).filter(session => session !== undefined)
-          return { sub, sessions: sessions.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
-        })
-      )
-      return users.filter(({ sessions }) => sessions.length > 0)
+    async listed(iss: string, { by, value }: UserSelector): Promise<readonly UserWithSessions[]> {
+      const bySub = by === 'any' || by === 'sub' ? await withSessions([value]) : []
+      if (by === 'sub' || bySub.length > 0) return bySub
+      const name = cellName(by === 'email' ? 'email' : 'name', iss, normalized(value))
+      return withSessions((await readAll(names, name)).flat())
+
+      async function withSessions(subs: readonly string[]): Promise<readonly UserWithSessions[]> {
+        const users = await Promise.all(
+          [...new Set(subs)].map(async sub => {
+            const members = (await readAll(lists, cellName('sub', iss, sub))).flatMap(({ members }) => members)
+            const unique = [...new Map(members.map(member => [member.id, member])).values()]
+            const sessions = (await Promise.all(unique.map(listedSession))).filter(session => session !== undefined)
+            return { sub, sessions: sessions.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
+          })
+        )
+        return users.filter(({ sessions }) => sessions.length > 0)
+      }
     },
     /**
      * Logs out all sessions that match the description `of`.
@@ -349,7 +362,7 @@ function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
   return [cellName('sid', iss, sid), ...(sub === undefined ? [] : [cellName('sub without sid', iss, sub)])]
 }
 
-function cellName(kind: 'sub' | 'sid' | 'sub without sid' | 'name', iss: string, value: string): string {
+function cellName(kind: 'sub' | 'sid' | 'sub without sid' | 'name' | 'email', iss: string, value: string): string {
   return JSON.stringify([kind, iss, value])
 }
 

@@ -68,7 +68,7 @@ const ownHelp: readonly (readonly [command: string, options: readonly string[]])
   ['check', ['--json', '--config <file>', '--demo', '--demo-port <port>']],
   ['config', ['--json', '--config <file>']],
   ['init', ['--yes']],
-  ['sessions', ['--user <name>', '--json', '--config <file>']],
+  ['sessions', ['--user <name>', '--sub <sub>', '--name <name>', '--email <address>', '--json', '--config <file>']],
   ['secret', []],
   ['help', []]
 ]

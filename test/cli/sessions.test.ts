@@ -120,13 +120,41 @@ testWithRedis('a name of several users ends no session, because a user may have 
   const refused = await run(t, ['sessions', 'end', '--user', 'zoe@example.com'], { env })
   t.is(refused.code, 2)
   const [, sub = ''] =
-    /Repeat the command with the sub of one of them: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ?? []
+    /Repeat the command with --sub and the sub of one of them: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ??
+    []
   t.is(
     (await run(t, ['sessions', 'end', '--user', sub], { env })).output,
     `Ended 1 session of ${sub} on all replicas.\nRevoked 1 refresh token.\n`
   )
   const left = [await statuses(one), await statuses(two)].map(([status]) => status)
   t.deepEqual(left.toSorted(), [200, 401])
+})
+
+testWithRedis('nobody can protect another user by a name, and a message contains no control characters', async t => {
+  const { env, signIn, statuses, json } = await startReplicas(t)
+  const victim = await signIn('Victim')
+  await eventually(async () => (await json('--email', 'victim@example.com')).users.length === 1)
+  const [{ sub }] = (await json('--email', 'victim@example.com')).users
+  const other = await signIn(sub)
+  await eventually(async () => (await json('--name', sub)).users.length === 1)
+  for (const by of ['--user', '--sub'])
+    t.deepEqual(
+      (await json(by, sub)).users.map((user: { sub: string }) => user.sub),
+      [sub]
+    )
+  t.not((await json('--name', sub)).users[0].sub, sub)
+  t.deepEqual((await json('--email', sub)).users, [])
+  t.deepEqual((await json('--sub', 'victim@example.com')).users, [])
+  t.like(await json('end', '--user', sub), { sub, ended: 1 })
+  t.deepEqual(
+    [await statuses(victim), await statuses(other)],
+    [
+      [401, 401],
+      [200, 200]
+    ]
+  )
+  const { output } = await run(t, ['sessions', '--user', 'a\u001b[2Jb\u202e'], { env })
+  t.regex(output, /^No session of a\?\[2Jb\? was found/)
 })
 
 testWithRedis('what cannot be revoked is counted, and the sessions end all the same', async t => {
@@ -158,6 +186,7 @@ const refusals: Readonly<
   Record<string, readonly [args: readonly string[], env: Record<string, string>, code: number, message: RegExp]>
 > = {
   'no user': [[], enough, 2, /^The command "sessions" needs a user. Add --user/],
+  'two users': [['--user', 'ada', '--sub', 'x'], enough, 2, /accepts only one of --user, --sub, --name and --email/],
   'an empty user': [['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
   'no Redis': [['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redisUrl/],
   'no index': [

@@ -4,7 +4,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createMemoryCells } from '#src/store/memory-cells.js'
 import type { SessionStore } from '#src/store/store.js'
-import { createUserSessions, type UserList } from '#src/store/user-sessions.js'
+import { createUserSessions, type UserList, type UserSelector } from '#src/store/user-sessions.js'
 import { createClock } from '../helpers/clock.js'
 import { eventually } from '../helpers/eventually.js'
 import { testWithRedis } from '../helpers/redis.js'
@@ -211,16 +211,26 @@ test('a user is found by the sub and by each name, in any case, until the sessio
   }
   const claims = { email: 'Ada@Example.com', preferred_username: 'ada', given_name: 'Ada', family_name: 'Lovelace' }
   users.addNames(ada.identity, claims)
-  users.addNames(sessionOf('a2', 'ada-2').identity, { name: 'ADA', email: 7 })
-  const subsOf = async (name: string, iss = ISS) => (await users.listed(iss, name)).map(({ sub }) => sub)
+  users.addNames(sessionOf('a2', 'ada-2').identity, { name: 'ADA', email: 7, preferred_username: 'ada-1' })
+  const subsOf = async (value: string, iss = ISS, by: UserSelector['by'] = 'any') =>
+    (await users.listed(iss, { by, value })).map(({ sub }) => sub)
   await eventually(async () => (await subsOf('ada')).length === 2)
   for (const name of ['ada-1', 'ada@example.com', ' ADA@example.com', 'ada lovelace'])
     t.deepEqual(await subsOf(name), ['ada-1'])
-  t.deepEqual(await subsOf('ADA-1'), [], 'a sub is case-sensitive')
   t.deepEqual(await subsOf('ada', 'https://other.example'), [])
+  const selected = [
+    ['sub', 'ada-1', ['ada-1']],
+    ['sub', 'ada', []],
+    ['sub', 'ADA-1', []],
+    ['name', 'ada-1', ['ada-2']],
+    ['name', 'ada@example.com', ['ada-1']],
+    ['email', 'ADA@example.com', ['ada-1']],
+    ['email', 'ada', []]
+  ] as const
+  for (const [by, value, subs] of selected) t.deepEqual(await subsOf(value, ISS, by), subs, `${by} ${value}`)
   keyring.replace(['a new secret', 'the secret of the lists of this test'])
   t.deepEqual(await subsOf('ada lovelace'), ['ada-1'])
-  t.deepEqual((await users.listed(ISS, 'ada-1'))[0]?.sessions, [
+  t.deepEqual((await users.listed(ISS, { by: 'sub', value: 'ada-1' }))[0]?.sessions, [
     { loggedInAt: times.loggedInAt, writtenBy: times.issuedAt }
   ])
   clock.advance(MAX_AGE_MS)

@@ -75,7 +75,10 @@ export const commands: readonly CommandEntry[] = [
     summary: 'List the sessions of a user, or end them.',
     action: { name: 'end', summary: 'End the sessions on all replicas, and revoke their refresh tokens.' },
     options: [
-      { flags: '--user <name>', summary: 'Select the user by e-mail address, user name, display name or sub.' },
+      { flags: '--user <name>', summary: 'Select the user by sub, e-mail address, user name or display name.' },
+      { flags: '--sub <sub>', summary: 'Select the user by sub only.' },
+      { flags: '--name <name>', summary: 'Select the user by e-mail address, user name or display name only.' },
+      { flags: '--email <address>', summary: 'Select the user by e-mail address only.' },
       json,
       settingsFile
     ],

@@ -12,7 +12,7 @@ import { createKeyring } from '../../session/keyring.js'
 import type { SessionRecord } from '../../session/record.js'
 import { StoreUnavailableError } from '../../store/cells.js'
 import { createStores } from '../../store/index.js'
-import type { ListedSession, UserSessions, UserWithSessions } from '../../store/user-sessions.js'
+import type { ListedSession, UserSelector, UserSessions, UserWithSessions } from '../../store/user-sessions.js'
 import { systemClock } from '../../support/clock.js'
 import { type Command, sourcesOf } from '../command.js'
 import { exitCodes, messageOf, RunError, UsageError } from '../errors.js'
@@ -20,28 +20,24 @@ import { columnsOf, counted, wrapLines } from '../terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation
-  const { user, json } = options
-  if (typeof user !== 'string' || user.trim() === '') {
-    throw new UsageError(
-      'The command "sessions" needs a user. Add --user with an e-mail address, a user name or a sub.'
-    )
-  }
+  const { json } = options
+  const user = selectedUser(options)
   const { config } = await loadConfig(sourcesOf(invocation))
   const result = await withIndex(config, async (userSessions, iss) => {
     const users = await userSessions.listed(iss, user)
-    if (!ends) return sessionListOf(user, users, config)
+    if (!ends) return sessionListOf(user.value, users, config)
     const [found] = users
-    if (!found) return { text: noneFound(user), value: { ended: 0, revoked: 0, notRevoked: 0 } }
+    if (!found) return { text: noneFound(user.value), value: { ended: 0, revoked: 0, notRevoked: 0 } }
     if (users.length > 1) {
-      const subs = users.map(({ sub }) => sub).join(', ')
+      const subs = users.map(({ sub }) => printable(sub)).join(', ')
       throw new UsageError(
-        `${users.length} users have the name ${user}, so no session was ended. Repeat the command with the sub of one of them: ${subs}.`
+        `${users.length} users have the name ${printable(user.value)}, so no session was ended. Repeat the command with --sub and the sub of one of them: ${subs}.`
       )
     }
     const { ids, records } = await userSessions.logOutAll({ iss, sub: found.sub })
     const outcome = await revokeAll(records, ids.length, config)
     return {
-      text: `Ended ${counted(ids.length, 'session')} of ${found.sub} on all replicas.\n${revocationText(outcome)}`,
+      text: `Ended ${counted(ids.length, 'session')} of ${printable(found.sub)} on all replicas.\n${revocationText(outcome)}`,
       value: { sub: found.sub, ended: ids.length, ...outcome }
     }
   })
@@ -49,6 +45,27 @@ export const sessions: Command = async function sessions(invocation) {
     json === true ? JSON.stringify(result.value, undefined, 2) : wrapLines(result.text, columnsOf(terminal.stdout))
   terminal.stdout.write(`${text}\n`)
   return exitCodes.fine
+}
+
+const SELECTORS = { user: 'any', sub: 'sub', name: 'name', email: 'email' } as const
+
+function selectedUser(options: Readonly<Record<string, unknown>>): UserSelector {
+  const given = Object.entries(SELECTORS).flatMap(([flag, by]) => {
+    const value = options[flag]
+    return typeof value === 'string' && value.trim() !== '' ? [{ by, value }] : []
+  })
+  const [selector] = given
+  if (selector && given.length === 1) return selector
+  throw new UsageError(
+    selector
+      ? 'The command "sessions" accepts only one of --user, --sub, --name and --email.'
+      : 'The command "sessions" needs a user. Add --user with an e-mail address, a user name or a sub.'
+  )
+}
+
+/** Replaces the characters with which a name, or the `sub` of a user, could control the terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '?')
 }
 
 /** Connects to Redis, and calls `use` with the session lists of the users, and with the issuer that has authenticated them. */
@@ -126,14 +143,14 @@ function revocationText({ revoked, notRevoked, reason }: Revocations): string {
 function sessionListOf(user: string, found: readonly UserWithSessions[], config: Config) {
   const users = found.map(({ sub, sessions }) => ({ sub, sessions: sessions.map(session => timesOf(session, config)) }))
   const lines = users.flatMap(({ sub, sessions }) => [
-    `${sub} has ${counted(sessions.length, 'session')}:`,
+    `${printable(sub)} has ${counted(sessions.length, 'session')}:`,
     ...sessions.map(({ since, endsBy }) => `  since ${since}, ends by ${endsBy} unless it is used again`)
   ])
   return { text: users.length === 0 ? noneFound(user) : lines.join('\n'), value: { users } }
 }
 
 function noneFound(user: string): string {
-  return `No session of ${user} was found. If the spelling is right, use the sub of the user. This command needs the same settings as the server, including its session.secret.`
+  return `No session of ${printable(user)} was found. If the spelling is right, use --sub with the sub of the user. This command needs the same settings as the server, including its session.secret.`
 }
 
 /** Returns when the session began, and when it ends if its browser sends no further request. */
