@@ -30,6 +30,8 @@ const TEST_SETTINGS = {
   host: '127.0.0.1',
   metrics: { port: null },
   forwardAuth: { port: null },
+  // A handler that waits for something else must not delay the end of a test.
+  shutdown: { graceSeconds: 1 },
   log: { level: 'warn' }
 } as const satisfies Overrides
 

@@ -7,9 +7,10 @@ import { angular } from './angular.js'
 import { runPrograms } from './lab.js'
 import type { Program } from './program.js'
 import { serviceWorker } from './service-worker.js'
+import { testRunners } from './test-runners.js'
 import { vite } from './vite.js'
 
-const programs: readonly Program[] = [vite, serviceWorker, angular]
+const programs: readonly Program[] = [vite, serviceWorker, angular, testRunners]
 
 const names = programs.map(({ name }) => name)
 
