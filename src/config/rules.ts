@@ -195,7 +195,8 @@ const rules: readonly SettingsRule[] = [
 
   async function redisTlsNeedsRedis(values, isGiven) {
     const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
-    const given = (['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile'] as const).filter(isGiven)
+    const all = ['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile', 'redisTls.serverName'] as const
+    const given = all.filter(isGiven)
     if (!isGiven('redisUrl')) {
       return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redisUrl is not set.' }))
     }

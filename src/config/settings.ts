@@ -385,6 +385,13 @@ export const settings = {
     type: keyFile,
     summary: 'Use this private key for redisTls.certFile.'
   },
+  'redisTls.serverName': {
+    env: 'REDIS_TLS_SERVER_NAME',
+    type: hostName,
+    defaultText: 'the host of each connection',
+    summary:
+      'Require a certificate for this name, if the certificate of Redis lacks the host of a connection. For example, the nodes of a cluster may announce IP addresses.'
+  },
   'log.level': {
     env: 'LOG_LEVEL',
     flag: '--log-level <level>',

@@ -21,7 +21,8 @@ export interface Metrics {
   refreshWaited(seconds: number): void
   /**
    * Called for each request that this server sends to the identity provider.
-   * @param outcome the status of the response, such as `200`, or a problem, such as `timeout` or `unreachable`
+   * @param outcome the status of the response, such as `200`; `client_rejected` if the response says that the client of this
+   *   server is wrong, whatever its status; or a problem, such as `timeout` or `unreachable`
    */
   providerCalled(endpoint: string, outcome: string, seconds: number): void
   /** Called for each request with a session cookie. */

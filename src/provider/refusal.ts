@@ -66,6 +66,11 @@ export function errorOf(json: unknown): unknown {
   return error === null || error === '' ? undefined : error
 }
 
+/** True if the provider rejects the client of this server, for example because of a wrong client secret. */
+export function isAboutClient(json: unknown): boolean {
+  return ABOUT_CLIENT.has(errorOf(json))
+}
+
 /** True if the same request may succeed later. */
 export function isTemporaryCode(code: string): boolean {
   return TEMPORARY.has(code)

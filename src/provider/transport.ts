@@ -14,6 +14,7 @@ import { inSpan, type Tracing } from '../telemetry/tracing.js'
 import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
 import { createQueue, type Queue, QueueFullError, type QueueLimits, type QueueOptions } from './queue.js'
+import { isAboutClient } from './refusal.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint
@@ -162,7 +163,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
       const response = await sendWithRetry(request, abort.signal)
-      record(String(response.status))
+      record(isAboutClient(response.json) ? 'client_rejected' : String(response.status))
       return response
     } catch (error) {
       record(outcomeOf(error))

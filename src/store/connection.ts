@@ -71,6 +71,7 @@ export function openConnection(options: ConnectionOptions) {
   let connectedAt: number | undefined
   let hasBeenUp = false
   let isProbing = false
+  let isWithoutMessages = false
   let stopConnectTimer = () => {}
   let stopProbeTimer = () => {}
   const waiting = new Set<() => void>()
@@ -204,12 +205,16 @@ export function openConnection(options: ConnectionOptions) {
     },
     // This process had no subscription until now, so it may have missed a `lost` message, which asks it to restore a session.
     // Restore all sessions, as after a new connection.
-    onSubscribed: () => listener.connected(),
+    onSubscribed() {
+      isWithoutMessages = false
+      listener.connected()
+    },
     onSubscribeFailed(error) {
-      log.warn(
-        { event: 'redis_unavailable', reason: reasonOf(error) },
-        'this process gets no messages from other processes'
-      )
+      if (isWithoutMessages) return
+      isWithoutMessages = true
+      const message =
+        'This process gets no messages from other processes. Redis may forbid SUBSCRIBE, or have no free connection (maxclients).'
+      log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, message)
     },
     // The new master of a slot may lack the last writes of the old master, so the store must restore sessions.
     onNodeChange() {

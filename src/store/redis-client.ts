@@ -48,6 +48,7 @@ const MAX_RETRY_DELAY_MS = 500
 // connection sends a ping every 10 seconds. A broken connection is then noticed after 13 seconds at most.
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
+const FAILED_SUBSCRIPTIONS = 3
 // The slots of a cluster are read once a second, so a change of its masters is noticed within a second.
 const NOTICE_MASTER_MS = 1000
 
@@ -200,9 +201,25 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
   const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
   // Channels do not belong to a database, so this connection need not select a database.
   const subscriber = surviveLateErrors(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
-  subscriber.on('error', () => {})
+  let failures = 0
+  let lastError = new Error('connection lost')
+  const failed = (error: Error) => onSubscribeFailed?.(error)
+  subscriber.on('error', (error: Error) => {
+    lastError = error
+  })
   subscriber.on('message', onMessage)
-  subscriber.on('ready', () => subscriber.subscribe(...channels).then(onSubscribed, onSubscribeFailed ?? ignore))
+  subscriber.on('ready', () =>
+    subscriber.subscribe(...channels).then(() => {
+      failures = 0
+      onSubscribed?.()
+    }, failed)
+  )
+  // If Redis has only one free connection, it closes the second one as soon as it is open. A single lost connection is no
+  // failure, because the client opens a new one.
+  subscriber.on('close', () => {
+    failures++
+    if (failures >= FAILED_SUBSCRIPTIONS && commands.status === 'ready') failed(lastError)
+  })
   const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), PING_INTERVAL_MS)
   heartbeat.unref()
   return () => {
@@ -240,13 +257,15 @@ interface RedisTls {
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
+  readonly servername?: string
 }
 
 /**
- * Returns the TLS options for ioredis. ioredis copies the options for each connection, and the files are read again for each
+ * Returns the TLS options for ioredis. The certificate of Redis must be for `serverName`, or for the host of each connection if it
+ * is undefined. ioredis copies the options for each connection, and the files are read again for each
  * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
-export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisTls']>): RedisTls {
+export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redisTls']>): RedisTls {
   const contents = new Map<string, string>()
 
   function read(path: string | undefined): string | undefined {
@@ -270,7 +289,8 @@ export function tlsOptions({ caFile, certFile, keyFile }: Partial<Config['redisT
     },
     get key() {
       return read(keyFile)
-    }
+    },
+    ...(serverName !== undefined && { servername: serverName })
   }
 }
 
@@ -313,6 +333,8 @@ export function isReply(error: unknown): boolean {
 function replyCode(message: string): string {
   // If the user may not use a command or a key of a script, Redis 7 replies with ERR instead of NOPERM.
   if (message.includes('The user executing the script')) return 'NOPERM'
+  if (message.startsWith('ERR max number of clients')) return 'MAXCLIENTS'
+  if (message.startsWith('ERR unknown command')) return 'UNKNOWNCOMMAND'
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
 }

@@ -16,7 +16,7 @@ interface ClusterOptions {
   /** The number of further nodes, which know the cluster and serve no slots. */
   readonly others?: number
   /** Arguments of each redis-server. */
-  readonly redisArguments?: readonly string[]
+  readonly redisArguments?: readonly string[] | (() => Promise<readonly string[]>)
 }
 
 const SLOTS = 16_384
@@ -32,7 +32,7 @@ export async function startRedisCluster(
     'yes',
     '--cluster-port',
     String(await freePort()),
-    ...redisArguments
+    ...(typeof redisArguments === 'function' ? await redisArguments() : redisArguments)
   ]
   const nodes = await Promise.all(Array.from({ length: count }, () => startRedis(t, options)))
   const [first] = nodes as [RedisServer]
@@ -65,7 +65,25 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
  * Starts a server that also speaks TLS, with a self-signed certificate that no client trusts.
  * @param options.trusted makes Redis require a client certificate, for which it trusts its own certificate and these ones
  */
-export async function startRedisWithTls(t: Test, options: CertificateOptions & { readonly trusted?: string[] } = {}) {
+export async function startRedisWithTls(t: Test, options: TlsOptions = {}) {
+  const { tls, certificate, key } = await tlsArguments(t, options)
+  const redis = await startRedis(t, tls)
+  const url = `rediss://localhost:${await portOf(redis, 'tls-port')}`
+  return { url, certificate, key, admin: redis.admin }
+}
+
+/** Starts a cluster whose nodes also speak TLS and announce IP addresses, behind one certificate for `host`. */
+export async function startClusterWithTls(t: Test, options: TlsOptions) {
+  const { tls, certificate } = await tlsArguments(t, options)
+  const redisArguments = async () => [...(await tls()), '--tls-cluster', 'yes']
+  const { nodes } = await startRedisCluster(t, { redisArguments })
+  const [first] = nodes as [RedisServer]
+  return { url: `rediss://127.0.0.1:${await portOf(first, 'tls-port')}?cluster`, certificate }
+}
+
+type TlsOptions = CertificateOptions & { readonly trusted?: string[] }
+
+async function tlsArguments(t: Test, options: TlsOptions) {
   const { trusted = [] } = options
   const signed = selfSignedCertificate(options)
   const dir = await tempFolder(t, {
@@ -78,9 +96,7 @@ export async function startRedisWithTls(t: Test, options: CertificateOptions & {
   const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', join(dir, 'trusted.pem')]
   const clients = ['--tls-auth-clients', options.trusted ? 'yes' : 'no']
   const tls = async () => ['--tls-port', String(await freePort()), ...files, ...clients]
-  const redis = await startRedis(t, tls)
-  const url = `rediss://localhost:${await portOf(redis, 'tls-port')}`
-  return { url, certificate, key, admin: redis.admin }
+  return { tls, certificate, key }
 }
 
 async function portOf({ admin }: RedisServer, setting: 'cluster-port' | 'tls-port'): Promise<string> {

@@ -69,6 +69,10 @@ function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestL
 }
 
 const good: RequestListener = (_request, response) => reply(response, 200, { fine: true })
+const refusal =
+  (status: number, error: string): RequestListener =>
+  (_request, response) =>
+    reply(response, status, { error })
 const hang: RequestListener = () => {}
 const reset: RequestListener = request => request.socket.resetAndDestroy()
 const hangUp: RequestListener = request => request.socket.destroy()
@@ -110,7 +114,10 @@ test('the Date and Location headers of a response are returned if they are valid
 })
 
 test('each call is counted with its status or its problem, and a slot in a queue is counted only if there is none', async t => {
-  const { url } = await startProvider(t, inTurn(good, answering(429), reset))
+  const { url } = await startProvider(
+    t,
+    inTurn(good, answering(429), refusal(401, 'invalid_client'), refusal(401, 'invalid_grant'), reset)
+  )
   const counted: (readonly unknown[])[] = []
   const metrics = {
     providerCalled: (endpoint: string, outcome: string, seconds: number) =>
@@ -119,6 +126,7 @@ test('each call is counted with its status or its problem, and a slot in a queue
   const transport = setUp(t, PATIENT_MS, { metrics, limits: { concurrent: 1, waiting: 0 } })
   await transport.call(post(url))
   await transport.call(get(url))
+  for (let calls = 1; calls <= 2; calls++) await transport.call(post(url))
   await failure(t, transport.call(post(url)), 'unreachable')
   const release = await transport.enterQueue('refresh', 'token')
   await failure(t, transport.enterQueue('refresh', 'token'), 'busy')
@@ -126,6 +134,8 @@ test('each call is counted with its status or its problem, and a slot in a queue
   t.deepEqual(counted, [
     ['token', '200', true],
     ['userinfo', '429', true],
+    ['token', 'client_rejected', true],
+    ['token', '401', true],
     ['token', 'unreachable', true],
     ['token', 'busy', true]
   ])

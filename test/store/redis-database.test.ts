@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startTestServer } from '../helpers/server.js'
 
-const noTls = { caFile: undefined, certFile: undefined, keyFile: undefined }
+const noTls = { caFile: undefined, certFile: undefined, keyFile: undefined, serverName: undefined }
 const settingsFor = (url: string) => ({ redisUrl: parseRedisUrl(url), redisTls: noTls })
 
 test('a server does not start if Redis refuses its database', async t => {

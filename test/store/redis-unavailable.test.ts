@@ -363,3 +363,15 @@ test('one slow reply with a large session does not make others wait or count as 
   t.is(two.status(), 'redis')
   t.deepEqual(events(two), [])
 })
+
+test('a process whose connection for messages gets no free slot of Redis logs it once, and works without messages', async t => {
+  // One connection is that of the test, and one is for the commands of the process.
+  const redis = await startRedis(t, ['--maxclients', '2'])
+  await redis.admin.ping()
+  const replica = await startReplica(t, redis.url, { recoveryMs: 0 })
+  const withoutMessages = () =>
+    replica.logs.entries.filter(({ msg }) => String(msg).startsWith('This process gets no messages'))
+  await eventually(() => withoutMessages().length > 0)
+  t.is(await acquired(replica, 'a'), 'granted')
+  t.is(withoutMessages().length, 1)
+})

@@ -4,7 +4,14 @@ import { randomBytes } from 'node:crypto'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { channelOf, prefixOf } from '../../store/index.js'
-import { type Cluster, isRefusedDatabase, openRedisClient, type Redis, reasonOf } from '../../store/redis-client.js'
+import {
+  type Cluster,
+  isRefusedDatabase,
+  isReply,
+  openRedisClient,
+  type Redis,
+  reasonOf
+} from '../../store/redis-client.js'
 import { within } from '../../support/clock.js'
 import { isError } from '../../support/error-code.js'
 
@@ -60,6 +67,8 @@ export const optionalCommands: readonly RedisCommand[] = [['CLIENT|SETNAME', () 
 interface RefusedRights {
   readonly needed: readonly string[]
   readonly optional: readonly string[]
+  /** True if `redisUrl` has a password, but Redis also accepts connections without one. */
+  readonly isOpen: boolean
 }
 
 export interface RedisProblem {
@@ -67,6 +76,8 @@ export interface RedisProblem {
   readonly reason: string
   /** True if Redis refuses the database of `redisUrl`. */
   readonly isAboutDatabase?: boolean
+  /** The command to which Redis replied with the error, in upper case. */
+  readonly command?: string | undefined
 }
 
 /**
@@ -82,16 +93,24 @@ export async function testRights(
     return await withRedis(redisUrl, config, timeoutMs, async redis => {
       const commands = redisUrl.kind === 'cluster' ? [...serverCommands, ...clusterCommands] : serverCommands
       const needed = await refusedOf(redis, commands)
-      const subscription = await redis.subscribed.then(() => undefined, missingRights('SUBSCRIBE', redis))
+      const subscription = await redis.subscribed.then(
+        () => [],
+        (error: unknown) => (isReply(error) ? missingRights('SUBSCRIBE', redis)(error) : undefined)
+      )
+      // The first connection works, but Redis closes the second one, which is for messages.
+      if (subscription === undefined) return { reason: 'MAXCLIENTS' }
       return {
-        needed: [...new Set([...needed, ...(subscription ?? [])])],
-        optional: await refusedOf(redis, optionalCommands)
+        needed: [...new Set([...needed, ...subscription])],
+        optional: await refusedOf(redis, optionalCommands),
+        isOpen: redisUrl.password !== undefined && (await needsNoPassword(redis, redisUrl.password))
       }
     })
   } catch (error) {
     const command = commandOf(error)
-    if (command !== undefined && !isRefusedDatabase(error)) return { needed: [rightOf(command)], optional: [] }
-    return { reason: reasonOf(error), isAboutDatabase: isRefusedDatabase(error) }
+    if (command !== undefined && !isRefusedDatabase(error))
+      return { needed: [rightOf(command)], optional: [], isOpen: false }
+    const { command: sent } = error as { readonly command?: { readonly name?: string } }
+    return { reason: reasonOf(error), isAboutDatabase: isRefusedDatabase(error), command: sent?.name?.toUpperCase() }
   }
 }
 
@@ -107,6 +126,15 @@ async function refusedOf(redis: CheckedRedis, commands: readonly RedisCommand[])
     refused.push(...rights)
   }
   return refused
+}
+
+/** ioredis ignores that Redis has no password, so the password is sent again. */
+async function needsNoPassword({ commands }: CheckedRedis, password: string): Promise<boolean> {
+  const reply = await commands.call('AUTH', password).then(
+    () => '',
+    (error: Error) => error.message
+  )
+  return reply.includes('without any password configured') || reply.includes('no password is set')
 }
 
 /** Returns a function that turns a NOPERM reply into the missing right. It throws every other error. */

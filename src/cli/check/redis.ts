@@ -1,3 +1,4 @@
+import { createConnection } from 'node:net'
 import { connect } from 'node:tls'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
@@ -22,10 +23,10 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   if (redisUrl === undefined) return [withoutRedis(config)]
   const tested = await testRights(redisUrl, config, REDIS_SECONDS * 1000)
   if ('reason' in tested) {
-    const code = await certificateProblem(tested, redisUrl, config)
+    const code = (await certificateProblem(tested, redisUrl, config)) ?? (await greeting(tested, redisUrl))
     return [failed(...explain(code === undefined ? tested : { reason: code }, redisUrl))]
   }
-  const { needed, optional } = tested
+  const { needed, optional, isOpen } = tested
   if (needed.length > 0) {
     const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
     return [failed(message, addRights(needed))]
@@ -37,6 +38,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   return [
     ok('Redis responds and accepts the commands that replicas need.'),
     ...(optional.length > 0 ? [warning(unnamed, addRights(optional))] : []),
+    ...(isOpen ? [openToAll] : []),
     ...redisFindings(conditions, config.session.store)
   ]
 }
@@ -68,6 +70,34 @@ async function certificateProblem(
   return code === 'ETIMEDOUT' ? undefined : code
 }
 
+/**
+ * Returns the code of the error that Redis sends to a connection before it closes it, for example because it has no free
+ * connection. The Redis client does not report this error, because it has sent no command yet.
+ */
+function greeting({ reason }: RedisProblem, { hosts: [host], tls }: RedisUrl): Promise<string | undefined> {
+  if (tls || !host || !['connection lost', 'ECONNRESET', 'EPIPE', 'timeout'].includes(reason))
+    return Promise.resolve(undefined)
+  return new Promise(resolve => {
+    const socket = createConnection(host)
+    const end = (code: string | undefined) => {
+      socket.destroy()
+      resolve(code)
+    }
+    socket.setTimeout(LATE_ALERT_MS, () => end(undefined))
+    socket.once('error', () => end(undefined))
+    socket.once('close', () => end(undefined))
+    socket.once('data', data => {
+      const text = data.toString('latin1')
+      end(text.startsWith('-ERR max number of clients') ? 'MAXCLIENTS' : /^-([A-Z]+) /.exec(text)?.[1])
+    })
+  })
+}
+
+const openToAll = warning(
+  'Redis needs no password, although redisUrl has one. Everyone who can connect to Redis can end sessions.',
+  'Set requirepass, or an ACL, in Redis.'
+)
+
 function addRights(rights: readonly string[]): string {
   return `Add ${rights.join(' ')} to this user. docs/redis-and-replicas.md has a complete ACL line.`
 }
@@ -82,7 +112,11 @@ function shownRights(rights: readonly string[]): string {
     .join('; ')
 }
 
-function explain({ reason, isAboutDatabase }: RedisProblem, redisUrl: RedisUrl): Explanation {
+function explain({ reason, isAboutDatabase, command }: RedisProblem, redisUrl: RedisUrl): Explanation {
+  if (reason === 'UNKNOWNCOMMAND') {
+    const message = `Redis does not know the command ${command}. It may have been renamed or disabled (rename-command).`
+    return [message, 'Give the command its name back, or use a different Redis.']
+  }
   if (isAboutDatabase && reason !== 'NOAUTH') {
     const message = `Redis refuses to select database ${redisUrl.database} of redisUrl (${reason}).`
     return [message, databaseAdvice(reason)]
@@ -113,6 +147,14 @@ const rejections: Readonly<Record<string, Explanation>> = {
     'Redis rejects a command as invalid (ERR).',
     'Check if this Redis is a cluster, and that its version is 7 or later.'
   ],
+  MAXCLIENTS: [
+    'Redis has no free connection (maxclients).',
+    'Raise maxclients, or look for programs with many connections. Each process of this server needs two.'
+  ],
+  DENIED: [
+    'Redis accepts only connections of its own machine (DENIED), because it has no password.',
+    'Set requirepass in Redis, and the password in redisUrl.'
+  ],
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
 
@@ -135,11 +177,13 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): Expl
   const place = { host, setting: 'redisUrl', timeoutSeconds: REDIS_SECONDS }
   const [message, next] = explainConnectionError(code, place)
   const isUnknownAuthority = /CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)
+  const name = 'If this is the right Redis, set redisTls.serverName to a name that the certificate contains.'
   const trust = 'Set redisTls.caFile to the file of the certificate that signed it.'
   // If a TLS client connects to a port without TLS, Redis does not respond to its handshake, so the check times out.
   const firewall = 'Check whether a firewall blocks the connection'
   const blocked = tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
-  const advice = code === 'ETIMEDOUT' ? blocked : isUnknownAuthority ? trust : next
+  const advices = { ETIMEDOUT: blocked, ERR_TLS_CERT_ALTNAME_INVALID: name } as const
+  const advice = advices[code as keyof typeof advices] ?? (isUnknownAuthority ? trust : next)
   return [`Redis cannot be reached: ${message}`, advice]
 }
 

@@ -16,7 +16,12 @@ import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
 import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
-import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
+import {
+  startClusterWithTls,
+  startRedisCluster,
+  startRedisWithSentinel,
+  startRedisWithTls
+} from '../../helpers/redis-topologies.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { clusterRights, documentedRights } from '../../store/rights.js'
 import { checkAt, fewAtOnce, someProvider } from './checked.js'
@@ -119,6 +124,23 @@ const troubles: Readonly<Record<string, Trouble>> = {
     url: ({ port }) => `rediss://127.0.0.1:${port}`,
     line: /^failed Redis cannot be reached: 127\.0\.0\.1:\d+ did not respond within 2 s\. Next: Check whether a firewall blocks the connection, and whether this port uses TLS, which rediss:\/\/ requires\.$/
   },
+  'check fails for a Redis without a free connection': {
+    options: ['--maxclients', '1'],
+    line: 'failed Redis has no free connection (maxclients). Next: Raise maxclients, or look for programs with many connections. Each process of this server needs two.'
+  },
+  'check fails for a Redis with one free connection': {
+    options: ['--maxclients', '2'],
+    line: /^failed Redis has no free connection \(maxclients\)\./
+  },
+  ...Object.fromEntries(
+    ['EVAL', 'EVALSHA', 'TIME', 'HMGET', 'SUBSCRIBE'].map(name => [
+      `check fails for a Redis that does not know ${name}`,
+      {
+        options: ['--rename-command', name, ''],
+        line: `failed Redis does not know the command ${name}. It may have been renamed or disabled (rename-command). Next: Give the command its name back, or use a different Redis.`
+      }
+    ])
+  ),
   'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
     line: 'failed Redis is full (OOM). Next: Raise maxmemory, or look for other data in this Redis. The data of platform-auth-server is small and expires by itself.'
@@ -128,6 +150,8 @@ const troubles: Readonly<Record<string, Trouble>> = {
 for (const [what, { options, url, line: expected }] of Object.entries(troubles)) {
   testWithRedis(what, async t => {
     const server = await startRedis(t, options)
+    // The connection of the test counts too.
+    await server.admin.ping().catch(() => {})
     const found = await line(url?.(server) ?? server.url)
     if (typeof expected === 'string') t.is(found, expected)
     else t.regex(found, expected)
@@ -236,6 +260,36 @@ testWithRedis('check fails for an untrusted certificate of Redis until it is in 
   )
   t.is((await findingsOf({ redisUrl: url, redisTls: { caFile: certificate } }))[0]?.status, 'ok')
 })
+
+testWithRedis('check warns about a password that Redis does not ask for', async t => {
+  const { port } = await startRedis(t)
+  const [first, second] = await findingsOf({ redisUrl: `redis://:hunter2@127.0.0.1:${port}` })
+  t.is(first?.status, 'ok')
+  t.like(second, { status: 'warning', next: 'Set requirepass, or an ACL, in Redis.' })
+  const { port: closed } = await startRedis(t, ['--requirepass', 'hunter2'])
+  const found = await findingsOf({ redisUrl: `redis://:hunter2@127.0.0.1:${closed}` })
+  t.false(found.some(({ message }) => message.includes('needs no password')))
+})
+
+for (const [what, start] of Object.entries({ 'a Redis': startRedisWithTls, 'a cluster': startClusterWithTls })) {
+  testWithRedis(
+    `redisTls.serverName is the name in the certificate of ${what} that is reached by its IP address`,
+    async t => {
+      const { url, certificate: caFile } = await start(t, { host: 'redis.example' })
+      const redisUrl = url.replace('localhost', '127.0.0.1')
+      const [finding] = await findingsOf({ redisUrl, redisTls: { caFile } })
+      t.regex(finding?.message ?? '', /is for a different name \(ERR_TLS_CERT_ALTNAME_INVALID\)/)
+      t.is(
+        finding?.next,
+        'If this is the right Redis, set redisTls.serverName to a name that the certificate contains.'
+      )
+      const serverName = 'redis.example'
+      t.is((await findingsOf({ redisUrl, redisTls: { caFile, serverName } }))[0]?.message, working.slice(3))
+      const other = await findingsOf({ redisUrl, redisTls: { caFile, serverName: 'other.example' } })
+      t.is(other[0]?.status, 'failed')
+    }
+  )
+}
 
 testWithRedis('check says why Redis refuses the client certificate', async t => {
   const [stranger, expired] = [
