@@ -65,7 +65,7 @@ function selected(headers: readonly string[], { statusCode = 200, setsCookie = f
 
 const responsePassed = (
   'Content-Type Content-Length Content-Encoding Content-Language Content-Range Content-Disposition Content-MD5 ' +
-  'Digest Accept-Ranges ETag Last-Modified Date Age Expires Retry-After Allow X-Request-Id x-ads-region ' +
+  'Digest Accept-Ranges Range ETag Last-Modified Date Age Expires Retry-After Allow X-Request-Id x-ads-region ' +
   'x-ads-duration RateLimit RateLimit-Policy RateLimit-Remaining X-RateLimit-Limit X-Total-Count'
 ).split(' ')
 const responseKept = (

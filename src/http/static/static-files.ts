@@ -28,7 +28,7 @@ export function staticFiles(services: Services): Middleware {
   const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
 
   return async function staticFiles(ctx, next) {
-    if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || hidesDotSegment(ctx.path)) return next()
+    if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || namesNoFile(ctx.path)) return next()
     const root = await currentRoot()
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
     const file = found && (await root.open(found.path))
@@ -103,14 +103,16 @@ function isPage(file: string): boolean {
 }
 
 /**
- * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of
- * `/assets/%2e%2e/app.js` before they look up the URL (WHATWG URL, double-dot path segment). They would therefore cache
- * the response under a different URL.
+ * True if the decoded path begins with two slashes, or if decoding the path adds a segment `.` or `..`. The API proxy
+ * merges slashes at the beginning, so such a path may belong to one of its rules. Browsers and caches resolve the segments
+ * of `/assets/%2e%2e/app.js` before they look up the URL (WHATWG URL, double-dot path segment). They would therefore
+ * cache the response under a different URL.
  */
-function hidesDotSegment(path: string): boolean {
+function namesNoFile(path: string): boolean {
   if (!path.includes('%')) return false
   try {
-    return countDotSegments(decodeURIComponent(path)) > countDotSegments(path)
+    const decoded = decodeURIComponent(path)
+    return decoded.startsWith('//') || countDotSegments(decoded) > countDotSegments(path)
   } catch {
     // koa-send rejects a path that cannot be decoded.
     return false
