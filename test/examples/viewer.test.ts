@@ -18,6 +18,8 @@ test('the settings of the viewer with a token are valid, and give the viewer a n
 const design = 'dXJuOmFkc2sub2JqZWN0cw'
 const requests: Readonly<Record<string, Route['kind'] | undefined>> = {
   [`GET /viewer-proxy/derivativeservice/v2/manifest/${design}?domain=http%3A%2F%2Flocalhost%3A8080`]: 'forward',
+  [`GET /viewer-proxy/derivativeservice/v2/derivatives/urn%3Aadsk.viewing%3Afs.file%3A${design}%2Foutput%2F%7B3D%7D.svf`]:
+    'forward',
   [`GET /viewer-proxy/derivativeservice/v2/thumbnails/${design}?guid=6fda4fe2`]: 'forward',
   [`GET /viewer-proxy/modelderivative/v2/designdata/${design}/manifest`]: 'forward',
   [`POST /viewer-proxy/modelderivative/v2/designdata/${design}/metadata/5f1c/properties:query`]: 'forward',

@@ -5,6 +5,7 @@ import { chosen } from '../chaos/runner.js'
 import { print } from '../report.js'
 import { angular } from './angular.js'
 import { runPrograms } from './lab.js'
+import { morePrograms } from './more-programs.js'
 import type { Program } from './program.js'
 import { serviceWorker } from './service-worker.js'
 import { testRunners } from './test-runners.js'
@@ -12,7 +13,8 @@ import { vite } from './vite.js'
 
 const programs: readonly Program[] = [vite, serviceWorker, angular, testRunners]
 
-const names = programs.map(({ name }) => name)
+const all = [...morePrograms, ...programs]
+const names = all.map(({ name }) => name)
 
 const usage = `Usage: npm run test:clients [-- [--only NAME,NAME] [--verbose]]
 
@@ -34,7 +36,7 @@ try {
   else {
     const wanted = chosen(names, values.only)
     const isPassed = await runPrograms(
-      programs.filter(({ name }) => wanted.includes(name)),
+      all.filter(({ name }) => wanted.includes(name)),
       values.verbose
     )
     if (!isPassed) process.exitCode = 1

@@ -1,0 +1,122 @@
+// Next.js: the recipes of docs/bundlers.md with the demo, in Chromium. One exports static pages, the other keeps the server of
+// Next.js.
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { Lab, Program } from './program.js'
+import {
+  chooseUser,
+  documented,
+  documentedVersion,
+  freePorts,
+  runInstalled,
+  shows,
+  startDevelopment,
+  startProduction,
+  statusOf
+} from './recipes.js'
+
+const script = 'node_modules/next/dist/bin/next'
+
+const files = {
+  'package.json': '{"type": "module"}',
+  'app/layout.js': `import Link from 'next/link'
+
+export default function Layout({ children }) {
+  return (
+    <html lang="en">
+      <body>
+        <Link href="/about">About</Link> <Link href="/api/auth/logout">Sign out</Link>
+        {children}
+      </body>
+    </html>
+  )
+}
+`,
+  'app/page.js': `'use client'
+import { apiFetch } from 'platform-auth-server/client'
+import { useEffect, useState } from 'react'
+
+export default function Page() {
+  const [greeting, setGreeting] = useState('')
+  useEffect(() => {
+    apiFetch('/api/auth/profile')
+      .then(response => response.json())
+      .then(({ name }) => setGreeting(\`Hello, \${name}\`))
+  }, [])
+  return <p id="greeting">{greeting}</p>
+}
+`,
+  'app/about/page.js': 'export default function Page() {\n  return <h1>About us</h1>\n}\n'
+}
+
+export const next: Program = {
+  name: 'next',
+  packages: [documentedVersion('next'), 'react@19.3.1', 'react-dom@19.3.1'],
+  async run(lab) {
+    await exportsPages(lab)
+    await keepsTheServer(lab)
+  }
+}
+
+async function exportsPages(lab: Lab): Promise<void> {
+  const ports = await freePorts()
+  const folder = await lab.application({ ...files, 'next.config.mjs': documented('PHASE_DEVELOPMENT', ports) })
+  const command = join(lab.folder, script)
+  const args = ['dev', '--port', String(ports.development)]
+  const site = await startDevelopment(lab, { folder, ports, script: command, args })
+  const page = await lab.newPage()
+  await page.goto(`${site}/?id=7`)
+  await chooseUser(page)
+  await shows(page, 'Hello, Ada Lovelace')
+  lab.check('export, development: after the login, the user is back on the page', page.url(), `${site}/?id=7`)
+  lab.check('export, development: a rule of the API proxy works', await statusOf(page, '/api/hubs'), 200)
+
+  await runInstalled(folder, command, 'build')
+  const url = await startProduction(lab, folder, 'wwwroot: ./out')
+  await worksInProduction(lab, 'export', page, url)
+  const { status } = await fetch(`${url}/about`)
+  lab.check('export: the server finds about.html', status, 200)
+}
+
+async function keepsTheServer(lab: Lab): Promise<void> {
+  const ports = await freePorts()
+  const folder = await lab.application({ ...files, 'next.config.mjs': documented('async rewrites', ports) })
+  const command = join(lab.folder, script)
+  await runInstalled(folder, command, 'build')
+  const args = ['start', '--port', String(ports.development)]
+  const site = await startDevelopment(lab, { folder, ports, script: command, args })
+  await worksInProduction(lab, 'server of Next.js', await lab.newPage(), site)
+}
+
+async function worksInProduction({ check }: Lab, name: string, page: Page, site: string): Promise<void> {
+  // An export requests other files for its prefetches than the server of Next.js.
+  const prefetch = page.waitForResponse(response => response.url().includes('/api/auth/logout'))
+  await page.goto(`${site}/?id=7`)
+  await chooseUser(page)
+  await shows(page, 'Hello, Ada Lovelace')
+  check(`${name}: after the login, the user is back on the page`, page.url(), `${site}/?id=7`)
+  check(`${name}: the prefetch of the link that signs out has no effect`, (await prefetch).status() >= 400, true)
+  check(`${name}: the user is still signed in`, await statusOf(page, '/api/auth/profile'), 200)
+
+  await page.evaluate('window.marker = "the same document"')
+  await page.getByRole('link', { name: 'About' }).click()
+  await page.getByRole('heading', { name: 'About us' }).waitFor()
+  check(
+    `${name}: Next.js opens another page without a reload`,
+    await page.evaluate('window.marker'),
+    'the same document'
+  )
+
+  const signedOut = page.waitForResponse(
+    response => response.url().includes('/api/auth/logout') && response.status() === 302
+  )
+  await page.getByRole('link', { name: 'Sign out' }).click()
+  await signedOut
+  await page.getByRole('button', { name: 'Ada Lovelace' }).waitFor()
+  check(`${name}: the link signs the user out`, await signedOutAt(page, site), 401)
+}
+
+/** The start page has opened the sign-in page of the provider. */
+async function signedOutAt(page: Page, site: string): Promise<number> {
+  return (await page.context().request.get(`${site}/api/auth/profile`)).status()
+}
