@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { connectOptions } from '../support/connect-options.js'
 
 /** Returns the URL of the proxy for a call, or undefined if the call must not use a proxy. */
 export type ProxyFor = (url: string) => string | undefined
@@ -8,9 +9,11 @@ export type ProxyFor = (url: string) => string | undefined
  * Creates the agents, which keep connections open for later calls. An https call through a proxy uses a tunnel (RFC
  * 9110 section 9.3.6), so the proxy sees only the host and the port.
  * @param idleMs the time in milliseconds after which an unused connection is closed
+ * @param connectMs the time limit in milliseconds for a call, and so for connecting
  */
-export function createAgents(idleMs: number, proxyFor: ProxyFor) {
-  const options = { keepAlive: true, timeout: idleMs }
+export function createAgents(idleMs: number, connectMs: number, proxyFor: ProxyFor) {
+  const forOneCall = connectOptions(connectMs)
+  const options = { keepAlive: true, timeout: idleMs, ...forOneCall }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
   // The keys are the endpoints of the provider, so the map stays small. Finding the proxy again for each call would take longer
@@ -44,8 +47,8 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
       const proxy = knownProxyFor(url)
       if (onNewConnection) {
         return {
-          http: new http.Agent(),
-          https: proxy === undefined ? new https.Agent() : await createTunnel(proxy, {})
+          http: new http.Agent(forOneCall),
+          https: proxy === undefined ? new https.Agent(forOneCall) : await createTunnel(proxy, forOneCall)
         }
       }
       if (proxy === undefined) return direct
@@ -71,6 +74,6 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor) {
  * The proxy rejected the request for a tunnel. Status 407 means that the URL of the proxy must contain a user name and a
  * password.
  */
-function proxyRejection(status: number): Error {
+export function proxyRejection(status: number): Error {
   return Object.assign(new Error(`The proxy responded with ${status}.`), { code: `PROXY_RESPONDED_${status}` })
 }

@@ -72,7 +72,7 @@ const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
 export function createTransport(timeoutMs: number, options: TransportOptions = {}) {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
   const { metrics = noMetrics, tracing } = options
-  const agents = createAgents(idleSocketMs, proxyFor)
+  const agents = createAgents(idleSocketMs, timeoutMs, proxyFor)
   let loading: Promise<Got> | undefined
   // The first call imports the package `got`. The import needs 50 ms and 10 MB of memory, so it would slow down the start.
   const client = () => {

@@ -3,6 +3,7 @@
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
+import { outboundProxy } from '../config/outbound-proxy.js'
 import { checkOrigin } from '../http/edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
 import { requireTokens } from '../http/routes/require-tokens.js'
@@ -22,7 +23,8 @@ export function proxy(services: Services): Middleware {
   const findRoute = createRoutes(routes, site.origin)
   const plainUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    connectionsPerHost: TURN_LIMITS.ofOneHost
+    connectionsPerHost: TURN_LIMITS.ofOneHost,
+    proxyFor: outboundProxy
   })
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())

@@ -5,7 +5,10 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
+import type { ProxyFor } from '../provider/agents.js'
+import { connectOptions } from '../support/connect-options.js'
 import type { RequestBody } from './request.js'
+import { tunnelling } from './tunnel.js'
 
 export interface UpstreamRequest {
   /** The scheme, host and port. */
@@ -65,13 +68,15 @@ export class UpstreamError extends Error {
 export type Upstreams = ReturnType<typeof createUpstreams>
 
 export interface UpstreamOptions {
-  /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
+  /** The time limit for name resolution, TCP and TLS together, in milliseconds. A tunnel has the same limit again. */
   readonly connectTimeoutMs: number
   /**
    * The maximum number of connections to one host. If all of them are in use, a request waits until a connection is
    * free.
    */
   readonly connectionsPerHost: number
+  /** Returns the company's HTTP proxy for an https origin, or undefined for a direct connection. */
+  readonly proxyFor?: ProxyFor
   /** The trusted certificate authorities. They replace the authorities that Node trusts by default. */
   readonly ca?: string
 }
@@ -80,9 +85,12 @@ export interface UpstreamOptions {
 // upload that stalls, but would end a long upload even while data is being transferred.
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 
-export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions) {
+export function createUpstreams(options: UpstreamOptions) {
+  const { connectTimeoutMs, connectionsPerHost, proxyFor = () => undefined, ca } = options
   const pools = new Map<string, Pool>()
-  const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
+  const trusted = ca !== undefined && { ca }
+  const connectDirectly = buildConnector({ timeout: connectTimeoutMs, ...connectOptions(connectTimeoutMs), ...trusted })
+  const connect = trackingResponses(tunnelling(connectDirectly, proxyFor, connectTimeoutMs))
 
   function createPool(origin: string, connections: number): Pool {
     return new Pool(origin, { connect, connections, ...NO_TIMEOUTS })

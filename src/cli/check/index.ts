@@ -18,6 +18,7 @@ import {
   checkFiles,
   checkOpenid,
   checkProxy,
+  checkProxyVariables,
   checkScopes,
   checkSettings,
   checkTls,
@@ -48,6 +49,7 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
     ['wwwroot', checkWwwroot(config)],
     ['extend', checkExtend(config)],
     ['redis', checkRedis(config)],
+    ['proxy', checkProxyVariables(env)],
     ['proxy', checkProxy(config)],
     ...checksOf(provider)
   ]

@@ -1,17 +1,21 @@
 import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
-import { connect as connectPlain, isIP } from 'node:net'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { join, relative, sep } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { isClaimEntry } from '../../config/access-entry.js'
-import type { Environment } from '../../config/dot-env.js'
+import { type Environment, readDotEnv } from '../../config/dot-env.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import { isProtectedFile } from '../../config/file-patterns.js'
 import type { LoadedConfig } from '../../config/load.js'
+import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
+import { withoutUser } from '../../config/urls.js'
 import type { Mode } from '../../modes/mode.js'
 import { quirksOf } from '../../provider/quirks.js'
+import { openTunnel } from '../../provider/tunnel.js'
+import { errorCode } from '../../support/error-code.js'
 import { messageOf } from '../errors.js'
 import { connectionError, explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
 
@@ -139,16 +143,58 @@ export async function checkProxy(config: Config): Promise<Finding[]> {
 
 async function checkUpstream(origin: string): Promise<Finding> {
   const { protocol, hostname, host, port } = new URL(origin)
+  const checked = { host, setting: 'proxy.routes', timeoutSeconds: UPSTREAM_SECONDS } as const
+  const timeoutMs = UPSTREAM_SECONDS * 1000
   // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
   const address = hostname.replace(/^\[|\]$/g, '')
   const servername = isIP(address) ? {} : { servername: address }
-  const [socket, opened] =
-    protocol === 'https:'
-      ? ([connectTls({ host: address, port: Number(port || 443), ...servername }), 'secureConnect'] as const)
-      : ([connectPlain({ host: address, port: Number(port || 80) }), 'connect'] as const)
-  const code = await connectionError(socket, opened, UPSTREAM_SECONDS * 1000)
-  if (code === undefined) return ok(`${origin} accepts connections.`)
-  return failed(...explainConnectionError(code, { host, setting: 'proxy.routes', timeoutSeconds: UPSTREAM_SECONDS }))
+  if (protocol !== 'https:') {
+    const code = await connectionError(connectPlain({ host: address, port: Number(port || 80) }), 'connect', timeoutMs)
+    return code === undefined ? ok(`${origin} accepts connections.`) : failed(...explainConnectionError(code, checked))
+  }
+  const proxy = outboundProxy(origin)
+  const tunnel = proxy === undefined ? undefined : await tunnelOrError(proxy, origin, timeoutMs)
+  if (tunnel instanceof Error) {
+    const message = `The proxy ${withoutUser(proxy ?? '')} opened no tunnel to ${origin} (${errorCode(tunnel) ?? 'unknown reason'}).`
+    return failed(
+      message,
+      'Check HTTPS_PROXY, and whether the proxy allows this host. List hosts that need no proxy in NO_PROXY.'
+    )
+  }
+  const to = tunnel ? { socket: tunnel } : { host: address, port: Number(port || 443) }
+  const code = await connectionError(connectTls({ ...to, ...servername }), 'secureConnect', timeoutMs)
+  if (code !== undefined) return failed(...explainConnectionError(code, checked))
+  const way = proxy === undefined ? directWay() : ` through the proxy ${withoutUser(proxy)} from the environment`
+  return ok(`${origin} accepts connections${way}.`)
+}
+
+/** Returns the tunnel, or the error of the proxy. */
+function tunnelOrError(proxy: string, origin: string, timeoutMs: number): Promise<Socket | Error> {
+  return openTunnel(proxy, origin, timeoutMs).catch((error: Error) => error)
+}
+
+// Without a proxy in the environment, it goes without saying that the connection is direct.
+function directWay(): string {
+  return outboundProxy('https://any.invalid') === undefined ? '' : ' without a proxy (NO_PROXY)'
+}
+
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [
+  name,
+  name.toLowerCase()
+])
+
+/** Warns about variables for an outbound proxy that are only in `.env`, because only the environment is read for them. */
+export async function checkProxyVariables(env: Environment, cwd = process.cwd()): Promise<Finding[]> {
+  const { fromDotEnv } = await readDotEnv(cwd)
+  const ignored = PROXY_VARIABLES.filter(name => fromDotEnv[name] !== undefined && env[name] === undefined)
+  if (ignored.length === 0) return []
+  const message = `${ignored.join(', ')} in .env has no effect, because this variable is read only from the environment of the process.`
+  return [
+    warning(
+      message,
+      'Set it in the environment, for example with docker run --env-file or EnvironmentFile= of systemd.'
+    )
+  ]
 }
 
 interface ScopeRequirement {

@@ -1,0 +1,133 @@
+// Upstreams behind the HTTP proxy of a company, and upstreams with several IP addresses.
+import dns from 'node:dns'
+import http from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import test, { type ExecutionContext } from 'ava'
+import { checkProxyVariables } from '#src/cli/check/settings.js'
+import { createAgents } from '#src/provider/agents.js'
+import { createUpstreams, type UpstreamError, type UpstreamOptions } from '#src/proxy/upstream.js'
+import { connectOptions } from '#src/support/connect-options.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { listen } from '../helpers/ports.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { startUpstream } from '../helpers/upstream.js'
+
+/** Starts a proxy that leads every tunnel to one port of this machine, and records what it sees. */
+async function startCompanyProxy(t: ExecutionContext, port: number, refusal?: string) {
+  const seen: string[] = []
+  const server = http.createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`)
+    response.end()
+  })
+  server.on('connect', ({ url, headers }: http.IncomingMessage, client: Socket) => {
+    seen.push(`CONNECT ${url} ${headers['proxy-authorization'] ?? ''}${headers.authorization ?? ''}`.trim())
+    client.on('error', () => {})
+    if (refusal !== undefined) return void client.end(`HTTP/1.1 ${refusal}\r\n\r\n`)
+    const target = connect(port, '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n')
+      target.pipe(client).pipe(target)
+    })
+    target.on('error', () => client.destroy())
+    client.on('close', () => target.destroy())
+  })
+  return { port: await listen(t, server), seen }
+}
+
+async function startApi(t: ExecutionContext) {
+  const certificate = selfSignedCertificate({ host: 'api.example' })
+  const authorizations: string[] = []
+  const server = createTlsServer(certificate, socket => {
+    socket.on('error', () => {})
+    socket.on('data', data => {
+      authorizations.push(/authorization: (.*)\r/i.exec(String(data))?.[1] ?? '')
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    })
+  })
+  return { port: await listen(t, server), ca: certificate.cert, authorizations }
+}
+
+function start(t: ExecutionContext, options: Partial<UpstreamOptions>) {
+  const upstreams = createUpstreams({ connectTimeoutMs: 5000, connectionsPerHost: 10, ...options })
+  t.teardown(() => upstreams.close())
+  return (origin: string) =>
+    new Promise<string>(resolve => {
+      const headers = ['authorization', 'Bearer t']
+      const request = { origin, target: '/x', method: 'GET', headers, body: undefined, silenceMs: 10_000 }
+      upstreams.send(request, {
+        responded: () => {},
+        received: () => true,
+        ended: () => resolve('ended'),
+        failed: ({ kind, cause }: UpstreamError) => resolve(`${kind} ${(cause as NodeJS.ErrnoException).code}`)
+      })
+    })
+}
+
+test('an https upstream is reached through a tunnel, which stays open, and the proxy sees no token', async t => {
+  const api = await startApi(t)
+  const company = await startCompanyProxy(t, api.port)
+  const ask = start(t, {
+    ca: api.ca,
+    proxyFor: () => `http://u:p%40ss@127.0.0.1:${company.port}`,
+    connectionsPerHost: 1
+  })
+  t.is(await ask('https://api.example'), 'ended')
+  t.is(await ask('https://api.example'), 'ended')
+  t.deepEqual(company.seen, [`CONNECT api.example:443 Basic ${Buffer.from('u:p@ss').toString('base64')}`])
+  t.deepEqual(api.authorizations, ['Bearer t', 'Bearer t'])
+  t.is(await ask('https://other.example:8443'), 'unreachable ERR_TLS_CERT_ALTNAME_INVALID')
+  t.is(company.seen[1]?.startsWith('CONNECT other.example:8443'), true)
+})
+
+test('plain-http upstreams, and origins without a proxy, are called directly', async t => {
+  const company = await startCompanyProxy(t, 1)
+  const upstream = await startUpstream(t)
+  t.is(await start(t, { proxyFor: () => `http://127.0.0.1:${company.port}` })(upstream.origin), 'ended')
+  const api = await startApi(t)
+  const asked: string[] = []
+  const direct = start(t, { ca: api.ca, proxyFor: url => void asked.push(url) as undefined })
+  t.is(await direct(`https://127.0.0.1:${api.port}`), 'unreachable ERR_TLS_CERT_ALTNAME_INVALID')
+  t.deepEqual(asked, [`https://127.0.0.1:${api.port}`])
+  t.deepEqual(company.seen, [])
+})
+
+test('a proxy that refuses the tunnel, or is not there, is an unreachable upstream', async t => {
+  const company = await startCompanyProxy(t, 1, '407 Proxy Authentication Required')
+  const ask = (proxy: string) => start(t, { proxyFor: () => proxy })('https://api.example')
+  t.is(await ask(`http://127.0.0.1:${company.port}`), 'unreachable PROXY_RESPONDED_407')
+  t.is(await ask('http://127.0.0.1:1'), 'unreachable ECONNREFUSED')
+})
+
+test('check names variables for a proxy that are only in .env', async t => {
+  const cwd = await tempFolder(t, { '.env': 'HTTPS_PROXY=http://proxy.example:3128\nNO_PROXY=a.example\n' })
+  const [finding] = await checkProxyVariables({ NO_PROXY: 'a.example' }, cwd)
+  t.regex(finding?.message ?? '', /^HTTPS_PROXY in \.env has no effect/)
+  t.deepEqual(await checkProxyVariables({ NO_PROXY: 'a.example', HTTPS_PROXY: 'x' }, cwd), [])
+})
+
+for (const [limitMs, expected] of [
+  [400, 250],
+  [4000, 1000],
+  [10_000, 2500],
+  [60_000, 2500]
+] as const) {
+  test(`with a time limit of ${limitMs} ms, each address of a host gets ${expected} ms`, async t => {
+    t.is(connectOptions(limitMs).autoSelectFamilyAttemptTimeout, expected)
+    const agents = createAgents(4000, limitMs, () => undefined)
+    t.teardown(() => agents.destroy())
+    const { https } = await agents.for('https://a.example')
+    t.like((https as http.Agent & { options: object }).options, { autoSelectFamilyAttemptTimeout: expected })
+  })
+}
+
+test.serial('if the first address of a host does not work, the next one is used', async t => {
+  const upstream = await startUpstream(t)
+  const { lookup } = dns
+  t.teardown(() => {
+    dns.lookup = lookup
+  })
+  const addresses = ['::1', '127.0.0.9', '127.0.0.1'].map(address => ({ address, family: address === '::1' ? 6 : 4 }))
+  dns.lookup = ((_host: string, _options: unknown, callback: (error: null, found: unknown) => void) =>
+    callback(null, addresses)) as typeof lookup
+  t.is(await start(t, {})(`http://several.example:${upstream.port}`), 'ended')
+})
