@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { chosen } from '../chaos/runner.js'
 import { print } from '../report.js'
 import { angular } from './angular.js'
+import { customRoutes } from './custom-routes.js'
 import { runPrograms } from './lab.js'
 import { morePrograms } from './more-programs.js'
 import type { Program } from './program.js'
@@ -11,7 +12,7 @@ import { serviceWorker } from './service-worker.js'
 import { testRunners } from './test-runners.js'
 import { vite } from './vite.js'
 
-const programs: readonly Program[] = [vite, serviceWorker, angular, testRunners]
+const programs: readonly Program[] = [vite, serviceWorker, angular, testRunners, customRoutes]
 
 const all = [...morePrograms, ...programs]
 const names = all.map(({ name }) => name)
