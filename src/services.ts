@@ -69,7 +69,9 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const hooks = createShutdownHooks()
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
-  const provider = createIdentityProvider(platform, transport, now)
+  const provider = createIdentityProvider(platform, transport, now, problem =>
+    log.warn({ event: 'endpoint_unusable' }, `the discovery document of the identity provider: ${problem}`)
+  )
   // Shutdown has to wait for revocations, because otherwise a refresh token could stay valid after this process has
   // ended.
   const idp: IdentityProvider = {
@@ -98,7 +100,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
   const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, maxAgeSeconds })
   const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
-  const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges })
+  const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges, beginLogin })
   const profiles = createProfiles({ ...shared, keepSeconds: config.profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
   // The module that checks logout tokens is loaded only if `platform.backChannelLogout` is on.

@@ -186,7 +186,9 @@ interface Picked {
 /** Returns the setting from the first source in which the setting is not empty. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
-  return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.source }
+  const isUnset = (given: Given) =>
+    isEmpty(given) && !(settingOf(key).keepsEmpty && 'value' in given && given.value === '')
+  return { given: all.find(given => !isUnset(given)), emptyAt: all.find(isUnset)?.source }
 }
 
 /** Returns the file that contains a secret, which is a separate file or the settings file. */

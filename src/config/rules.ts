@@ -72,6 +72,34 @@ const rules: readonly SettingsRule[] = [
     return undefined
   },
 
+  function paramsAreNotInTheUrl(values) {
+    const pairs = [
+      ['platform.authorizationParams', 'platform.authorizationEndpoint'],
+      ['platform.logoutParams', 'platform.endSessionEndpoint']
+    ] as const
+    return pairs.flatMap(([key, endpointKey]) => {
+      const url = values[endpointKey]
+      if (url === undefined || url === 'none') return []
+      const query = [...new URL(url).searchParams.keys()].map(name => name.toLowerCase())
+      const name = Object.keys(values[key] ?? {}).find(param => query.includes(param.toLowerCase()))
+      return name === undefined
+        ? []
+        : [{ key, message: `contains ${name}, which the URL of ${endpointKey} has too. Remove one.` }]
+    })
+  },
+
+  // APS rejects a login without scopes, and an empty variable is often meant as one that is not set.
+  function scopesAreEmpty({
+    mode,
+    'platform.scopes': scopes,
+    'platform.issuer': issuer,
+    'platform.tokenEndpoint': url
+  }) {
+    if (mode !== 'single' || scopes?.length !== 0 || issuer !== undefined || url !== undefined) return undefined
+    const message = 'is empty, so logins request no scope. Remove the setting to request the default scopes.'
+    return { key: 'platform.scopes', isWarning: true, message }
+  },
+
   // A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
   // 2.4), so each login needs an ID token.
   function backChannelLogoutNeedsOpenid(values) {

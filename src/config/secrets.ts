@@ -39,12 +39,12 @@ const placeholderReason = 'it is a placeholder'
 
 /** The type of the OAuth client id. A placeholder is rejected, because the provider would only report an unknown client. */
 export const clientId: ValueType<string> = {
-  allowed: 'the client id as the provider shows it (visible ASCII characters, no colon)',
-  json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x39\\x3b-\\x7e]+$' },
+  allowed: 'the client id as the provider shows it (visible ASCII characters)',
+  json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x7e]+$' },
   parse: stringWith(
     { accepts: id => !PLACEHOLDER.test(id), reason: placeholderReason },
-    // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
-    { accepts: id => /^[\x21-\x39\x3b-\x7e]+$/.test(id) }
+    // RFC 6749 appendix A.1. A colon, which ends the user name in HTTP Basic (RFC 7617 section 2), is form-encoded before.
+    { accepts: id => /^[\x21-\x7e]+$/.test(id) }
   )
 }
 

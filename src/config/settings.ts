@@ -5,11 +5,12 @@ import { clientKey, keyAlgorithm } from './client-key.js'
 import { filePatterns } from './file-patterns.js'
 import type { SecretFile } from './files.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
+import { authorizationParams, logoutParams } from './params.js'
 import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisUrl } from './redis-url.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { integer, list, logLevel, oneOf, port, seconds, string, type ValueType, yesOrNo } from './types.js'
+import { integer, itemsOf, list, logLevel, oneOf, port, seconds, string, type ValueType, yesOrNo } from './types.js'
 import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
 
 /**
@@ -53,12 +54,20 @@ export interface Setting<Value = unknown> {
    * is a comment in YAML and in `.env`, so it would have no effect without this error.
    */
   readonly rejectsEmpty?: true
+  /** True if an empty string is a value. */
+  readonly keepsEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
   readonly summary: string
 }
 
 // RFC 6749 section 3.3.
 const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
+const optionalScopes: typeof scopes = {
+  ...scopes,
+  allowed: `${scopes.allowed}, or an empty string`,
+  json: { ...scopes.json, minItems: 0 },
+  parse: written => (itemsOf(written)?.length === 0 ? { value: [] } : scopes.parse(written))
+}
 const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
@@ -212,9 +221,10 @@ export const settings = {
   },
   'platform.scopes': {
     flag: '--scopes <scopes>',
-    type: scopes,
+    type: optionalScopes,
+    keepsEmpty: true,
     default: ['data:read', 'account:read', 'account:write'],
-    summary: 'Request these scopes for the access token (single mode).'
+    summary: 'Request these scopes for the access token (single mode). If it is empty, the requests have no scope.'
   },
   'platform.internalScopes': {
     env: 'INTERNAL_TOKEN_SCOPES',
@@ -286,6 +296,15 @@ export const settings = {
     type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     summary:
       'Send this prompt parameter with a login. With "login", users sign in each time, and can choose a different account.'
+  },
+  'platform.authorizationParams': {
+    type: authorizationParams,
+    summary:
+      'Add these parameters to each login at the provider, such as access_type=offline or audience=https://api.example.'
+  },
+  'platform.logoutParams': {
+    type: logoutParams,
+    summary: 'Add these parameters to each logout at the provider, if logout is "idp".'
   },
   'platform.timeoutSeconds': {
     type: seconds(1, 300),

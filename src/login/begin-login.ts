@@ -32,7 +32,9 @@ export interface LoginRequest {
   readonly succeededAt: number | undefined
   readonly hasSessionCookie: boolean
   /** The prompt for this login only. If undefined, the setting `platform.prompt` applies. */
-  readonly prompt?: LoginPrompt | undefined
+  readonly prompt?: string | undefined
+  /** True if the server starts a login again by itself. */
+  readonly isRestart?: true
 }
 
 /**
@@ -49,7 +51,7 @@ export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
 type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
 
 /** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
-type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
+export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
 // A loop repeats within seconds. A login that starts more than a minute after the last login has another cause. For example, the
 // user may have deleted the cookies.
@@ -68,9 +70,13 @@ export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLog
   }
 
   return async function beginLogin(request) {
-    if (isLoop(request)) return { kind: 'loop' }
-    const { browserId, returnTo, startedAt, prompt } = request
-    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
+    if (!request.isRestart && isLoop(request)) return { kind: 'loop' }
+    const { browserId, returnTo, startedAt, prompt, isRestart } = request
+    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, {
+      ...(startedAt !== undefined && { startedAt }),
+      ...(prompt !== undefined && { prompt }),
+      ...(isRestart && { isRestart })
+    })
     const location = await idp.authorizationUrl({
       scope,
       state,

@@ -11,14 +11,16 @@ import type { CookieSession, SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { ignoreUnavailable } from '../store/cells.js'
 import type { SessionStore } from '../store/store.js'
+import type { BeginLogin } from './begin-login.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import { liveSession } from './log-out.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
 interface CompleteLoginDependencies {
-  readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
+  readonly idp: Pick<IdentityProvider, 'metadata' | 'issuer' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
+  readonly beginLogin: BeginLogin
   readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
   /** Milliseconds since the epoch. */
@@ -31,7 +33,12 @@ interface CompleteLoginDependencies {
  */
 export type AuthorizationResponse = { readonly state: string; readonly iss: string | undefined } & (
   | { readonly kind: 'code'; readonly code: string }
-  | { readonly kind: 'error'; readonly error: string }
+  | {
+      readonly kind: 'error'
+      readonly error: string
+      /** True if the login page of Keycloak expired, and another tab has signed in meanwhile. */
+      readonly isExpired: boolean
+    }
 )
 
 export interface CallbackRequest {
@@ -44,6 +51,7 @@ export interface CallbackRequest {
 
 /**
  * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` contains the cookie values
+ * - `restart`: the login page of the provider expired, so the browser must be sent to `location` once more
  * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `foreign`: this deployment did not create the state, or another browser started the login
  * - `unbound`: the browser did not send the login cookie
@@ -70,6 +78,7 @@ type CallbackResult =
       /** The requested scopes that the provider has not granted. Empty if an earlier request has logged them. */
       readonly scopesMissing: readonly string[]
     }
+  | { readonly kind: 'restart'; readonly location: string }
   | { readonly kind: 'kept' }
   | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' | 'signedOut' }
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
@@ -94,13 +103,17 @@ type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
-  const { idp, transactions, codeExchanges, store, sessionCookie, now } = dependencies
+  const { idp, transactions, codeExchanges, beginLogin, store, sessionCookie, now } = dependencies
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
-    const { issuer, issParameterSupported } = await idp.metadata()
-    if (iss === undefined) return !issParameterSupported
-    return issuer === undefined || iss === issuer
+    const { issuer } = idp
+    if (iss !== undefined) return issuer === undefined || iss === issuer
+    // If discovery does not work, a login works only with a configured authorization endpoint, and a mix-up needs a second one.
+    return idp.metadata().then(
+      metadata => !metadata.issParameterSupported,
+      () => true
+    )
   }
 
   /** Returns the newest known record of the browser's session. Returns undefined if there is no session, or if it is over. */
@@ -161,8 +174,20 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 
-  async function complete(transaction: LoginTransaction, { response, session }: CallbackRequest) {
+  /** Starts the login again with the same browser, path and prompt. The `state` counts it, so this happens only once. */
+  async function restart({ returnTo, prompt }: LoginTransaction, browserId: string): Promise<CallbackResult> {
+    const login = { browserId, returnTo, prompt, startedAt: undefined, succeededAt: undefined, hasSessionCookie: true }
+    const begun = await beginLogin({ ...login, isRestart: true })
+    return begun.kind === 'started'
+      ? { kind: 'restart', location: begun.location }
+      : { kind: 'notAuthorized', error: 'temporarily_unavailable' }
+  }
+
+  async function complete(transaction: LoginTransaction, { response, session, browserId }: CallbackRequest) {
     if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
+    if (response.kind === 'error' && response.isExpired && !transaction.isRestart && browserId !== undefined) {
+      return restart(transaction, browserId)
+    }
     if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
     return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
       resultOfError(error, transaction)

@@ -16,7 +16,7 @@ import type { Profiles } from './profiles.js'
 interface LogOutDependencies {
   /** The setting `logout`. */
   readonly logout: Config['logout']
-  readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
+  readonly idp: Pick<IdentityProvider, 'endpoint' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
   readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
   /** Undefined unless `platform.backChannelLogout` is on. */
@@ -72,7 +72,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       return
     }
     try {
-      const { revocationEndpoint } = await idp.metadata()
+      const revocationEndpoint = await idp.endpoint('revocationEndpoint')
       if (revocationEndpoint === undefined) {
         log.info(
           { event: 'revocation_unavailable' },

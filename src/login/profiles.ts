@@ -12,7 +12,7 @@ import { createExpiringMap } from '../support/expiring-map.js'
 
 interface ProfileDependencies {
   readonly mode: Pick<Mode, 'displayName'>
-  readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
+  readonly idp: Pick<IdentityProvider, 'endpoint' | 'userInfo'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** The time for which a name is cached. With 0, every request asks the provider. */
@@ -31,7 +31,7 @@ export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: Pr
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
-    const { userinfoEndpoint } = await idp.metadata()
+    const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')
     const fallback = identity?.name ?? identity?.sub
     if (userinfoEndpoint === undefined) return fallback ?? ''
     const userInfo = await idp.userInfo(accessToken, identity?.sub).catch((error: unknown) => {

@@ -26,6 +26,16 @@ export interface LoginTransaction {
   readonly sessionKey: string
   /** The expiry of the `state`, in milliseconds since the epoch. */
   readonly expiresAt: number
+  /** The prompt that the page requested for this login. */
+  readonly prompt?: string
+  /** True if the server has started this login again by itself, so that it does not do so a second time. */
+  readonly isRestart?: true
+}
+
+/** The facts about a login that its `state` contains in addition. */
+type LoginFacts = Pick<LoginTransaction, 'prompt' | 'isRestart'> & {
+  /** The host on which the login started; the callback shows it on an error page if the login cookie is missing. */
+  readonly startedAt?: string | undefined
 }
 
 interface StartedLogin {
@@ -54,6 +64,8 @@ interface SealedState {
   readonly browser: string
   readonly returnTo: string
   readonly startedAt?: string
+  readonly prompt?: string
+  readonly isRestart?: true
   readonly exp: number
 }
 
@@ -72,14 +84,13 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
     /**
      * Starts a login.
      * @param browserId the value of the login cookie, created by `newBrowserId`
-     * @param startedAt the host on which the login started; the callback shows it on an error page if the login cookie is
-     *   missing
      */
-    begin(browserId: string, returnTo: string, startedAt?: string): StartedLogin {
+    begin(browserId: string, returnTo: string, facts: LoginFacts = {}): StartedLogin {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
       const browser = fingerprintOf(browserId)
-      const content: SealedState = { seed, browser, returnTo, exp, ...(startedAt !== undefined && { startedAt }) }
+      // JSON has no undefined, so an absent fact takes no room.
+      const content = { seed, browser, returnTo, exp, ...facts }
       const state = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT)
       const { codeVerifier, nonce } = derive(seed, browserId)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
@@ -87,7 +98,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
     open(state: string, browserId: string | undefined): OpenedState {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
-      const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
+      const { seed, browser, returnTo, startedAt, exp, ...facts } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
       // If the login began under another name of this machine, its cookie was set for that name. The same browser may then send
       // an older login cookie to the callback, so do not reject the login as foreign.
@@ -96,7 +107,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       // normal, and does not mean that the login belongs to a different browser.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
-      return { kind: 'valid', transaction: { ...derive(seed, browserId), returnTo, expiresAt: exp } }
+      return { kind: 'valid', transaction: { ...derive(seed, browserId), ...facts, returnTo, expiresAt: exp } }
     }
   }
 }

@@ -132,7 +132,7 @@ interface AccessRequest {
 
 export function createAccess(
   entries: readonly AccessEntry[],
-  idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
+  idp: Pick<IdentityProvider, 'endpoint' | 'userInfo'>
 ): Access {
   const rule = createAccessRule(entries)
 
@@ -151,7 +151,7 @@ export function createAccess(
     judge,
     async decide({ claims, accessToken, mayRefuse }) {
       if (claims && judge(claims) !== 'incomplete') return rule(claims)
-      const { userinfoEndpoint } = await idp.metadata()
+      const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')
       if (userinfoEndpoint !== undefined) {
         try {
           const userInfo = await idp.userInfo(accessToken, claims?.sub)

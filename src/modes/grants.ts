@@ -60,6 +60,7 @@ interface FirstTokenSet extends TokenSet {
 export interface RefreshedTokenSet extends TokenSet {
   readonly nextRefreshToken: string
   readonly claims: CheckedClaims | undefined
+  readonly identity: Identity | undefined
 }
 
 /**
@@ -114,7 +115,21 @@ export async function refreshGrant(
   const usedToken = fields.refresh_token
   const tokenSet = await dependencies.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
   const claims = checkRefreshedIdentity(dependencies, tokenSet, identity, usedToken)
-  return { ...tokenSet, claims, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
+  const newest = claims && identity && (await withNewestHint(dependencies, identity, tokenSet.idToken))
+  return { ...tokenSet, claims, identity: newest ?? identity, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
+}
+
+/**
+ * Replaces the ID token of the login with the checked ID token of a refresh, because the provider may no longer accept a hint that
+ * an earlier key signed. Keeps the earlier ID token if the new one is too long for a logout URL.
+ */
+async function withNewestHint(
+  { idp, keepsIdToken }: ModeDependencies,
+  identity: Identity,
+  idToken: string | undefined
+): Promise<Identity> {
+  if (!keepsIdToken || idToken === undefined || !(await idp.takesLogoutHint(idToken))) return identity
+  return { ...identity, idToken }
 }
 
 /**
@@ -146,8 +161,7 @@ async function checkedClaimsOf(
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined)
     throw new ProviderError('token', 'unusable', 'it issued no id_token, although openid was requested')
-  const { issuer } = await idp.metadata()
-  return checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
+  return checkIdToken(idToken, { nonce, clientId, issuer: idp.issuer, now: now() })
 }
 
 async function identityOf(
@@ -156,15 +170,16 @@ async function identityOf(
   claims: IdTokenClaims,
   displayName: DisplayName
 ): Promise<Identity> {
-  const { endSessionEndpoint, quirks } = await idp.metadata()
   const name = displayName(claims).slice(0, MAX_ID_TOKEN_NAME_LENGTH)
+  const keptIdToken =
+    keepsIdToken && idToken !== undefined && (await idp.takesLogoutHint(idToken)) ? idToken : undefined
   return {
     iss: claims.iss,
     sub: claims.sub,
     ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
     ...(keepsSid && { signedIn: signedInOf(claims) }),
     ...(name !== claims.sub && { name }),
-    ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
+    ...(keptIdToken !== undefined && { idToken: keptIdToken })
   }
 }
 

@@ -142,13 +142,17 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     },
     isSecondRequest: () => false,
     async nextRequest(state, timeoutMs, omitsScope = false) {
-      const { claims, nextRefreshToken, ...tokenSet } = await refresh(state, timeoutMs, omitsScope || refusesScope)
+      const { claims, identity, nextRefreshToken, ...tokenSet } = await refresh(
+        state,
+        timeoutMs,
+        omitsScope || refusesScope
+      )
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: nextRefreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { kind: 'complete', fields, identity: state.identity }, claims }
+      return { state: { kind: 'complete', fields, identity }, claims }
     },
     tokens(fields, now) {
       const only = tokenObject(fields.token, fields.expires_at, now)
@@ -182,14 +186,19 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
   }
 
   async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<TokenStep> {
-    const { claims, nextRefreshToken, ...internal } = await refreshGrant(dependencies, state, internalScope, timeoutMs)
+    const { claims, identity, nextRefreshToken, ...internal } = await refreshGrant(
+      dependencies,
+      state,
+      internalScope,
+      timeoutMs
+    )
     const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
     const internalExpiresAt = expiresAt(internal, now())
-    return { state: { kind: 'half-refreshed', fields, identity: state.identity, internalExpiresAt }, claims }
+    return { state: { kind: 'half-refreshed', fields, identity, internalExpiresAt }, claims }
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<TokenStep> {
-    const { claims, nextRefreshToken, ...publicTokenSet } = await refreshGrant(
+    const { claims, identity, nextRefreshToken, ...publicTokenSet } = await refreshGrant(
       dependencies,
       state,
       publicScope,
@@ -198,7 +207,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
     checkPublicToken(publicTokenSet, state.fields.internal_token)
     const { accessToken } = publicTokenSet
     const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
-    return { state: { kind: 'complete', fields, identity: state.identity }, claims }
+    return { state: { kind: 'complete', fields, identity }, claims }
   }
 
   function checkPublicToken({ accessToken, refreshToken, idToken, scope }: TokenSet, internalToken?: string): void {

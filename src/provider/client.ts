@@ -11,11 +11,14 @@ import { homeUrlOf } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { type UserInfo, userInfoOf } from './id-token.js'
-import { createMetadata, type ProviderMetadata } from './metadata.js'
+import { type APS, createMetadata, issuerOf, type OnUnusable, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
+import { quirksOf } from './quirks.js'
 import { errorOf, meaningOf } from './refusal.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport.js'
+
+type EndpointName = Exclude<keyof typeof APS, 'issuer'>
 
 export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
@@ -27,6 +30,9 @@ const REVOCATION_ATTEMPTS = 3
 // The connection ended before the response, for example because the provider had closed it while it was idle.
 const CUT_CONNECTION: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
+// Entra and many proxies refuse longer URLs. An ID token with many groups alone can have 10,000 characters.
+const MAX_LOGOUT_URL_LENGTH = 2000
+
 // RFC 7521 section 4.2.
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -37,20 +43,35 @@ const ASSERTION_LIFETIME_SECONDS = 120
 /**
  * Creates the client. All requests throw OAuthError or ProviderError.
  * @param now the clock, in milliseconds since the epoch
+ * @param onUnusable gets the problem of each endpoint of the discovery document that is off because it cannot be used
  * @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant)
  */
 export function createIdentityProvider(
   platform: Config['platform'],
   transport: Pick<Transport, 'call' | 'enterQueue'>,
-  now: () => number = Date.now
+  now: () => number = Date.now,
+  onUnusable?: OnUnusable
 ) {
   const { clientId, callbackUrl: redirectUri } = platform
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
   let basicCredentials: string | undefined
-  const metadata = createMetadata(platform, transport)
+  const metadata = createMetadata(platform, transport, onUnusable)
+  const issuer = issuerOf(platform)
 
-  async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
+  /**
+   * Returns the URL of an endpoint, or undefined if the provider has none. A configured endpoint works while discovery does not.
+   * @throws ProviderError if the endpoint is unknown, because discovery does not work
+   */
+  async function endpoint<Name extends EndpointName>(name: Name): Promise<ProviderMetadata[Name]> {
+    const configured = platform[name]
+    if (configured !== undefined && configured !== 'none') return configured as ProviderMetadata[Name]
+    if (configured === 'none') return undefined as ProviderMetadata[Name]
+    return (await metadata())[name]
+  }
+
+  async function authenticated(form: Record<string, string>) {
+    const tokenEndpoint = await endpoint('tokenEndpoint')
     if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
       // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
       // name the token endpoint of another provider in its metadata, and replay the assertion there.
@@ -61,7 +82,8 @@ export function createIdentityProvider(
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
     // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
-    const encode = quirks.takesPlainCredentials ? (value: string) => value : formEncoded
+    const { takesPlainCredentials } = quirksOf({ issuer, tokenEndpoint })
+    const encode = takesPlainCredentials ? (value: string) => value : formEncoded
     basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
     return { form, headers: { authorization: `Basic ${basicCredentials}` } }
   }
@@ -86,9 +108,8 @@ export function createIdentityProvider(
   }
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
-    const found = await metadata()
-    const request = { endpoint: 'token', url: found.tokenEndpoint, timeoutMs } as const
-    const response = await transport.call({ ...request, ...(await authenticated(form, found)) })
+    const request = { endpoint: 'token', url: await endpoint('tokenEndpoint'), timeoutMs } as const
+    const response = await transport.call({ ...request, ...(await authenticated(form)) })
     if (meaningOf(response) !== 'success') throw failure('token', response)
     return parseTokenSet(response.json, response.date)
   }
@@ -97,15 +118,38 @@ export function createIdentityProvider(
     refreshToken: string,
     limits: Pick<TransportRequest, 'timeoutMs' | 'onNewConnection'>
   ): Promise<TransportResponse | undefined> {
-    const found = await metadata()
-    const { revocationEndpoint: url } = found
+    const url = await endpoint('revocationEndpoint')
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
     if (!url) return undefined
-    return transport.call({ endpoint: 'revocation', url, ...limits, ...(await authenticated(form, found)) })
+    return transport.call({ endpoint: 'revocation', url, ...limits, ...(await authenticated(form)) })
   }
+
+  async function endSessionUrl(idTokenHint?: string): Promise<string | undefined> {
+    const endSessionEndpoint = await endpoint('endSessionEndpoint')
+    if (endSessionEndpoint === undefined) return undefined
+    const url = new URL(endSessionEndpoint)
+    url.searchParams.set('post_logout_redirect_uri', homeUrlOf(redirectUri))
+    const tokenEndpoint = await endpoint('tokenEndpoint').catch(() => undefined)
+    const { logsOutWithoutHint } = quirksOf({ issuer, ...(tokenEndpoint !== undefined && { tokenEndpoint }) })
+    if (!logsOutWithoutHint) url.searchParams.set('client_id', clientId)
+    addParams(url, platform.logoutParams)
+    if (logsOutWithoutHint || idTokenHint === undefined) return url.href
+    const withHint = new URL(url)
+    withHint.searchParams.set('id_token_hint', idTokenHint)
+    return withHint.href.length > MAX_LOGOUT_URL_LENGTH ? url.href : withHint.href
+  }
+
+  const isUnknown = (name: EndpointName) =>
+    endpoint(name).then(
+      () => false,
+      () => true
+    )
 
   return {
     metadata,
+    endpoint,
+    /** The configured issuer. Undefined if only the endpoints are configured. */
+    issuer,
     /**
      * Waits for a slot in a queue for token requests. Enter the queue before each token request, and call the returned
      * function after the response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot
@@ -117,12 +161,12 @@ export function createIdentityProvider(
     async enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void> {
       // Discovery may take long, so it happens before the caller calculates the time that is left for the token
       // request.
-      await metadata()
+      await endpoint('tokenEndpoint')
       return transport.enterQueue(name, 'token', options)
     },
     /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
     async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }: AuthorizationRequest) {
-      const url = new URL((await metadata()).authorizationEndpoint)
+      const url = new URL(await endpoint('authorizationEndpoint'))
       // The parameters have the same order as in the SDK of Autodesk Platform Services.
       const parameters = {
         client_id: clientId,
@@ -130,7 +174,7 @@ export function createIdentityProvider(
         redirect_uri: redirectUri,
         nonce,
         state,
-        scope,
+        scope: scope === '' ? undefined : scope,
         prompt,
         code_challenge: codeChallenge,
         code_challenge_method: codeChallenge && 'S256'
@@ -138,23 +182,24 @@ export function createIdentityProvider(
       for (const [name, value] of Object.entries(parameters)) {
         if (value !== undefined) url.searchParams.append(name, value)
       }
+      addParams(url, platform.authorizationParams)
       return url.href
     },
     /**
      * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2).
      * The provider then redirects the browser to the start page. Returns undefined if the provider has no end-session
      * endpoint.
-     * @param idTokenHint the ID token of the login, if the session contains it
+     * @param idTokenHint the newest ID token of the session. It is left out if the URL would be too long.
      */
-    async endSessionUrl(idTokenHint?: string): Promise<string | undefined> {
-      const { endSessionEndpoint, quirks } = await metadata()
-      if (endSessionEndpoint === undefined) return undefined
-      const url = new URL(endSessionEndpoint)
-      url.searchParams.set('post_logout_redirect_uri', homeUrlOf(redirectUri))
-      if (quirks.logsOutWithoutHint) return url.href
-      url.searchParams.set('client_id', clientId)
-      if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
-      return url.href
+    endSessionUrl,
+    /**
+     * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is
+     * unknown at the moment, the token may be needed later.
+     */
+    async takesLogoutHint(idToken: string): Promise<boolean> {
+      const url = await endSessionUrl(idToken).catch(() => undefined)
+      if (url !== undefined) return new URL(url).searchParams.has('id_token_hint')
+      return idToken.length < MAX_LOGOUT_URL_LENGTH && (await isUnknown('endSessionEndpoint'))
     },
     /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
     authorizationCodeGrant({ code, codeVerifier, timeoutMs }: CodeGrant): Promise<TokenSet> {
@@ -168,7 +213,7 @@ export function createIdentityProvider(
     },
     /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
     refreshTokenGrant({ refreshToken, scope, timeoutMs }: RefreshGrant): Promise<TokenSet> {
-      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, ...(scope !== undefined && { scope }) }
+      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, ...(scope && { scope }) }
       return tokenRequest(form, timeoutMs)
     },
     /**
@@ -178,7 +223,7 @@ export function createIdentityProvider(
      * @throws ProviderError if the request fails, or if the provider has no user info endpoint
      */
     async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
-      const { userinfoEndpoint: url, issuer } = await metadata()
+      const url = await endpoint('userinfoEndpoint')
       const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
@@ -255,6 +300,13 @@ interface RefreshGrant extends Pick<CodeGrant, 'timeoutMs'> {
   readonly refreshToken: string
   /** If undefined, the request names no scopes. */
   readonly scope: string | undefined
+}
+
+/** Adds the parameters of the operator. A parameter that the URL of the endpoint already has keeps its value. */
+function addParams(url: URL, params: Readonly<Record<string, string>> = {}): void {
+  for (const [name, value] of Object.entries(params)) {
+    if (!url.searchParams.has(name)) url.searchParams.append(name, value)
+  }
 }
 
 /** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */

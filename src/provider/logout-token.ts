@@ -69,15 +69,16 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenOpti
    * Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller must accept each `jti`
    * only once.
    */
-  function checkClaims(claims: Readonly<Record<string, unknown>>, { issuer, quirks }: ProviderMetadata) {
+  function checkClaims(claims: Readonly<Record<string, unknown>>, { issuer }: ProviderMetadata) {
     const nowSeconds = clock.now() / 1000
     const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
     check(isIdentifier(iss) && iss === issuer, 'iss')
     check((Array.isArray(aud) ? aud : [aud]).includes(clientId), 'aud')
     check(typeof iat === 'number', 'iat')
     check(iat - CLOCK_LEEWAY_SECONDS <= nowSeconds && iat + MAX_AGE_SECONDS >= nowSeconds, 'iat')
-    const isMissing = exp === undefined && quirks.omitsLogoutTokenExpiry
-    check(isMissing || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
+    // Section 2.4 requires `exp`, but Hydra and authentik omit it. `iat` above already limits the age of the token, and the caller
+    // accepts each `jti` only once.
+    check(exp === undefined || (typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds), 'exp')
     // RFC 7519 section 4.1.5.
     check(nbf === undefined || (typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds), 'nbf')
     check(isIdentifier(jti), 'jti')

@@ -10,7 +10,7 @@ import { discoveredEndpointProblem, withoutUser } from '../config/urls.js'
 import { isJsonObject } from '../support/json.js'
 import { ProviderError } from './errors.js'
 import { type Quirks, quirksOf } from './quirks.js'
-import type { Transport } from './transport.js'
+import type { Transport, TransportResponse } from './transport.js'
 
 export interface ProviderMetadata {
   readonly issuer: string | undefined
@@ -34,6 +34,8 @@ export interface ProviderMetadata {
    * value.
    */
   readonly scopesSupported: readonly string[] | undefined
+  /** The endpoints of the discovery document that cannot be used and are therefore off, as `its … cannot be used: …`. */
+  readonly unusable: readonly string[]
   readonly quirks: Quirks
 }
 
@@ -44,7 +46,10 @@ export interface ProviderMetadata {
  */
 type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
 
-type Endpoints = Pick<Config['platform'], keyof typeof APS>
+/** Is called once for each unusable endpoint, when the discovery document has been read. */
+export type OnUnusable = (problem: string) => void
+
+type Endpoints = Pick<Config['platform'], keyof typeof APS | 'timeoutSeconds'>
 
 /** The endpoints of Authentication v2 of Autodesk Platform Services. */
 export const APS = {
@@ -66,7 +71,11 @@ export function defaultEndpoint(key: string): string | undefined {
  * Creates the function that returns the metadata. If an issuer is configured, the first call of this function requests
  * the discovery document. If the request fails, the next call repeats it.
  */
-export function createMetadata(platform: Endpoints, transport: Pick<Transport, 'call'>): GetMetadata {
+export function createMetadata(
+  platform: Endpoints,
+  transport: Pick<Transport, 'call'>,
+  onUnusable: OnUnusable = () => {}
+): GetMetadata {
   const { issuer } = platform
   if (issuer === undefined) {
     const configured = Promise.resolve(configuredMetadata(platform))
@@ -74,15 +83,22 @@ export function createMetadata(platform: Endpoints, transport: Pick<Transport, '
   }
   let discovery: Promise<ProviderMetadata> | undefined
   return function metadata(options) {
-    discovery ??= discover(issuer, options).catch((error: unknown) => {
-      discovery = undefined
-      throw error
-    })
+    discovery ??= discover(issuer, options)
+      .then(reported)
+      .catch((error: unknown) => {
+        discovery = undefined
+        throw error
+      })
     return discovery
   }
 
+  function reported(metadata: ProviderMetadata): ProviderMetadata {
+    metadata.unusable.forEach(onUnusable)
+    return metadata
+  }
+
   async function discover(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
-    const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer), ...options })
+    const response = await requestDocument(issuer, options)
     const { status, json: document, durationMs, retryAfterSeconds } = response
     const unusable = (detail: string) =>
       new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
@@ -91,18 +107,19 @@ export function createMetadata(platform: Endpoints, transport: Pick<Transport, '
     // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured issuer.
     if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
-    const urlOf = (name: string) => {
-      const value = document[name]
-      if (value === undefined) return undefined
-      if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
-      const problem = discoveredEndpointProblem(value, issuer)
-      if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
-      return value
-    }
     const required = (name: string) => {
-      const value = urlOf(name)
-      if (value === undefined) throw unusable(`it has no ${name}`)
-      return value
+      const found = endpointIn(document, name, issuer)
+      if ('problem' in found) throw unusable(found.problem)
+      return found.url
+    }
+    const problems: string[] = []
+    // Logins work without these endpoints, so an unusable one must not make every login fail.
+    const optional = (name: string, configured?: string) => {
+      if (configured !== undefined) return configured === 'none' ? undefined : configured
+      const found = endpointIn(document, name, issuer)
+      if ('url' in found) return found.url
+      if (document[name] !== undefined) problems.push(found.problem)
+      return undefined
     }
     const scopes = document.scopes_supported
     const authorizationEndpoint = platform.authorizationEndpoint ?? required('authorization_endpoint')
@@ -112,30 +129,73 @@ export function createMetadata(platform: Endpoints, transport: Pick<Transport, '
       authorizationEndpoint,
       tokenEndpoint,
       // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
-      userinfoEndpoint: optional(platform.userinfoEndpoint, urlOf('userinfo_endpoint')),
-      revocationEndpoint: optional(platform.revocationEndpoint, urlOf('revocation_endpoint')),
-      endSessionEndpoint: optional(platform.endSessionEndpoint, urlOf('end_session_endpoint')),
-      jwksUri: usableUrl(document.jwks_uri, issuer),
+      userinfoEndpoint: optional('userinfo_endpoint', platform.userinfoEndpoint),
+      revocationEndpoint: optional('revocation_endpoint', platform.revocationEndpoint),
+      endSessionEndpoint: optional('end_session_endpoint', platform.endSessionEndpoint),
+      jwksUri: optional('jwks_uri'),
       issParameterSupported: document.authorization_response_iss_parameter_supported === true,
       scopesSupported: Array.isArray(scopes) ? scopes.filter(name => typeof name === 'string') : undefined,
+      unusable: problems,
       quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
     }
   }
+
+  /**
+   * Requests the discovery document, and follows redirects. Each target must be a URL that the document itself may contain, so a
+   * redirect gains nothing that the document could not name. The requests have no credentials.
+   */
+  async function requestDocument(issuer: string, options: Parameters<GetMetadata>[0]): Promise<TransportResponse> {
+    const startedAt = performance.now()
+    const timeoutMs = platform.timeoutSeconds * 1000
+    let url = discoveryUrl(issuer)
+    for (let redirects = 0; ; redirects++) {
+      const leftMs = Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)))
+      const response = await transport.call({ endpoint: 'discovery', url, timeoutMs: leftMs, ...options })
+      const { status, location } = response
+      if (!REDIRECTS.has(status) || location === undefined || redirects === MAX_REDIRECTS) return response
+      const target = URL.canParse(location, url) ? new URL(location, url).href : location
+      const problem = discoveredEndpointProblem(target, issuer)
+      if (problem === undefined) url = target
+      else throw new ProviderError('discovery', 'unusable', `it redirects to a URL that cannot be used: ${problem}`)
+    }
+  }
+}
+
+const MAX_REDIRECTS = 3
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+type FoundEndpoint = { readonly url: string } | { readonly problem: string }
+
+function endpointIn(document: Readonly<Record<string, unknown>>, name: string, issuer: string): FoundEndpoint {
+  const value = document[name]
+  if (value === undefined || value === null || value === '') return { problem: `it has no ${name}` }
+  if (typeof value !== 'string') return { problem: `its ${name} is not a string` }
+  const problem = discoveredEndpointProblem(value, issuer)
+  return problem === undefined ? { url: value } : { problem: `its ${name} cannot be used: ${problem}` }
+}
+
+/**
+ * Returns the issuer without a discovery request. Undefined if the endpoints are configured without an issuer, and the
+ * authorization endpoint is not that of APS.
+ */
+export function issuerOf({ issuer, authorizationEndpoint = APS.authorizationEndpoint }: Endpoints): string | undefined {
+  return issuer ?? (authorizationEndpoint === APS.authorizationEndpoint ? APS.issuer : undefined)
 }
 
 function configuredMetadata(platform: Endpoints): ProviderMetadata {
   const authorizationEndpoint = platform.authorizationEndpoint ?? APS.authorizationEndpoint
   const tokenEndpoint = platform.tokenEndpoint ?? APS.tokenEndpoint
   return {
-    issuer: authorizationEndpoint === APS.authorizationEndpoint ? APS.issuer : undefined,
+    issuer: issuerOf(platform),
     authorizationEndpoint,
     tokenEndpoint,
-    userinfoEndpoint: optional(platform.userinfoEndpoint, APS.userinfoEndpoint),
-    revocationEndpoint: optional(platform.revocationEndpoint, APS.revocationEndpoint),
-    endSessionEndpoint: optional(platform.endSessionEndpoint, APS.endSessionEndpoint),
+    userinfoEndpoint: unlessNone(platform.userinfoEndpoint ?? APS.userinfoEndpoint),
+    revocationEndpoint: unlessNone(platform.revocationEndpoint ?? APS.revocationEndpoint),
+    endSessionEndpoint: unlessNone(platform.endSessionEndpoint ?? APS.endSessionEndpoint),
     jwksUri: undefined,
     issParameterSupported: false,
     scopesSupported: undefined,
+    unusable: [],
     quirks: quirksOf({ authorizationEndpoint, tokenEndpoint })
   }
 }
@@ -151,11 +211,6 @@ function otherIssuer(named: unknown, configured: string): string {
   return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
-// Only back-channel logout needs the keys of the provider, so an unusable `jwks_uri` must not make every login fail.
-function usableUrl(value: unknown, issuer: string): string | undefined {
-  return typeof value === 'string' && discoveredEndpointProblem(value, issuer) === undefined ? value : undefined
-}
-
-function optional(configured: string | undefined, defaultUrl: string | undefined): string | undefined {
-  return configured === 'none' ? undefined : (configured ?? defaultUrl)
+function unlessNone(url: string): string | undefined {
+  return url === 'none' ? undefined : url
 }

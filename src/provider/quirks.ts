@@ -25,8 +25,6 @@ export interface Quirks {
   readonly identifiesWithoutOpenid?: true
   /** True if a refresh must always name its scopes. */
   readonly needsRefreshScope?: true
-  /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
-  readonly omitsLogoutTokenExpiry?: true
   /**
    * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works.
    * Undefined if dual mode has not been tested with this provider.
@@ -75,7 +73,6 @@ const table: readonly ProviderRow[] = [
     recognises: withPaths(/\/oauth2\/auth$/, /\/oauth2\/token$/),
     quirks: {
       name: 'Ory Hydra',
-      omitsLogoutTokenExpiry: true,
       dualModeProblem:
         'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
     }

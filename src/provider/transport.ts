@@ -3,7 +3,7 @@
  * its credentials. This file therefore replaces the error with a `ProviderError`, which contains the endpoint but no
  * secret.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Agents, Got } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -99,7 +99,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         status: statusCode,
         json: parseJson(body),
         ...(/^application\/jwt\s*(?:;|$)/i.test(headers['content-type'] ?? '') && { jwt: body.trim() }),
-        retryAfterSeconds: secondsOf(headers['retry-after']),
+        retryAfterSeconds: waitOf(statusCode, headers, Date.now()),
         date: timeOf(headers.date),
         location: headers.location,
         setCookies: headers['set-cookie'] ?? [],
@@ -278,8 +278,25 @@ function outcomeOf(error: unknown): string {
   return error instanceof ProviderError ? error.problem : 'error'
 }
 
-function secondsOf(retryAfter: string | undefined): number | undefined {
-  return retryAfter && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined
+const MAX_WAIT_SECONDS = 60
+// RFC 9110 section 5.6.7. Date.parse would also read `-1` as a year.
+const HTTP_DATE = /^[A-Z][a-z]{2,8},? /
+
+/**
+ * Returns the seconds after which the request may be repeated. `Retry-After` is a number or a date (RFC 9110 section 10.2.3), and
+ * Okta sends `X-Rate-Limit-Reset`, in seconds since the epoch, with status 429. A time is compared with the `Date` of the
+ * response, so a wrong clock of this machine makes no difference, and the wait is at most a minute.
+ */
+export function waitOf(status: number, headers: IncomingHttpHeaders, now: number): number | undefined {
+  const retryAfter = headers['retry-after']
+  if (retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter)) return Number(retryAfter)
+  const reset = headers['x-rate-limit-reset']
+  const resetAt =
+    status === 429 && typeof reset === 'string' && /^\d{1,11}$/.test(reset) ? Number(reset) * 1000 : undefined
+  const until = (HTTP_DATE.test(retryAfter ?? '') ? timeOf(retryAfter) : undefined) ?? resetAt
+  if (until === undefined) return undefined
+  const seconds = Math.ceil((until - (timeOf(headers.date) ?? now)) / 1000)
+  return Math.min(MAX_WAIT_SECONDS, Math.max(0, seconds))
 }
 
 function timeOf(date: string | undefined): number | undefined {

@@ -65,7 +65,7 @@ interface SessionContent {
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
-  /** A refresh does not change the identity. The identity is undefined if the login did not request the scope `openid`. */
+  /** A refresh replaces only the ID token in the identity. The identity is undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
   /**
    * The time at which the session last joined the lists of its user (`user-sessions.ts`), in milliseconds since the epoch. Only

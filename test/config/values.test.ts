@@ -120,7 +120,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     5,
     [5]
   ],
-  ['platform.clientId', 'a:b', 'a b', 'ä', 'replace-with-your-client-id', 5],
+  ['platform.clientId', 'a b', 'ä', 'replace-with-your-client-id', 5],
   ['platform.clientSecret', 'a\nb', 'ä', 'replace-me', '<your client secret>', 5],
   [
     'platform.callbackUrl',
@@ -141,7 +141,9 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'https://app.example.com:99999/api/auth/callback',
     5
   ],
-  ['platform.scopes', [], ' ', ['a b'], ['ä'], ['a"'], 'a\\b', 5, [5], { a: 1 }],
+  ['platform.authorizationParams', 'a=1&a=2', 'scope=x', 'Prompt=login', '1=a', { a: 5 }, { nonce: 'x' }, 5],
+  ['platform.logoutParams', 'id_token_hint=x', { client_id: 'x' }, ['a=b']],
+  ['platform.scopes', ['a b'], ['ä'], ['a"'], 'a\\b', 5, [5], { a: 1 }],
   [
     'platform.issuer',
     'none',
@@ -232,6 +234,12 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
   ['trustProxy', '1', true],
   ['trustProxy', 'on', true],
   ['platform.scopes', ' a:b\tc ', ['a:b', 'c']],
+  ['platform.clientId', 'urn:client:1', 'urn:client:1'],
+  [
+    'platform.authorizationParams',
+    'audience=https%3A%2F%2Fa.example&b=c+d',
+    { audience: 'https://a.example', b: 'c d' }
+  ],
   ['log.level', 'warn', 'warn'],
   ['log.level', 'INFO', 'info'],
   ['mode', 'Dual', 'dual'],

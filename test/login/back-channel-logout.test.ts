@@ -24,6 +24,7 @@ async function setUp(t: ExecutionContext) {
     jwksUri,
     issParameterSupported: false,
     scopesSupported: undefined,
+    unusable: [],
     quirks: quirksOf({})
   }
   const backChannelLogout = createBackChannelLogout({

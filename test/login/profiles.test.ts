@@ -3,7 +3,7 @@ import { createProfiles } from '#src/login/profiles.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
-import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
+import { upstreamError } from '../modes/fake-idp.js'
 
 /** The user info of each call contains the access token of that call, unless a test sets another response. */
 function setUp(keepSeconds: number) {
@@ -15,7 +15,7 @@ function setUp(keepSeconds: number) {
     now: clock.now,
     keepSeconds,
     idp: {
-      metadata: createFakeIdp().metadata,
+      endpoint: async () => 'https://idp.example/userinfo' as never,
       userInfo: (accessToken, subject) => {
         asked.push(accessToken)
         subjects.push(subject)

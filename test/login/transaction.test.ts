@@ -110,7 +110,7 @@ test('the state of another browser is foreign, before and after its expiry', t =
 test('a state without a login cookie is unbound, as is a login that began under another name of this machine, whatever cookie the browser has', t => {
   const { begin, open, clock } = setUp()
   const own = newBrowserId()
-  const local = begin(own, '/a', '127.0.0.1:8080').state
+  const local = begin(own, '/a', { startedAt: '127.0.0.1:8080' }).state
   t.is(open(local, own).kind, 'valid')
   const cases = [
     { state: begin(own, '/').state, sent: undefined, returnTo: '/', startedAt: undefined },

@@ -120,6 +120,14 @@ export function createFakeIdp({
       await begun
       return { waiting, letGo }
     },
+    issuer,
+    async endpoint(name) {
+      return (await this.metadata())[name]
+    },
+    async takesLogoutHint() {
+      const { endSessionEndpoint, quirks } = await this.metadata()
+      return endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint
+    },
     async metadata() {
       return {
         ...APS,
@@ -127,6 +135,7 @@ export function createFakeIdp({
         jwksUri: undefined,
         issParameterSupported: false,
         scopesSupported: undefined,
+        unusable: [],
         quirks: quirksOf({}),
         ...more
       } as const

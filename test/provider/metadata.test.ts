@@ -13,7 +13,8 @@ const nothingConfigured: Platform = {
   tokenEndpoint: undefined,
   userinfoEndpoint: undefined,
   revocationEndpoint: undefined,
-  endSessionEndpoint: undefined
+  endSessionEndpoint: undefined,
+  timeoutSeconds: 10
 }
 const discovering = { ...nothingConfigured, issuer }
 const document = {
@@ -26,7 +27,7 @@ const document = {
   authorization_response_iss_parameter_supported: true
 }
 
-const withoutDocument = { jwksUri: undefined, issParameterSupported: false, scopesSupported: undefined }
+const withoutDocument = { jwksUri: undefined, issParameterSupported: false, scopesSupported: undefined, unusable: [] }
 
 /** A transport that returns the responses one after the other, and then the last response again and again. */
 function answering(...answers: [unknown, ...unknown[]]) {
@@ -63,7 +64,8 @@ test('configured endpoints replace those of APS, and the issuer is then unknown'
     endSessionEndpoint: 'https://own.example/logout'
   }
   const transport = answering(document)
-  t.deepEqual(await createMetadata(own, transport)(), { ...own, ...withoutDocument, quirks: {} })
+  const { timeoutSeconds, ...urls } = own
+  t.deepEqual(await createMetadata(own, transport)(), { ...urls, ...withoutDocument, quirks: {} })
   t.is(transport.requests.length, 0)
 })
 
@@ -91,11 +93,11 @@ test('the endpoints of a configured issuer come from its discovery document, who
     jwksUri: undefined,
     issParameterSupported: true,
     scopesSupported: undefined,
+    unusable: [],
     quirks: quirksOf({})
   })
-  t.deepEqual(transport.requests, [
-    { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
-  ])
+  const url = 'https://idp.example/tenant/.well-known/openid-configuration'
+  t.like(transport.requests[0], { endpoint: 'discovery', url })
   const withSlash = answering({ ...document, issuer: 'https://idp.example/' })
   await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, withSlash)()
   t.is(withSlash.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
@@ -181,7 +183,14 @@ test('an endpoint that is missing from the discovery document is switched off, a
   t.is(changed.endSessionEndpoint, document.end_session_endpoint)
 })
 
-const endpoints = [...required, 'userinfo_endpoint', 'revocation_endpoint', 'end_session_endpoint']
+const optional = ['userinfo_endpoint', 'revocation_endpoint', 'end_session_endpoint', 'jwks_uri'] as const
+const optionalNames = {
+  userinfo_endpoint: 'userinfoEndpoint',
+  revocation_endpoint: 'revocationEndpoint',
+  end_session_endpoint: 'endSessionEndpoint',
+  jwks_uri: 'jwksUri'
+} as const
+const endpoints = [...required, ...optional]
 const unsafe = [
   'http://idp.example/x',
   'http://127.0.0.1.evil.example/x',
@@ -201,12 +210,72 @@ const unsafe = [
   []
 ]
 
-for (const member of endpoints) {
+for (const member of required) {
   test(`a discovery document is rejected if sending secrets to its ${member} would be unsafe`, async t => {
     for (const address of unsafe) {
       const failing = createMetadata(discovering, answering({ ...document, [member]: address }))()
       await t.throwsAsync(failing, { instanceOf: ProviderError, message: new RegExp(member) }, String(address))
     }
+  })
+}
+
+for (const member of optional) {
+  test(`a discovery document whose ${member} is unusable works without this endpoint, and reports it once`, async t => {
+    for (const address of [...unsafe, null]) {
+      const reported: string[] = []
+      const transport = answering({ ...document, jwks_uri: 'https://idp.example/jwks', [member]: address })
+      const getMetadata = createMetadata(discovering, transport, problem => reported.push(problem))
+      const found = await getMetadata()
+      t.is(await getMetadata(), found)
+      t.is(found[optionalNames[member]], undefined, String(address))
+      t.is(found.tokenEndpoint, document.token_endpoint)
+      t.is(reported.length, 1)
+      t.regex(reported[0] ?? '', new RegExp(member))
+    }
+  })
+}
+
+/** A transport that redirects to these URLs, one after the other, and then returns the document. */
+function redirecting(...locations: readonly string[]) {
+  const requests: TransportRequest[] = []
+  const none = { retryAfterSeconds: undefined, date: undefined, location: undefined, setCookies: [], durationMs: 1 }
+  return {
+    requests,
+    async call(request: TransportRequest): Promise<TransportResponse> {
+      const location = locations[requests.length]
+      requests.push(request)
+      if (location === undefined) return { ...none, status: 200, json: document }
+      return { ...none, json: undefined, status: 303, location }
+    }
+  }
+}
+
+test('redirects of the discovery request are followed on https, at most three times, within one time limit', async t => {
+  const three = redirecting('https://cdn.example/a', '/b', 'https://idp.example/c')
+  t.is((await createMetadata(discovering, three)()).tokenEndpoint, document.token_endpoint)
+  t.deepEqual(three.requests.map(({ url }) => url).slice(1), [
+    'https://cdn.example/a',
+    'https://cdn.example/b',
+    'https://idp.example/c'
+  ])
+  t.true(three.requests.every(({ headers, form, timeoutMs = 0 }) => !headers && !form && timeoutMs <= 10_000))
+  const four = redirecting('/a', '/b', '/c', '/d')
+  await t.throwsAsync(createMetadata(discovering, four)(), { instanceOf: ProviderError, message: /303/ })
+  t.is(four.requests.length, 4)
+})
+
+for (const location of [
+  'http://idp.example/x',
+  'http://127.0.0.1:6379/',
+  'http://169.254.169.254/',
+  'ftp://a/',
+  'https://u@a/'
+]) {
+  test(`a redirect of the discovery request to ${location} is not followed`, async t => {
+    const transport = redirecting(location)
+    const failing = createMetadata(discovering, transport)()
+    await t.throwsAsync(failing, { instanceOf: ProviderError, message: /redirects to a URL that cannot be used/ })
+    t.is(transport.requests.length, 1)
   })
 }
 

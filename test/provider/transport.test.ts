@@ -10,7 +10,8 @@ import {
   createTransport,
   type Transport,
   type TransportOptions,
-  type TransportRequest
+  type TransportRequest,
+  waitOf
 } from '#src/provider/transport.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { freePort, listen } from '../helpers/ports.js'
@@ -188,7 +189,7 @@ const retryAfters: readonly (readonly [header: string, seconds: number | undefin
   ['1.5', undefined],
   ['1e3', undefined],
   ['', undefined],
-  ['Wed, 21 Oct 2037 07:28:00 GMT', undefined]
+  ['Wed, 21 Oct 2037 07:28:00 GMT', 60]
 ]
 
 for (const [header, seconds] of retryAfters) {
@@ -407,3 +408,23 @@ test('a request can avoid the connections that are already open, which the provi
   t.is((await transport.call({ ...post(url), onNewConnection: true })).status, 200)
   t.is(connections.length, 3)
 })
+
+const at = Date.parse('Fri, 27 Nov 2026 10:00:00 GMT')
+const date = new Date(at).toUTCString()
+const inSeconds = (seconds: number) => new Date(at + seconds * 1000).toUTCString()
+
+for (const [what, status, headers, expected] of [
+  ['seconds', 429, { 'retry-after': '7' }, 7],
+  ['a date', 503, { 'retry-after': inSeconds(7), date }, 7],
+  ['a date without Date', 503, { 'retry-after': inSeconds(7) }, 7],
+  ['a distant date', 429, { 'retry-after': inSeconds(3600), date }, 60],
+  ['a date in the past', 429, { 'retry-after': inSeconds(-5), date }, 0],
+  ['another text', 429, { 'retry-after': 'soon' }, undefined],
+  ['Okta', 429, { 'x-rate-limit-reset': String(at / 1000 + 9), date }, 9],
+  ['Okta with another status', 200, { 'x-rate-limit-reset': String(at / 1000 + 9), date }, undefined],
+  ['both', 429, { 'retry-after': '3', 'x-rate-limit-reset': String(at / 1000 + 9), date }, 3]
+] as const) {
+  test(`the wait that a provider asks for: ${what}`, t => {
+    t.is(waitOf(status, headers, at), expected)
+  })
+}

@@ -21,7 +21,7 @@ function idToken(groups?: string): string {
 async function setUpGuarded(name: ModeName, options: RefreshOptions = {}) {
   const account = { groups: 'admins' as string | undefined, asked: 0, gate: Promise.resolve() }
   const access = createAccess([{ text: 'groups=admins', claim: 'groups', value: 'admins' }], {
-    metadata: async () => ({ userinfoEndpoint: 'https://idp.example/userinfo' }) as never,
+    endpoint: async () => 'https://idp.example/userinfo' as never,
     async userInfo() {
       account.asked++
       await account.gate

@@ -9,7 +9,7 @@ import { ConsentMissingError, OAuthError, type ProviderError } from '../../provi
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../refresh/failure.js'
 import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
 
-type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' | 'failed' }>
+type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>
 
 export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
   switch (failed.kind) {

@@ -52,12 +52,24 @@ export function authRoutes(services: Services): Middleware {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
     const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
+    if (ctx.method === 'POST' && ctx.path === AUTH_ROUTES.callback) throw formPost()
     if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
     return routes(ctx, next)
   }
 }
 
 const GET_ONLY = ['GET']
+
+/**
+ * The error for a callback with `response_mode=form_post`. Browsers do not send the login cookie with a POST from another site, so
+ * such a callback cannot be accepted.
+ */
+function formPost(): HttpError {
+  const { status, error, headers } = methodNotAllowed(GET_ONLY.join(', '))
+  const description =
+    'The identity provider sent its response with POST (form_post). Set the response mode of the client at the provider to query. At Apple, request neither the scope name nor email.'
+  return new HttpError({ status, error, headers, description })
+}
 
 /**
  * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request uses

@@ -49,6 +49,15 @@ export function callback(services: Services): Middleware {
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
         return publicPathOf(returnTo, homePath)
       }
+      case 'restart':
+        if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
+        requestLog(ctx, log).info(
+          { event: 'login_restarted' },
+          'the login page of the provider expired, starting again'
+        )
+        metrics.loginStarted()
+        metrics.callbackEnded('restarted')
+        return completed.location
       case 'kept':
         metrics.callbackEnded('repeated')
         return publicPathOf(completed.returnTo, homePath)
@@ -96,7 +105,8 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
   const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
-    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request' }
+    const isExpired = error === 'temporarily_unavailable' && query.get('error_description') === 'authentication_expired'
+    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request', isExpired }
   }
   throw invalidRequest('Exactly one of the parameters code and error is required.')
 }

@@ -116,7 +116,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string) {
     }
     if (response_type !== 'code') return back({ error: 'unsupported_response_type' })
     if (code_challenge && query.code_challenge_method !== 'S256') return back({ error: 'invalid_request' })
-    if (scope.trim() === '') return back({ error: 'invalid_scope' })
+    if (scope.trim() === '' && !quirks.needsNoScope) return back({ error: 'invalid_scope' })
 
     if (quirks.oneGrantAPerson) for (const grant of refreshTokens.values()) grant.ended = true
     grantCount += 1

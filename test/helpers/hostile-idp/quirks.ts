@@ -24,6 +24,8 @@ export interface Quirks {
    * checks it.
    */
   readonly loginPage?: string
+  /** GitHub Apps: a login without scopes is accepted. */
+  readonly needsNoScope?: boolean
   /** Hydra: a logout request with a post_logout_redirect_uri must include an ID token. */
   readonly needsIdTokenHint?: boolean
 }

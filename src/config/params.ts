@@ -1,0 +1,70 @@
+import { isJsonObject } from '../support/json.js'
+import type { Parsed, ValueType } from './types.js'
+
+type Params = Readonly<Record<string, string>>
+
+// The server sets these parameters itself, or has a setting for them. A fixed `nonce`, `state` or `code_challenge` would make logins
+// insecure, and `request` or `request_uri` could replace any other parameter (RFC 9101 section 5).
+const RESERVED: ReadonlySet<string> = new Set([
+  'client_id',
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+  'response_type',
+  'response_mode',
+  'redirect_uri',
+  'scope',
+  'state',
+  'nonce',
+  'code',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'request',
+  'request_uri',
+  'registration',
+  'id_token_hint',
+  'max_age',
+  'dpop_jkt',
+  'post_logout_redirect_uri'
+])
+
+const NAME = /^[A-Za-z][\w.-]*$/
+
+/** The type of a setting with parameters for the URL of an endpoint. */
+function params(example: string): ValueType<Params> {
+  return {
+    allowed: `parameters such as ${example}, or a mapping of names to strings`,
+    json: {
+      type: ['string', 'object'],
+      additionalProperties: { type: 'string' },
+      propertyNames: { pattern: NAME.source }
+    },
+    parse(written): Parsed<Params> {
+      const pairs = pairsOf(written)
+      if (!pairs) return {}
+      const names = pairs.map(([name]) => name)
+      const malformed = names.find(name => !NAME.test(name))
+      if (malformed !== undefined) return { reason: `${JSON.stringify(malformed)} is not the name of a parameter` }
+      const reserved = names.find(name => RESERVED.has(name.toLowerCase()))
+      if (reserved === 'prompt') return { reason: 'prompt has a separate setting, platform.prompt' }
+      if (reserved !== undefined) return { reason: `this server sets ${reserved} itself` }
+      const repeated = names.find((name, index) => names.indexOf(name) !== index)
+      if (repeated !== undefined) return { reason: `${repeated} is repeated` }
+      return { value: Object.fromEntries(pairs) }
+    }
+  }
+}
+
+export const authorizationParams = params('audience=https://api.example&acr_values=mfa')
+export const logoutParams = params('logout_uri=https://app.example/')
+
+function pairsOf(written: unknown): (readonly [name: string, value: string])[] | undefined {
+  if (typeof written === 'string') return [...new URLSearchParams(written)]
+  if (!isJsonObject(written)) return undefined
+  return Object.entries(written).every(isStringPair) ? (Object.entries(written) as [string, string][]) : undefined
+}
+
+function isStringPair(pair: readonly [string, unknown]): boolean {
+  return typeof pair[1] === 'string'
+}
