@@ -47,8 +47,9 @@ export function createInternalTokenWatch({ idp, clock, log }: WatchDependencies)
     sendSecondRequest: () => Promise<Response>
   ): Promise<Response> {
     if (isDone || internalToken === undefined) return sendSecondRequest()
-    const { userinfoEndpoint, quirks } = await idp.metadata()
-    if (userinfoEndpoint === undefined || quirks.dualModeProblem === null) return sendSecondRequest()
+    // A login with configured endpoints must not depend on discovery.
+    const metadata = await idp.metadata().catch(() => undefined)
+    if (metadata?.userinfoEndpoint === undefined || metadata.quirks.dualModeProblem === null) return sendSecondRequest()
     // Other logins that are in progress need not test as well.
     isDone = true
     const before = await isAccepted(internalToken)
