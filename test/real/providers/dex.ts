@@ -28,7 +28,8 @@ export const dex: ProviderKind = {
     'logout: idp': 'here only',
     'back-channel logout': 'not supported',
     'access by group': 'not supported',
-    'an ended login': 'works after 30 s'
+    // Its refusal may be temporary, and no other session is refreshed meanwhile (ARCHITECTURE.md, ambiguous refusals).
+    'an ended login': 'works after 615 s'
   },
   async start(t) {
     const executable = await buildGoProgram(program)

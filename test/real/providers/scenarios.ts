@@ -26,9 +26,9 @@ type Scenario = (provider: RunningProvider, mode: Mode) => Promise<Outcome>
 // Longer than the lifetime of these providers' access tokens and shorter than the maximum age of a session.
 const LIFETIME_SECONDS = 4000
 const PARALLEL_REQUESTS = 100
-// A session ends when the provider has refused its refresh token for half a minute.
+// A session ends at the latest when the provider has refused its refresh token in an ambiguous way for ten minutes.
 const REFUSAL_SECONDS = 5
-const MAX_REFUSALS = 12
+const MAX_REFUSALS = 130
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   check: (provider, mode) => check(provider, mode, {}),
