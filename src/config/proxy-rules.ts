@@ -20,12 +20,14 @@ export interface ProxyRule {
   readonly timeoutSeconds: number | undefined
   /** True if the text that a `*` matches may contain encoded slashes. */
   readonly encodedSlashes: boolean
+  /** False if links on other sites must not open a URL of this rule. */
+  readonly acceptsLinks: boolean
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const longestTimeoutSeconds = 3600
 
-const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http] [encoded-slashes]'
+const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http] [encoded-slashes] [no-links]'
 
 /** The type of the setting `proxy.routes`. */
 export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
@@ -180,6 +182,7 @@ function parseOptions(texts: readonly string[], reject: Reject) {
     token: given.get('token') === 'public' ? 'public' : 'internal',
     timeoutSeconds,
     encodedSlashes: given.has('encoded-slashes'),
+    acceptsLinks: !given.has('no-links'),
     isPlainHttp: given.has('plain-http')
   } as const
 }
@@ -188,9 +191,10 @@ const OPTIONS = new Map([
   ['token', /^token=(internal|public)$/],
   ['timeout', /^timeout=\d{1,9}$/],
   ['plain-http', /^plain-http$/],
-  ['encoded-slashes', /^encoded-slashes$/]
+  ['encoded-slashes', /^encoded-slashes$/],
+  ['no-links', /^no-links$/]
 ])
-const OPTION_FORMS = 'token=internal, token=public, timeout=SECONDS, plain-http or encoded-slashes'
+const OPTION_FORMS = 'token=internal, token=public, timeout=SECONDS, plain-http, no-links or encoded-slashes'
 
 function countWildcards({ segments }: PathPattern): number {
   return segments.filter(segment => segment === '*').length

@@ -2,6 +2,12 @@ import { fillText, html } from './html.js'
 import type { Page } from './page.js'
 import type { Texts } from './texts.js'
 
+/**
+ * The reason for a status of 403: another site has started the request, a script has requested a URL that only a user can open, or
+ * something else.
+ */
+export type Refusal = 'otherSite' | 'byScript' | 'refused'
+
 export interface ErrorDetails {
   readonly status: number
   /** The code of the JSON body, such as `access_denied`. */
@@ -13,6 +19,10 @@ export interface ErrorDetails {
   readonly inLogin: boolean
   /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
   readonly isUnreachable: boolean
+  /** The reason for a status of 403, if it is what the browser says about the request. */
+  readonly refusal?: Refusal | undefined
+  /** True if the browser can repeat the request by opening its URL. */
+  readonly canOpenAgain?: boolean
   /** True if this error has not ended the session of the browser, and the browser can open the page again. */
   readonly isSignedIn: boolean
   /** True if the session of the browser may be over. The page then offers a new login. */
@@ -42,7 +52,9 @@ export function errorPage(details: ErrorDetails, texts: Texts, language: string)
     'sign-in': [signIn, home('button second')],
     home: [home('button')],
     // An empty `href` means the URL of the page itself.
-    retry: [html`<a class="button" href="">${texts.actions.tryAgain}</a>`, home('button second')]
+    retry: [html`<a class="button" href="">${texts.actions.tryAgain}</a>`, home('button second')],
+    // Frameworks such as Turbo do not fetch a link with a target.
+    open: [html`<a class="button" href="" target="_top">${texts.actions.tryAgain}</a>`, home('button second')]
   }
   const quoted = {
     code: html`<code>${status} ${error}</code>`,
@@ -67,7 +79,7 @@ type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
 interface Choice {
   /** The group of texts that explains the error. */
   readonly topic: Topic
-  readonly action: 'sign-in' | 'home' | 'retry'
+  readonly action: 'sign-in' | 'home' | 'retry' | 'open'
   /** Replaces the title of the topic. */
   readonly title?: string
 }
@@ -75,11 +87,15 @@ interface Choice {
 // Returns the first explanation that matches. More specific explanations come first.
 function explanationOf(details: ErrorDetails, texts: Texts): Choice {
   const { status, error, inLogin, isUnreachable, isSignedIn, mayBeOver, retryAfterSeconds } = details
+  const { refusal, canOpenAgain } = details
   if (mayBeOver) return { topic: 'mayBeOver', action: 'sign-in' }
   if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
   if (retryAfterSeconds !== undefined) {
     const title = status === 504 ? texts.providerSlow.title : texts.busy.title
     return { topic: 'busy', action: 'sign-in', title }
+  }
+  if (refusal !== undefined) {
+    return { topic: refusal, action: refusal !== 'refused' && canOpenAgain ? 'open' : 'home' }
   }
   if (isUnreachable) return { topic: 'providerUnreachable', action: 'sign-in' }
   const ofRoute = inLogin ? byStatusInLogin : byStatus
@@ -108,7 +124,7 @@ const byStatusInLogin: Readonly<Record<number, Choice | undefined>> = {
 
 const byStatus: Readonly<Record<number, Choice | undefined>> = {
   401: { topic: 'notSignedIn', action: 'sign-in' },
-  403: { topic: 'otherSite', action: 'home' },
+  403: { topic: 'refused', action: 'home' },
   404: { topic: 'notFound', action: 'home' },
   405: { topic: 'methodNotAllowed', action: 'home' },
   413: { topic: 'requestTooLarge', action: 'home' },

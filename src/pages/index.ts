@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs'
 
 export { PageFilesError, readLogo } from './custom/files.js'
 export { readPagesFolder } from './custom/folder.js'
-export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './error-page.js'
+export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason, Refusal } from './error-page.js'
 export { type Html, html } from './html.js'
 export { pageStyle, renderPage, securityPolicyFor } from './page.js'
 export { createPages } from './site-pages.js'

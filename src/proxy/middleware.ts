@@ -41,7 +41,7 @@ export function proxy(services: Services): Middleware {
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
     ctx.state.proxyRule = route.rule.number
-    checkOrigin(ctx, 'proxy', { publicOrigin: site.origin, csrfHeader })
+    checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)
     return refreshSession(ctx, () => forward(ctx, route))

@@ -42,18 +42,6 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
-    what: 'a link to the token on another site',
-    status: 403,
-    heading: 'This request came from another site',
-    wayForward: 'Go to the start page',
-    happen: async (page, url, idp) => {
-      await page.goto(`${idp.issuer}/elsewhere`)
-      const answer = page.waitForResponse(`${url}api/auth/token`)
-      await page.evaluate(`location.href = '${url}api/auth/token'`)
-      return answer
-    }
-  },
-  {
     what: 'an address without a page',
     status: 404,
     heading: 'There is no page here',

@@ -15,7 +15,7 @@ test('a rule consists of methods, a path, a target and options', t => {
     hubs,
     issues,
     backend,
-    'GET /viewer/** https://api.example:8443/** token=public'
+    'GET /viewer/** https://api.example:8443/** token=public no-links'
   ])
   t.deepEqual(problems, [])
   t.deepEqual(rules[0], {
@@ -27,11 +27,13 @@ test('a rule consists of methods, a path, a target and options', t => {
     target: { segments: ['project', 'v1', 'hubs'], hasRest: true },
     token: 'internal',
     timeoutSeconds: undefined,
-    encodedSlashes: false
+    encodedSlashes: false,
+    acceptsLinks: true
   })
   t.is(rules[2]?.timeoutSeconds, 120)
   t.is(rules[2]?.targetOrigin, 'http://backend:3000')
   t.deepEqual([rules[3]?.token, rules[3]?.targetOrigin], ['public', 'https://api.example:8443'])
+  t.false(rules[3]?.acceptsLinks)
 })
 
 const usable = [

@@ -60,7 +60,7 @@ const kinds = [
   { status: 400, error: 'invalid_request', inLogin: false, says: /could not understand/i, way: 'home' },
   { status: 401, error: 'unauthorized', inLogin: false, says: /not signed in/i, way: 'sign-in' },
   { status: 403, error: 'access_denied', inLogin: true, says: /signing in was cancelled/i, way: 'sign-in' },
-  { status: 403, error: 'access_denied', inLogin: false, says: /another website/i, way: 'home' },
+  { status: 403, error: 'access_denied', inLogin: false, says: /refused this request/i, way: 'home' },
   { status: 404, error: 'not_found', inLogin: false, says: /no page here/i, way: 'home' },
   { status: 405, error: 'method_not_allowed', inLogin: false, says: /cannot be used that way/i, way: 'home' },
   { status: 413, error: 'invalid_request', inLogin: true, says: /too large/i, way: 'home' },

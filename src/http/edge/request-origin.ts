@@ -6,7 +6,8 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
-import { HttpError } from '../errors/http-error.js'
+import { HttpError, type Refusal } from '../errors/http-error.js'
+import { isBrowserPrefetch, isDocument, isNavigation, isPrefetch } from './navigation.js'
 
 /** The kinds of routes, each with its own policy. */
 export type Audience = keyof typeof POLICIES
@@ -36,14 +37,15 @@ interface Policy {
   readonly otherSites: 'none' | 'links' | 'all'
   /**
    * The prefetches that are accepted. With `ownPages`, pages of this origin may prefetch. A page that the browser
-   * prerenders also sends its requests with `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
+   * prerenders also sends its requests with `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`. With `none`, the marks
+   * of frameworks count, too.
    */
   readonly prefetches: 'none' | 'ownPages'
   /** True if WebSockets, and other requests with `Upgrade`, are accepted from pages of this origin. */
   readonly acceptsUpgrades?: true
   /** True if a request is accepted even if its `Origin` is not ours. */
   readonly ignoresOrigin?: true
-  /** True if only requests that open a page in a tab, a window or a frame are accepted. */
+  /** True if only requests that open a page in a tab, a window or a frame are accepted, also through a service worker. */
   readonly navigationsOnly?: true
   /**
    * True if a request whose method may change something must prove, with a header, that a page of this origin sent it.
@@ -78,7 +80,17 @@ const POLICIES = {
   logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
   /** The profile and the public token, which scripts of our pages read. */
   pageData: { otherSites: 'none', prefetches: 'ownPages' },
-  proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
+  /**
+   * An API. Links must work, because a login that returns to a proxied URL ends with a request that another site has started.
+   */
+  proxy: { otherSites: 'links', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
+  /** A proxy rule with the option `no-links`, for an API in which a GET changes something. */
+  proxyWithoutLinks: {
+    otherSites: 'none',
+    prefetches: 'ownPages',
+    provesOrigin: true,
+    destinations: HARMLESS_DESTINATIONS
+  },
   /** The custom routes behind `requireTokens`. They may be pages, so links from other sites must work. */
   program: { otherSites: 'links', prefetches: 'ownPages' },
   /** Whole web sites behind a gateway, with their links and their WebSockets. */
@@ -86,17 +98,33 @@ const POLICIES = {
 } as const satisfies Record<string, Policy>
 
 const DESCRIPTIONS = {
-  upgrade: 'This URL accepts no WebSockets and no other protocol upgrade.',
-  prefetch: 'This URL must not be prefetched.',
-  other_site: 'A page of another site sent this request. Only pages of the same origin may use this URL.',
-  other_origin:
-    'The Origin of this request is not that of the callback URL. Only pages of that origin may use this URL.',
-  not_a_navigation: 'Open this URL in the browser; a script cannot fetch it.',
-  destination: 'This URL cannot be loaded as a script, a style sheet, a worker or a frame.',
-  no_csrf_header: 'This request lacks the header that every request to this URL needs (setting proxy.csrfHeader).',
-  not_same_origin: 'This request changes something, but does not show that a page of the same origin sent it.',
-  no_origin: 'Neither Sec-Fetch-Site nor Origin nor Referer shows that a page of the same origin sent this request.'
-} as const
+  upgrade: () => 'This URL accepts no WebSockets and no other protocol upgrade.',
+  prefetch: () => 'This URL must not be prefetched.',
+  other_site: headers => `${STARTED_ELSEWHERE}: it sent ${quoted('Sec-Fetch-Site', headers)}.`,
+  other_origin: headers => `${STARTED_ELSEWHERE}: it sent ${quoted('Origin', headers)}.`,
+  not_a_navigation: () => 'Open this URL in the browser; a script cannot fetch it.',
+  destination: () => 'This URL cannot be loaded as a script, a style sheet, a worker or a frame.',
+  no_csrf_header: () =>
+    'This request lacks the header that every request to this URL needs (setting proxy.csrfHeader). Links and forms cannot send it.',
+  not_same_origin: () => 'This request changes something, but does not show that a page of the same origin sent it.',
+  no_origin: () =>
+    'Neither Sec-Fetch-Site nor Origin nor Referer shows that a page of the same origin sent this request.'
+} as const satisfies Record<string, (headers: IncomingHttpHeaders) => string>
+
+const STARTED_ELSEWHERE = 'The browser says that this request was started by another site'
+
+/** Returns a header for a text. The client may have sent anything, so an unusual value is not repeated. */
+function quoted(name: 'Sec-Fetch-Site' | 'Origin', headers: IncomingHttpHeaders): string {
+  const value = String(headers[name.toLowerCase()])
+  return `${name}: ${/^[\w.:/[\]-]{1,100}$/.test(value) ? value : '(an unusual value)'}`
+}
+
+/** The topic of the error page. All other rejections have the topic `refused`. */
+const TOPICS: Partial<Record<OriginRejection, Refusal>> = {
+  other_site: 'otherSite',
+  other_origin: 'otherSite',
+  not_a_navigation: 'byScript'
+}
 
 const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
@@ -115,9 +143,11 @@ export function requestOrigin(audience: Audience, options: OriginOptions): Middl
 
 /** Throws HttpError 403 if the request may not use the session. */
 export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audience, options: OriginOptions): void {
-  const rejection = rejectionOf({ methods: [ctx.method], headers: ctx.req.headers }, audience, options)
+  const { headers } = ctx.req
+  const rejection = rejectionOf({ methods: [ctx.method], headers }, audience, options)
   if (rejection === undefined) return
-  throw new HttpError({ status: 403, error: 'access_denied', description: DESCRIPTIONS[rejection] })
+  const description = DESCRIPTIONS[rejection](headers)
+  throw new HttpError({ status: 403, error: 'access_denied', description, refusal: TOPICS[rejection] ?? 'refused' })
 }
 
 /**
@@ -130,33 +160,32 @@ export function rejectionOf(
   { publicOrigin, csrfHeader }: OriginOptions
 ): OriginRejection | undefined {
   const policy: Policy = POLICIES[audience]
+  // No link can send this header, so the other reasons do not matter.
+  if (csrfHeader !== undefined && headers[csrfHeader.toLowerCase()] === undefined) return 'no_csrf_header'
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'
   // A proxy may remove the hop-by-hop header `Upgrade` (RFC 9110 section 7.8), and HTTP/2 does not have it, so
   // `Sec-WebSocket-Version`, which every WebSocket handshake contains, is checked, too.
   const isUpgrade = Boolean(headers.upgrade) || headers['sec-websocket-version'] !== undefined
   if (isUpgrade && !policy.acceptsUpgrades) return 'upgrade'
-  // Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.
-  const purpose = `${headers['sec-purpose']} ${headers.purpose} ${headers['x-moz']}`
-  if (purpose.includes('prefetch') && !(isSameOrigin && policy.prefetches === 'ownPages')) return 'prefetch'
+  const isRejectedPrefetch =
+    policy.prefetches === 'none' ? isPrefetch(headers) : isBrowserPrefetch(headers) && !isSameOrigin
+  if (isRejectedPrefetch) return 'prefetch'
+  const isLink = isDocument(headers) && methods.every(method => LINK_METHODS.includes(method))
+  const acceptsLink = isLink && policy.otherSites !== 'none'
   // `none` means that the user entered the URL.
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
-  if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
-  if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
+  if (isOtherSite && policy.otherSites !== 'all' && !acceptsLink) return 'other_site'
+  // A browser may keep the `Origin` of the provider's form when it follows the redirects after a login.
+  if (!policy.ignoresOrigin && !acceptsLink && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
   const page = headers.origin ?? headers.referer ?? ''
   if (policy.namesOrigin && site === undefined && !hasOrigin(page, publicOrigin)) return 'no_origin'
-  if (policy.navigationsOnly && (headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 'not_a_navigation'
+  if (policy.navigationsOnly && !isNavigation(headers)) return 'not_a_navigation'
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
-  if (csrfHeader !== undefined) return headers[csrfHeader.toLowerCase()] === undefined ? 'no_csrf_header' : undefined
+  if (csrfHeader !== undefined) return undefined
   const needsProof = policy.provesOrigin && (isUpgrade || !methods.every(method => SAFE_METHODS.includes(method)))
   return needsProof && !isSameOrigin && headers.origin === undefined ? 'not_same_origin' : undefined
-}
-
-function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], headers: IncomingHttpHeaders): boolean {
-  if (otherSites !== 'links') return otherSites === 'all'
-  const opensPage = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
-  return opensPage && methods.every(method => LINK_METHODS.includes(method))
 }
 
 /**

@@ -64,7 +64,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
   }
 
   function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
-    const { status, error, message: description, diagnosis } = httpError
+    const { status, error, message: description, diagnosis, refusal } = httpError
     const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
     const inLogin = ctx.path === AUTH_ROUTES.callback
     const language = pages.languageFor(ctx.acceptsLanguages())
@@ -86,6 +86,8 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       description,
       inLogin,
       isUnreachable,
+      refusal,
+      canOpenAgain: ctx.method === 'GET',
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
       isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,

@@ -1,9 +1,11 @@
 /** The errors that become responses. The `errors` middleware (errors.ts) sends the responses. */
-import type { LoginLoopDiagnosis } from '../../pages/index.js'
+import type { LoginLoopDiagnosis, Refusal } from '../../pages/index.js'
+
+export type { Refusal }
 
 interface HttpErrorOptions
   extends Pick<HttpError, 'status' | 'error'>,
-    Partial<Pick<HttpError, 'headers' | 'diagnosis'>> {
+    Partial<Pick<HttpError, 'headers' | 'diagnosis' | 'refusal'>> {
   /** Shown to the client, so it must not contain internals. */
   readonly description: string
   /** The original error, for the log. The response never contains it. */
@@ -18,14 +20,17 @@ export class HttpError extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** The likely reasons, if the error is that the browser did not send back a cookie. */
   readonly diagnosis: LoginLoopDiagnosis | undefined
+  /** What the browser says about the request, if this is the reason for a status of 403. */
+  readonly refusal: Refusal | undefined
 
-  constructor({ status, error, description, headers = {}, diagnosis, cause }: HttpErrorOptions) {
+  constructor({ status, error, description, headers = {}, diagnosis, refusal, cause }: HttpErrorOptions) {
     super(description, cause === undefined ? {} : { cause })
     this.name = 'HttpError'
     this.status = status
     this.error = error
     this.headers = headers
     this.diagnosis = diagnosis
+    this.refusal = refusal
   }
 }
 

@@ -18,13 +18,12 @@ import { login } from './login.js'
 import { logout } from './logout.js'
 import { requireTokens, tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
-import { signInPage } from './sign-in-page.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(services: Services): Router {
   const { site, mode } = services
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
-  const pageData = [from('pageData'), signInPage, requireTokens(services)] as const
+  const pageData = [from('pageData'), requireTokens(services)] as const
   // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
   // other spellings.
   const router = new Router({ sensitive: true, strict: true })

@@ -17,7 +17,7 @@ import { sessionRecord, writeSession } from './session.js'
  */
 export function demoRoutes(services: Services, demo: DemoProvider): Middleware {
   const { now, site } = services
-  const checkOrigin = requestOrigin('proxy', { publicOrigin: site.origin })
+  const checkOrigin = requestOrigin('proxyWithoutLinks', { publicOrigin: site.origin })
   const refreshSession = requireTokens(services)
 
   return function demoRoutes(ctx, next) {

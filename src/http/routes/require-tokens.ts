@@ -10,9 +10,10 @@ import {
   withCustomFields
 } from '../../session/record.js'
 import { LOGGED_OUT, LOST } from '../../store/rules.js'
+import { opensDocument } from '../edge/navigation.js'
 import { requestLog } from '../edge/request.js'
 import { setSessionStatus, setSessionUser } from '../edge/session-status.js'
-import { accountNotAllowed, BusyError } from '../errors/http-error.js'
+import { accountNotAllowed, BusyError, HttpError } from '../errors/http-error.js'
 import {
   openSession,
   readLoginCookie,
@@ -30,8 +31,8 @@ export interface TokensState {
 
 /**
  * Creates the middleware that runs before every route that needs tokens. It refreshes the session if necessary and sets
- * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body. If the account is no longer allowed,
- * it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
+ * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body, or with the sign-in page in a tab. If the account
+ * is no longer allowed, it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
  * @example router.get('/profile', requireTokens(services), handler)
  */
 export function requireTokens(services: Services): Middleware {
@@ -102,9 +103,15 @@ export function tokensOf(ctx: Context): Tokens {
   return ctx.state.tokens as Tokens
 }
 
-// Service contract, section 7: 401 with an empty body.
+/**
+ * Responds with 401. A script gets an empty body (service contract, section 7).
+ * @throws HttpError if a user opens the URL in a tab, so that the user gets a page with a link to the login
+ */
 function unauthorized(ctx: Context): void {
   setSessionStatus(ctx, 'signed-out')
+  if (opensDocument(ctx.method, ctx.req.headers)) {
+    throw new HttpError({ status: 401, error: 'unauthorized', description: 'This browser has no session.' })
+  }
   // If a handler already set the content type to JSON, Koa would send the string "null", so the header is removed.
   ctx.remove('Content-Type')
   ctx.body = null

@@ -50,16 +50,15 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
 
 /**
  * Returns the path and query to which the next login should return. If this request belongs to a failed login, the
- * result is the return path of that login. Otherwise, if this request is for a page, the result is the path of that
- * page. For all other requests, the result is `/`.
+ * result is the return path of that login. Otherwise, the result is the URL of a GET request, or `/` for other methods.
  * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
  *   `/app` from the request, so this function adds it again.
  */
 export function returnToOf(ctx: LoginContext, homePath: string): string {
   const remembered = ctx[RETURN_TO]
   if (remembered !== undefined) return remembered
-  const isPage = ctx.method === 'GET' && !ctx.path.startsWith('/api/')
-  return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'
+  // `originalUrl`, because an application that mounts another one shortens `url`.
+  return ctx.method === 'GET' ? safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl) : '/'
 }
 
 /**

@@ -1,10 +1,9 @@
-import type { Context, Middleware, Next } from 'koa'
+import type { Context, Next } from 'koa'
 import { isProtectedFile } from '../../config/file-patterns.js'
 import type { Services } from '../../services.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { mayBeExecuted } from '../edge/session-status.js'
 import { requireTokens } from '../routes/require-tokens.js'
-import { signInPage } from '../routes/sign-in-page.js'
 
 /**
  * Protects the static files that match `access.files`. The decision depends on the file and not on the URL, so that no
@@ -27,22 +26,20 @@ export function fileGuard(services: Services): FileGuard | undefined {
   const { config, site } = services
   const patterns = config.access.files
   if (!patterns || config.wwwroot === undefined) return undefined
-  const steps: readonly Middleware[] = [
-    requestOrigin('program', { publicOrigin: site.origin }),
-    signInPage,
-    requireTokens(services)
-  ]
+  const checkOrigin = requestOrigin('program', { publicOrigin: site.origin })
+  const refreshSession = requireTokens(services)
 
   return {
     protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
     async admit(ctx, next) {
       ctx.set('Cache-Control', 'private, no-store')
       ctx.vary('Cookie')
-      const respond = () => {
-        mayBeExecuted(ctx)
-        return next()
-      }
-      await steps.reduceRight<Next>((following, step) => async () => step(ctx, following), respond)()
+      await checkOrigin(ctx, () =>
+        refreshSession(ctx, () => {
+          mayBeExecuted(ctx)
+          return next()
+        })
+      )
     }
   }
 }

@@ -19,9 +19,12 @@ type Headers = Readonly<Record<string, string>>
 const table: readonly (readonly [what: string, method: string, headers: Headers, reason?: OriginRejection])[] = [
   ['a GET without Fetch Metadata', 'GET', {}],
   ['a link from another site', 'GET', { ...crossSite, ...navigation }],
+  ['a link through a service worker', 'GET', { ...crossSite, ...navigation, 'sec-fetch-dest': 'empty' }],
+  ['a link with the Origin of a login form', 'GET', { ...crossSite, ...navigation, origin: 'https://idp.example' }],
   ['a HEAD navigation', 'HEAD', { ...crossSite, ...navigation }],
   ['a link from a neighbouring host', 'GET', { ...sameSite, ...navigation }],
   ['an image on another site', 'GET', { ...crossSite, 'sec-fetch-mode': 'no-cors' }, 'other_site'],
+  ['a form with another Origin', 'POST', { ...crossSite, ...navigation, origin: 'https://evil.example' }, 'other_site'],
   ['a frame on another site', 'GET', { ...crossSite, ...navigation, 'sec-fetch-dest': 'iframe' }, 'other_site'],
   ['a form on another site', 'POST', { ...crossSite, ...navigation }, 'other_site'],
   ['a fetch from a neighbouring host', 'GET', { ...sameSite, 'sec-fetch-mode': 'cors' }, 'other_site'],

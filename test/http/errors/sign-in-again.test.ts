@@ -100,5 +100,5 @@ test('if a page of a program fails, the link to sign in again returns to this pa
   )
   const ofApi = await browser.navigate(`${base}/api/hubs`)
   t.is(ofApi.statusCode, 401)
-  t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)
+  t.is(signInAddressOn(ofApi), `${base}/api/auth/login?return_to=${encodeURIComponent(`${base}/api/hubs`)}`)
 })

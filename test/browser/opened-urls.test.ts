@@ -1,0 +1,104 @@
+// Protected URLs that users open in a tab: bookmarks, links on other sites, refusals, and navigations through a service worker.
+import ava from 'ava'
+import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { deployWithHostileIdp } from '../helpers/deployment.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { startUpstream } from '../helpers/upstream.js'
+
+const test = browserTests(ava)
+
+const files = {
+  'index.html':
+    '<!doctype html><title>Start</title><link rel="icon" href="data:,"><a href="/api/auth/logout">Sign out</a>',
+  'register.html': `<!doctype html><title>Register</title><link rel="icon" href="data:,">
+<script src="register.js"></script>`,
+  'register.js': `navigator.serviceWorker.register('service-worker.js' + location.search).then(() => navigator.serviceWorker.ready).then(() => {
+  document.title = 'ready'
+})`,
+  'service-worker.js': `addEventListener('install', () => skipWaiting())
+addEventListener('activate', event => event.waitUntil(clients.claim()))
+addEventListener('fetch', event => {
+  if (event.request.mode !== 'navigate') return
+  const { request } = event
+  const again = location.search === '?pass-on' ? fetch(request) : fetch(new Request(request, { cache: 'no-store' }))
+  event.respondWith(again)
+})`
+}
+
+async function deploy(t: Parameters<typeof deployWithHostileIdp>[0]) {
+  const upstream = await startUpstream(t, (_request, response) =>
+    response.setHeader('Content-Type', 'text/plain').end('the report')
+  )
+  const proxy = {
+    routes: [`GET /api/files/** ${upstream.origin}/**`, `GET /api/actions/** ${upstream.origin}/** no-links`]
+  }
+  const overrides = { wwwroot: await tempFolder(t, files), proxy }
+  return deployWithHostileIdp(t, { mode: 'dual', overrides })
+}
+
+test('a bookmark to a proxied file leads to the sign-in page, and signing in opens the file', async (t, visit) => {
+  const { url } = await deploy(t)
+  const { page } = await visit()
+  const bookmark = `${url}api/files/a%20b/report.txt?v=2`
+  t.is((await page.goto(bookmark))?.status(), 401)
+  await page.getByRole('heading', { name: 'You are not signed in', level: 1 }).waitFor()
+  t.deepEqual(await accessibilityProblems(page), [])
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByText('the report').waitFor()
+  t.is(page.url(), bookmark)
+})
+
+test('a link on another site opens a proxied file, and with no-links the page says what the browser sent and opens the URL', async (t, visit) => {
+  const { url, idp } = await deploy(t)
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  const follow = async (path: string) => {
+    await page.goto(`${idp.issuer}/elsewhere`)
+    const response = page.waitForResponse(`${url}${path}`)
+    const loaded = page.waitForEvent('load')
+    await page.evaluate(`location.href = '${url}${path}'`)
+    await loaded
+    return (await response).status()
+  }
+  t.is(await follow('api/files/report.txt'), 200)
+  t.is(await follow('api/actions/report.txt'), 403)
+  await page.getByRole('heading', { name: 'This request came from another site', level: 1 }).waitFor()
+  await page
+    .getByText('The browser says that this request was started by another site: it sent Sec-Fetch-Site: cross-site.')
+    .waitFor()
+  t.deepEqual(await accessibilityProblems(page), [])
+  await page.getByRole('link', { name: 'Try again' }).click()
+  await page.getByText('the report').waitFor()
+})
+
+for (const way of ['pass-on', 'new-request']) {
+  test(`if a service worker sends every navigation again (${way}), users can open a protected file, sign in and sign out`, async (t, visit) => {
+    const { url } = await deploy(t)
+    const { page } = await visit()
+    await page.goto(`${url}register.html?${way}`)
+    await page.waitForFunction(`document.title === 'ready'`)
+    await page.goto(`${url}api/files/report.txt`)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByText('the report').waitFor()
+    await page.goto(url)
+    await page.getByRole('link', { name: 'Sign out' }).click()
+    await page.waitForURL(url)
+    t.is((await page.goto(`${url}api/files/report.txt`))?.status(), 401)
+  })
+}
+
+test('a framework that shows the response of fetch for a login link shows a link that works', async (t, visit) => {
+  const { url } = await deploy(t)
+  const { page } = await visit()
+  await page.goto(url)
+  await page.evaluate(`(async () => {
+    const path = '/api/auth/login?return_to=/api/files/report.txt'
+    const response = await fetch(path, { headers: { Accept: 'text/html, application/xhtml+xml' } })
+    history.pushState(null, '', path)
+    document.body.innerHTML = new DOMParser().parseFromString(await response.text(), 'text/html').body.innerHTML
+  })()`)
+  await page.getByRole('heading', { name: 'A script cannot open this page' }).waitFor()
+  await page.getByRole('link', { name: 'Try again' }).click()
+  await page.getByText('the report').waitFor()
+  t.pass()
+})
