@@ -11,7 +11,10 @@ export async function openCells(commands, format) {
   const script = createSwapScript({ now: Date.now })
   await script.probe(commands, 'bench:probe')
   const send = (_name, command) => command(commands)
-  const cells = createRedisCells({ send, script, prefix: 'bench:', channel: 'bench', sealMessage: String }, format)
+  const cells = createRedisCells(
+    { send, script, prefix: 'bench:', channel: 'bench', sealMessage: String, mayBeTooLong: () => false },
+    format
+  )
   /** The cells as they were seen last, by the ids of their sessions. */
   const seen = new Map()
 

@@ -53,6 +53,7 @@ const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
 
 // A load balancer should not wait longer for Redis, because valid tokens work without it.
 const START_MS = 30_000
+const SUSPICIOUS_MS = 3_600_000
 const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
@@ -70,6 +71,7 @@ export function openConnection(options: ConnectionOptions) {
   let unavailableSince: number | undefined
   let connectedAt: number | undefined
   let hasBeenUp = false
+  let sinceTooLongMs = () => Number.POSITIVE_INFINITY
   let isProbing = false
   let isWithoutMessages = false
   let stopConnectTimer = () => {}
@@ -209,6 +211,9 @@ export function openConnection(options: ConnectionOptions) {
       isWithoutMessages = false
       listener.connected()
     },
+    onReplyTooLong() {
+      sinceTooLongMs = startStopwatch(clock)
+    },
     onSubscribeFailed(error) {
       if (isWithoutMessages) return
       isWithoutMessages = true
@@ -259,6 +264,11 @@ export function openConnection(options: ConnectionOptions) {
      * know which sessions were logged out.
      */
     isStarting: () => !hasBeenUp && sinceStartMs() < START_MS,
+    /**
+     * True if the reply to a command was too long within the last hour. Another one would close the connection of all sessions
+     * again, so the length of a value must be read first.
+     */
+    mayBeTooLong: () => sinceTooLongMs() < SUSPICIOUS_MS,
     /** False if Redis is unavailable or rejects writes. */
     isAvailable: () => state !== 'down' && rejection === undefined,
     async close(): Promise<void> {

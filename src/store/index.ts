@@ -158,6 +158,7 @@ function openRedis(config: Config, { keyring, clock, log, tracing, open = openRe
     script,
     sealMessage: messages.seal,
     openMessage: messages.open,
+    mayBeTooLong: connection.mayBeTooLong,
     async publish(message: Message): Promise<void> {
       await connection.send(commands => commands.publish(channel, messages.seal(message))).catch(() => {})
     }

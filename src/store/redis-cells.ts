@@ -10,6 +10,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
 import { type Cells, type Message, type Snapshot, StoreUnavailableError } from './cells.js'
 import type { RedisCommands } from './redis-client.js'
+import { MAX_REPLY_BYTES } from './reply-limit.js'
 import type { Cell, Entry } from './rules.js'
 
 /** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
@@ -27,6 +28,9 @@ interface Format<Content, Key> {
   open(entry: string, record: string | undefined, name: string, key: Key): Content | undefined
 }
 
+// This string stands for an entry that is too long to be read. It cannot be decrypted, so only a logout replaces such an entry.
+const TOO_LONG = 'too long'
+
 /**
  * The compare-and-swap. A full Redis refuses a script only if the first write of the script needs memory. A change that must not
  * fail therefore begins with an HDEL, which needs no memory.
@@ -41,7 +45,7 @@ interface Format<Content, Key> {
 const SWAP = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local entry = redis.call('HGET', KEYS[1], 'e')
+local entry = redis.call('HSTRLEN', KEYS[1], 'e') > ${MAX_REPLY_BYTES} and '${TOO_LONG}' or redis.call('HGET', KEYS[1], 'e')
 if (entry or '') ~= ARGV[1] or math.abs(now - ARGV[6]) > 2000 then return {0, now, entry} end
 if ARGV[9] ~= '1' then redis.call('HDEL', KEYS[1], 'none') end
 if ARGV[3] == 'set' then redis.call('HSET', KEYS[1], 'e', ARGV[2], 'r', ARGV[4])
@@ -136,10 +140,12 @@ interface RedisCellsDependencies {
   readonly prefix: string
   readonly channel: string
   readonly sealMessage: (message: Message) => string
+  /** True if the length of a value must be read before the value. */
+  readonly mayBeTooLong: () => boolean
 }
 
 export function createRedisCells<Content, Key>(
-  { send, script, prefix, channel, sealMessage }: RedisCellsDependencies,
+  { send, script, prefix, channel, sealMessage, mayBeTooLong }: RedisCellsDependencies,
   format: Format<Content, Key>
 ): Cells<Content, Key> {
   const reads = new Map<string, Promise<Snapshot<Content>>>()
@@ -156,6 +162,11 @@ export function createRedisCells<Content, Key>(
 
   async function readNow(key: Key, isWhole: boolean): Promise<Snapshot<Content>> {
     const name = prefix + format.nameOf(key)
+    if (mayBeTooLong()) {
+      const fields = isWhole ? ['e', 'r'] : ['e']
+      const lengths = await send('read', commands => Promise.all(fields.map(field => commands.hstrlen(name, field))))
+      if (lengths.some(length => length > MAX_REPLY_BYTES)) return snapshotOf(TOO_LONG, undefined, key)
+    }
     if (!isWhole) return snapshotOf(await send('read', commands => commands.hget(name, 'e')), undefined, key)
     const [entry, record] = await send('read', commands => commands.hmget(name, 'e', 'r'))
     return snapshotOf(entry, record, key)

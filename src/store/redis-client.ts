@@ -10,10 +10,11 @@ import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
 import { TimeLimitError } from '../support/clock.js'
 import { isError } from '../support/error-code.js'
+import { createReplyLimit } from './reply-limit.js'
 
 export type { Cluster, Redis } from 'ioredis'
 
-export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'hget' | 'hmget' | 'publish'>
+export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'hget' | 'hmget' | 'hstrlen' | 'publish'>
 
 export interface RedisClient {
   readonly commands: RedisCommands
@@ -26,6 +27,8 @@ export interface RedisEvents {
   readonly channels: readonly string[]
   readonly onReady: () => void
   readonly onLost: () => void
+  /** Called when the connection is closed, because the reply to a command is too long. */
+  readonly onReplyTooLong?: () => void
   /** Called for each error of the connection. A command that fails because of this error also rejects. */
   readonly onError: (error: Error) => void
   /**
@@ -61,7 +64,8 @@ export async function openRedisClient(
   const ioredis = await import('ioredis')
   const target = { ...address, tls: address.tls ? tlsOptions(tlsFiles) : undefined }
   const sentinels = new Set<Redis>()
-  const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target, sentinels)
+  const commands =
+    target.kind === 'cluster' ? openCluster(ioredis, target, events) : openSingle(ioredis, target, events, sentinels)
   commands.on('error', (error: Error) => {
     // If Redis refuses the database, ioredis would continue in database 0. To prevent this, make ioredis reconnect before it
     // sends a command.
@@ -99,7 +103,7 @@ function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
 }
 
-function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): Redis {
+function openSingle(ioredis: IoRedis, address: Target, events: RedisEvents, sentinels: Set<Redis>): Redis {
   const { kind, hosts, masterName, sentinelUsername, sentinelPassword, tls } = address
   const target: RedisOptions =
     kind === 'sentinel'
@@ -117,7 +121,7 @@ function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): R
         }
       : { ...hosts[0] }
   const options = { ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy }
-  return surviveLateErrors(new ioredis.Redis(options))
+  return guardSockets(new ioredis.Redis(options), events.onReplyTooLong)
 }
 
 /**
@@ -132,7 +136,7 @@ function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>
       super(...parameters)
       const connectToSentinel = (...args: unknown[]) => {
         const sentinel = original.connectToSentinel.apply(this as never, args)
-        sentinels.add(surviveLateErrors(sentinel))
+        sentinels.add(guardSockets(sentinel))
         return sentinel.on('error', ignore).on('end', () => sentinels.delete(sentinel))
       }
       Object.assign(this, { connectToSentinel })
@@ -140,7 +144,7 @@ function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>
   } as unknown as RedisOptions['Connector']
 }
 
-function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
+function openCluster({ Cluster }: IoRedis, address: Target, events: RedisEvents): Cluster {
   const options: ClusterOptions = {
     redisOptions: commonOptions(address),
     enableOfflineQueue: false,
@@ -155,7 +159,7 @@ function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
     // certificate. This function keeps the name.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
-  return new Cluster([...address.hosts], options).on('+node', surviveLateErrors)
+  return new Cluster([...address.hosts], options).on('+node', node => guardSockets(node, events.onReplyTooLong))
 }
 
 function commonOptions({ username, password, database, tls }: Target) {
@@ -180,13 +184,25 @@ function commonOptions({ username, password, database, tls }: Target) {
 }
 
 /**
- * Adds an error listener to each socket of a client. A TLS connection can emit an error after its end, for example the alert
- * after the client has aborted the handshake. ioredis no longer listens then, so without this listener, the error would end the
- * process.
+ * Watches each socket of a client:
+ * - A reply or message that is too long closes the connection, before it needs memory.
+ * - A TLS connection can emit an error after its end, for example the alert after the client has aborted the handshake. ioredis no
+ *   longer listens then, so without an error listener, the error would end the process.
  */
-function surviveLateErrors(client: Redis): Redis {
+function guardSockets(client: Redis, onReplyTooLong: () => void = ignore): Redis {
   // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
-  return client.on('connecting', () => setImmediate(() => client.stream?.on('error', ignore)))
+  return client.on('connecting', () =>
+    setImmediate(() => {
+      const { stream } = client
+      const isTooLong = createReplyLimit()
+      stream?.on('error', ignore)
+      stream?.on('data', (chunk: Buffer) => {
+        if (stream.destroyed || !isTooLong(chunk)) return
+        onReplyTooLong()
+        stream.destroy()
+      })
+    })
+  )
 }
 
 function retryStrategy(times: number): number {
@@ -200,7 +216,7 @@ function retryStrategy(times: number): number {
 function subscribe(commands: Redis, events: RedisEvents): () => void {
   const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
   // Channels do not belong to a database, so this connection need not select a database.
-  const subscriber = surviveLateErrors(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
+  const subscriber = guardSockets(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
   let failures = 0
   let lastError = new Error('connection lost')
   const failed = (error: Error) => onSubscribeFailed?.(error)

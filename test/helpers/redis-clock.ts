@@ -35,6 +35,7 @@ export function openRedisAt(now: () => number): typeof openRedisClient {
       commands: {
         hget: commands.hget.bind(commands),
         hmget: commands.hmget.bind(commands),
+        hstrlen: commands.hstrlen.bind(commands),
         publish: commands.publish.bind(commands),
         evalsha: translated(commands.evalsha.bind(commands)),
         eval: translated(commands.eval.bind(commands))

@@ -40,7 +40,7 @@ function redisCells(commands: RedisCommands) {
   const send: SendCommand = (_name, command) => command(commands)
   const format = sessionFormat(createKeyring(['a secret of this test']).sealer('stored session'), lifetimeMs)
   const sealMessage = (message: Message) => JSON.stringify(message)
-  const parts = { send, script, prefix: 'test:', channel: 'test:messages', sealMessage }
+  const parts = { send, script, prefix: 'test:', channel: 'test:messages', sealMessage, mayBeTooLong: () => false }
   return { cells: createRedisCells(parts, format), probe: () => script.probe(commands, 'test:probe') }
 }
 

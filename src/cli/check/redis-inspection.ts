@@ -47,6 +47,7 @@ export const serverCommands: readonly RedisCommand[] = [
   ['PEXPIRE', ({ key }) => [key, KEY_TTL_MS]],
   ['HGET', ({ otherKey }) => [otherKey(), 'e']],
   ['HMGET', ({ otherKey }) => [otherKey(), 'e', 'r']],
+  ['HSTRLEN', ({ otherKey }) => [otherKey(), 'e']],
   ['HDEL', ({ key }) => [key, 'e', 'r']],
   ['PUBLISH', ({ channel }) => [channel, '']]
 ]
