@@ -14,7 +14,7 @@ import { type UserInfo, userInfoOf } from './id-token.js'
 import { type APS, createMetadata, issuerOf, type OnUnusable, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { quirksOf } from './quirks.js'
-import { errorOf, meaningOf } from './refusal.js'
+import { errorOf, gatewayCodeOf, meaningOf } from './refusal.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport.js'
 
@@ -325,7 +325,7 @@ function failure(endpoint: Endpoint, response: TransportResponse): Error {
   // GitHub reports errors with status 200.
   const isRejection = status < 500 && status !== 429
   if (isRejection && isErrorCode(error)) {
-    return new OAuthError({ error, status, endpoint, retryAfterSeconds })
+    return new OAuthError({ error, status, endpoint, retryAfterSeconds, gatewayCode: gatewayCodeOf(json) })
   }
   return new ProviderError(endpoint, 'unusable', `it responded with ${status}`, {
     status,

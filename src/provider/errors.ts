@@ -25,16 +25,22 @@ export class OAuthError extends Error {
   readonly endpoint: Endpoint
   /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
   readonly retryAfterSeconds: number | undefined
+  /** The code of a gateway that `error` replaces, for example `AUTH-001`. */
+  readonly gatewayCode: string | undefined
   /** What the error means for a refresh token, if the endpoint is the token endpoint. */
   readonly meaning: Meaning
 
-  constructor(options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
+  constructor(
+    options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'> &
+      Partial<Pick<OAuthError, 'gatewayCode'>>
+  ) {
     super(`the identity provider's ${options.endpoint} endpoint responded with ${options.status} ${options.error}`)
     this.name = 'OAuthError'
     this.error = options.error
     this.status = options.status
     this.endpoint = options.endpoint
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.gatewayCode = options.gatewayCode
     this.meaning = meaningOf({ status: options.status, json: { error: options.error } })
   }
 }

@@ -25,6 +25,14 @@ export interface Quirks {
   readonly identifiesWithoutOpenid?: true
   /** True if a refresh must always name its scopes. */
   readonly needsRefreshScope?: true
+  /** True if the scope `offline_access` is enough for a refresh token, without the parameter `prompt=consent`. */
+  readonly issuesOfflineWithoutConsent?: true
+  /**
+   * True if the provider issues a refresh token only with the parameter `access_type=offline`, and only when the user consents.
+   */
+  readonly needsAccessType?: true
+  /** True if the end-session endpoint requires the parameter `logout_uri`. */
+  readonly needsLogoutUri?: true
   /**
    * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works.
    * Undefined if dual mode has not been tested with this provider.
@@ -49,8 +57,10 @@ interface ProviderRow {
   readonly quirks: Quirks
 }
 
-// docs/providers/ names the tested versions of these providers. All except Autodesk Platform Services are recognised by
-// their paths, because they can run on any host.
+const RETURNS_ALL_SCOPES =
+  'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
+
+// docs/providers/ names the tested versions of these providers. Those that can run on any host are recognised by their paths.
 const table: readonly ProviderRow[] = [
   {
     recognises: ({ issuer, tokenEndpoint = issuer }) =>
@@ -66,15 +76,45 @@ const table: readonly ProviderRow[] = [
     }
   },
   {
+    recognises: withIssuer(/^https:\/\/accounts\.google\.com$/),
+    quirks: { name: 'Google', isSure: true, needsAccessType: true }
+  },
+  {
+    recognises: ({ issuer = '', tokenEndpoint = '' }) =>
+      /^https:\/\/cognito-idp\.[\w-]+\.amazonaws\.com(\.cn)?\//.test(issuer) ||
+      /^https:\/\/[\w.-]+\.amazoncognito\.com\//.test(tokenEndpoint),
+    quirks: { name: 'Amazon Cognito', isSure: true, needsLogoutUri: true, dualModeProblem: RETURNS_ALL_SCOPES }
+  },
+  {
+    // Entra, Okta, Auth0 and Zitadel, on their usual hosts.
+    recognises: withIssuer(
+      /^https:\/\/([\w-]+\.)*(microsoftonline\.com|okta\.com|oktapreview\.com|auth0\.com|zitadel\.cloud)(\/|$)/
+    ),
+    quirks: { issuesOfflineWithoutConsent: true }
+  },
+  {
     recognises: withPaths(/\/protocol\/openid-connect\/auth$/, /\/protocol\/openid-connect\/token$/),
-    quirks: { name: 'Keycloak', dualModeProblem: null }
+    quirks: { name: 'Keycloak', issuesOfflineWithoutConsent: true, dualModeProblem: null }
+  },
+  {
+    recognises: withPaths(/\/dex\/auth$/, /\/dex\/token$/),
+    quirks: { name: 'Dex', issuesOfflineWithoutConsent: true }
+  },
+  {
+    recognises: withPaths(/\/oauth\/v2\/authorize$/, /\/oauth\/v2\/token$/),
+    quirks: { name: 'Zitadel', issuesOfflineWithoutConsent: true }
+  },
+  {
+    // Before Django OAuth Toolkit, whose paths have the same end.
+    recognises: withPaths(/\/application\/o\/authorize\/$/, /\/application\/o\/token\/$/),
+    quirks: { name: 'authentik', issuesOfflineWithoutConsent: true }
   },
   {
     recognises: withPaths(/\/oauth2\/auth$/, /\/oauth2\/token$/),
     quirks: {
       name: 'Ory Hydra',
-      dualModeProblem:
-        'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
+      issuesOfflineWithoutConsent: true,
+      dualModeProblem: RETURNS_ALL_SCOPES
     }
   },
   {
@@ -86,13 +126,20 @@ const table: readonly ProviderRow[] = [
   }
 ]
 
+function withIssuer(form: RegExp): ProviderRow['recognises'] {
+  return ({ issuer = '' }) => form.test(issuer)
+}
+
 function withPaths(authorization: RegExp, token: RegExp): ProviderRow['recognises'] {
   return ({ authorizationEndpoint = '', tokenEndpoint = '' }) =>
     authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
 }
 
+/** The code of the gateway in front of Autodesk Platform Services for an application that has no access to the API product. */
+export const NO_ACCESS_CODE = 'AUTH-001'
+
 /**
- * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends these codes instead
- * of `invalid_client`. Their form is unmistakable, so they are recognised in the responses of all providers.
+ * Error codes that mean `invalid_client`. The same gateway sends these codes instead of `invalid_client`.
+ * Their form is unmistakable, so they are recognised in the responses of all providers.
  */
-export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set(['AUTH-001', 'AUTH-003'])
+export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set([NO_ACCESS_CODE, 'AUTH-003'])

@@ -61,9 +61,15 @@ export function meaningOf({ status, json }: TokenResponse): Meaning {
 
 /** Returns the member `error` of an error response, or the code that replaces it. Undefined if there is none. */
 export function errorOf(json: unknown): unknown {
-  const { error, errorCode } = isJsonObject(json) ? json : {}
-  if (GATEWAY_CLIENT_ERRORS.has(String(errorCode))) return INVALID_CLIENT
+  const { error } = isJsonObject(json) ? json : {}
+  if (gatewayCodeOf(json) !== undefined) return INVALID_CLIENT
   return error === null || error === '' ? undefined : error
+}
+
+/** Returns the code of the gateway in front of Autodesk Platform Services that replaces `invalid_client`. Undefined if there is none. */
+export function gatewayCodeOf(json: unknown): string | undefined {
+  const { errorCode } = isJsonObject(json) ? json : {}
+  return typeof errorCode === 'string' && GATEWAY_CLIENT_ERRORS.has(errorCode) ? errorCode : undefined
 }
 
 /** True if the provider rejects the client of this server, for example because of a wrong client secret. */

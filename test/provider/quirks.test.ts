@@ -17,7 +17,41 @@ test('a provider that is recognised by its paths keeps the requests of the stand
     authorizationEndpoint: 'https://id.example/realms/a/protocol/openid-connect/auth',
     tokenEndpoint: 'https://id.example/realms/a/protocol/openid-connect/token'
   })
-  t.deepEqual(quirks, { name: 'Keycloak', dualModeProblem: null })
+  t.deepEqual(quirks, { name: 'Keycloak', issuesOfflineWithoutConsent: true, dualModeProblem: null })
   const issuer = 'https://idp.example'
   t.deepEqual(quirksOf({ issuer, authorizationEndpoint: `${issuer}/authorize`, tokenEndpoint: `${issuer}/token` }), {})
 })
+
+const recognised: readonly (readonly [issuer: string, authorization: string, token: string, expected: object])[] = [
+  ['https://accounts.google.com', '/o/oauth2/v2/auth', '/token', { name: 'Google', needsAccessType: true }],
+  [
+    'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a',
+    '/oauth2/authorize',
+    '/oauth2/token',
+    { needsLogoutUri: true }
+  ],
+  ['https://a.auth.eu-west-1.amazoncognito.com', '/oauth2/authorize', '/oauth2/token', { needsLogoutUri: true }],
+  [
+    'https://id.example/application/o/app/',
+    '/application/o/authorize/',
+    '/application/o/token/',
+    { name: 'authentik' }
+  ],
+  ['https://id.example/o', '/o/authorize/', '/o/token/', { name: 'Django OAuth Toolkit' }],
+  ['https://team.okta.com', '/oauth2/v1/authorize', '/oauth2/v1/token', { issuesOfflineWithoutConsent: true }],
+  ['https://okta.com.example', '/oauth2/v1/authorize', '/oauth2/v1/token', {}],
+  ['https://accounts.google.com.example', '/auth', '/token', {}]
+]
+
+for (const [issuer, authorization, token, expected] of recognised) {
+  test(`the quirks of ${issuer}`, t => {
+    const { origin } = new URL(issuer)
+    const quirks = quirksOf({
+      issuer,
+      authorizationEndpoint: origin + authorization,
+      tokenEndpoint: origin + token
+    })
+    if (Object.keys(expected).length === 0) t.deepEqual(quirks, {})
+    else t.like(quirks, expected)
+  })
+}

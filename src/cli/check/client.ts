@@ -3,25 +3,69 @@ import { signingKeyOf } from '../../config/client-key.js'
 import { quote } from '../../config/errors.js'
 import type { Config } from '../../config/settings.js'
 import type { Mode } from '../../modes/mode.js'
+import { createIdentityProvider } from '../../provider/client.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import type { Quirks } from '../../provider/quirks.js'
-import { type Finding, failed, ok, requestTo, urlAdvice, warning, webApplicationAdvice } from './findings.js'
+import {
+  type Finding,
+  failed,
+  hasNoAccess,
+  ok,
+  requestTo,
+  urlAdvice,
+  warning,
+  webApplicationAdvice
+} from './findings.js'
 import type { Provider } from './provider.js'
 
 /**
  * Tests the client id and secret with a made-up code. If they are right, the provider rejects the code
  * (`invalid_grant`). Otherwise it rejects the client and does not check the code (RFC 6749 section 5.2).
  */
-export async function checkClient({ config, idp }: Provider): Promise<Finding> {
-  const random = () => randomBytes(32).toString('base64url')
+export async function checkClient(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
+  const { config, idp } = provider
   try {
-    await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
+    await exchangeMadeUpCode(idp, config)
   } catch (error) {
-    return findingOfClientError(error, credentialsOf(config))
+    if (hasNoAccess(error)) throw error
+    const other = isAboutAuthentication(error) ? await otherAuthentication(provider, metadata) : undefined
+    if (other === undefined) return findingOfClientError(error, credentialsOf(config))
+    const { clientAuthentication } = config.platform
+    const message = `The client id and secret are right, but the token endpoint accepts them only with ${other}, and the setting is ${clientAuthentication}.`
+    return failed(message, `Set platform.clientAuthentication to ${other}.`)
   }
   const next = "Do not use this provider. The URL may be wrong, so compare it with the provider's documentation."
   return failed('The token endpoint gave tokens for a made-up code.', next)
+}
+
+function exchangeMadeUpCode(idp: Provider['idp'], { platform }: Config) {
+  const random = () => randomBytes(32).toString('base64url')
+  return idp.authorizationCodeGrant({ code: random(), codeVerifier: platform.pkce ? random() : undefined })
+}
+
+/** True for a response that some providers send to a client that authenticates in the wrong way. */
+function isAboutAuthentication(error: unknown): boolean {
+  if (!(error instanceof OAuthError)) return false
+  return error.status === 401 || error.error === 'invalid_client' || error.error === 'invalid_request'
+}
+
+/**
+ * Sends another made-up code and the same secret to the same endpoint, in the header instead of the body or the reverse. Returns
+ * the method if the provider then accepts the client. The discovery document does not show this, because a provider that
+ * supports both methods can allow each client only one.
+ */
+async function otherAuthentication(
+  { config, transport }: Provider,
+  { tokenEndpoint }: ProviderMetadata
+): Promise<string | undefined> {
+  const { platform } = config
+  if (platform.clientAuthentication === 'private_key_jwt') return undefined
+  const isBasic = platform.clientAuthentication === 'client_secret_basic'
+  const clientAuthentication = isBasic ? 'client_secret_post' : 'client_secret_basic'
+  const idp = createIdentityProvider({ ...platform, tokenEndpoint, clientAuthentication }, transport)
+  const error: unknown = await exchangeMadeUpCode(idp, config).catch((error: unknown) => error)
+  return error instanceof OAuthError && error.error === 'invalid_grant' ? clientAuthentication : undefined
 }
 
 /** Returns how messages name the credentials of the client, and what to advise if the provider rejects them. */
@@ -31,7 +75,7 @@ function credentialsOf({ platform }: Config) {
     return {
       kind: 'secret',
       compare: "Compare platform.clientId and platform.clientSecret with the application's page.",
-      otherwise: 'set platform.clientAuthentication to a different value'
+      otherwise: 'the client may need private_key_jwt as platform.clientAuthentication'
     }
   }
   const keyId = key.keyId === undefined ? 'no key id' : `the key id ${quote(key.keyId)}`
@@ -73,7 +117,7 @@ export async function checkUserInfo({ config, idp, mode }: Provider, metadata: P
     await idp.userInfo('made-up-by-check', undefined)
   } catch (error) {
     const { status = 0 } = error as Partial<OAuthError | ProviderError>
-    if (![400, 401, 403].includes(status)) throw error
+    if (hasNoAccess(error) || ![400, 401, 403].includes(status)) throw error
     return ok(`The user info endpoint rejects a made-up token, as it should (${status}).`)
   }
   const next = urlAdvice(requestTo('userinfo', config, metadata))
@@ -96,17 +140,48 @@ function withoutUserInfo({ access }: Config, { loginScope }: Mode): Finding {
  * Reports if refreshes will probably work. It derives this from the discovery document and the URLs of the endpoints,
  * because only a login can test a refresh.
  */
-export async function checkRefresh(
-  { mode }: Provider,
+export async function checkRefresh({ config, mode }: Provider, metadata: ProviderMetadata): Promise<Finding[]> {
+  const { platform } = config
+  return [
+    ...(mode.offersPublicToken ? [dualModeSupport(metadata.quirks)] : []),
+    ...(metadata.quirks.needsAccessType ? accessType(platform, metadata.quirks) : []),
+    ...offlineAccess(platform, mode.loginScope.split(' '), metadata)
+  ]
+}
+
+type Platform = Config['platform']
+
+const asksForConsent = ({ prompt = '' }: Platform) => prompt.split(' ').includes('consent')
+
+function accessType(platform: Platform, { name }: Quirks): Finding[] {
+  if (platform.authorizationParams?.access_type !== 'offline') {
+    const message = `${name} issues a refresh token only with the parameter access_type=offline, so every login fails.`
+    return [failed(message, 'Set platform.authorizationParams to access_type=offline, and platform.prompt to consent.')]
+  }
+  if (asksForConsent(platform)) return []
+  const message = `${name} issues a refresh token only when the user consents, so only the first login of a user works.`
+  return [warning(message, 'Set platform.prompt to consent.')]
+}
+
+function offlineAccess(
+  platform: Platform,
+  scopes: readonly string[],
   { quirks, scopesSupported = [] }: ProviderMetadata
-): Promise<Finding[]> {
-  const findings = mode.offersPublicToken ? [dualModeSupport(quirks)] : []
-  if (!scopesSupported.includes('offline_access') || mode.loginScope.split(' ').includes('offline_access'))
-    return findings
+): Finding[] {
+  if (scopes.includes('offline_access')) {
+    // Without discovery, the scope may have a different meaning.
+    if (platform.issuer === undefined || quirks.issuesOfflineWithoutConsent || asksForConsent(platform)) return []
+    const message =
+      'The settings request offline_access without prompt=consent. Some providers, such as Logto, then issue no refresh token (OpenID Connect Core section 11), and every login fails.'
+    return [
+      warning(message, 'Sign in once. If the log says "it issued no refresh_token", set platform.prompt to consent.')
+    ]
+  }
+  if (!scopesSupported.includes('offline_access')) return []
   const message =
     'The provider offers the scope offline_access, but the settings do not request it. Many providers issue a refresh token only with this scope.'
   const next = 'Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
-  return [...findings, warning(message, next)]
+  return [warning(message, next)]
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Config } from '../../config/settings.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
+import { NO_ACCESS_CODE } from '../../provider/quirks.js'
 import { errorCode } from '../../support/error-code.js'
 
 /** One result of a check. */
@@ -189,13 +190,28 @@ export function findingOfEndpointError(error: unknown, config: Config, metadata:
 /** Does the same as `findingOfEndpointError` for a request that is already described. */
 export function findingOfError(error: unknown, request: CheckedRequest): Finding {
   const { name, url, setting, timeoutSeconds } = request
-  if (error instanceof OAuthError) return findingOfStatus(error.status, request, error.error)
+  if (error instanceof OAuthError)
+    return hasNoAccess(error) ? noAccess(request) : findingOfStatus(error.status, request, error.error)
   if (!(error instanceof ProviderError)) throw error
   if (error.status !== undefined && error.status >= 300) return findingOfStatus(error.status, request)
   if (error.problem === 'unusable') return failed(`${name} is unusable: ${detailOf(error)}.`, urlAdvice(request))
   const code = error.problem === 'timeout' ? 'ETIMEDOUT' : error.code
   const [message, next] = explainConnectionError(code, { host: new URL(url).host, setting, timeoutSeconds })
   return failed(`${name} cannot be reached: ${message}`, next)
+}
+
+/** True if the gateway in front of the platform says that the application has no access to the API product. */
+export function hasNoAccess(error: unknown): boolean {
+  return error instanceof OAuthError && error.gatewayCode === NO_ACCESS_CODE
+}
+
+/** Returns the finding for an application without access to the API product. */
+export function noAccess({ name }: CheckedRequest): Finding {
+  const message = `${name} responds with ${NO_ACCESS_CODE}: this application has no access to the API product.`
+  return failed(
+    message,
+    "Compare platform.clientId with the application's page, and give the application access to the API there."
+  )
 }
 
 /**

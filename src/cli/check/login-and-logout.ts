@@ -3,8 +3,20 @@ import { homeUrlOf } from '../../config/urls.js'
 import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
+import { NO_ACCESS_CODE } from '../../provider/quirks.js'
+import { gatewayCodeOf } from '../../provider/refusal.js'
 import type { Transport } from '../../provider/transport.js'
-import { type Finding, failed, findingOfStatus, ok, requestTo, warning, webApplicationAdvice } from './findings.js'
+import {
+  type Finding,
+  failed,
+  findingOfStatus,
+  hasNoAccess,
+  noAccess,
+  ok,
+  requestTo,
+  warning,
+  webApplicationAdvice
+} from './findings.js'
 import type { Provider } from './provider.js'
 
 // These errors mean that the user must sign in or consent, so the provider has accepted the request itself.
@@ -29,7 +41,7 @@ export async function checkLogin(provider: Provider, metadata: ProviderMetadata)
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const { firstStatus, status, error, url } = await followRedirects(transport, 'authorization', loginUrl)
+  const { firstStatus, status, error, url, gatewayCode } = await followRedirects(transport, 'authorization', loginUrl)
   const rejection = 'The authorization endpoint rejects the client or the callback URL'
   const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
   if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
@@ -39,12 +51,13 @@ export async function checkLogin(provider: Provider, metadata: ProviderMetadata)
     const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
     return failed(`The authorization endpoint rejects this login: ${error}.`, next)
   }
+  const request = requestTo('authorization', config, metadata)
+  if (gatewayCode === NO_ACCESS_CODE) return noAccess(request)
   if (firstStatus < 300) {
     const page = `The authorization endpoint responds with a page (${status}).`
     return ok(`${page} Open it in a browser to see if it is the login page.`)
   }
   if (status < 400) return ok(`The authorization endpoint accepts this login (${firstStatus}).`)
-  const request = requestTo('authorization', config, metadata)
   // Dex responds with 404 to an unknown client. If the URL comes from the discovery document, it is right, so the 404 is
   // about the client.
   const isDiscovered = request.setting === 'platform.issuer'
@@ -78,13 +91,15 @@ async function checkRevocation({ config, idp }: Provider, { revocationEndpoint }
   if (config.platform.revocationEndpoint === 'none')
     return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
   if (revocationEndpoint === undefined) {
-    const message = 'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.'
+    const message =
+      'The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout.'
     return warning(message, 'Set platform.revocationEndpoint, or set logout to local.')
   }
   try {
     await idp.revokeRefreshToken('made-up-by-check')
     return ok('The revocation endpoint accepts requests.')
   } catch (error) {
+    if (hasNoAccess(error)) throw error
     if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
       const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
       return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
@@ -103,8 +118,14 @@ async function checkIdpLogout({ config, idp, transport }: Provider, metadata: Pr
   const homeUrl = homeUrlOf(config.platform.callbackUrl)
   const logoutUrl = await idp.endSessionUrl()
   if (logoutUrl === undefined) {
-    const message = 'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.'
+    const message =
+      'The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider.'
     return failed(message, 'Set platform.endSessionEndpoint, or set logout to revoke.')
+  }
+  if (metadata.quirks.needsLogoutUri && !new URL(logoutUrl).searchParams.has('logout_uri')) {
+    const message = `${metadata.quirks.name} requires the parameter logout_uri at a logout, so users see its error page.`
+    const next = `Set platform.logoutParams to logout_uri=${homeUrl}, and register this URL as an allowed sign-out URL.`
+    return failed(message, next)
   }
   const register = `Register ${homeUrl} with the provider as a URL to return to after logout.`
   const { status, error } = await followRedirects(transport, 'end_session', logoutUrl)
@@ -128,6 +149,8 @@ interface Destination {
   readonly error: string | undefined
   /** The URL that contains the error code. If there is no error code, the last URL that was opened. */
   readonly url: string
+  /** The error code of the gateway in front of Autodesk Platform Services, if the last response has one. */
+  readonly gatewayCode?: string | undefined
 }
 
 const MAX_REDIRECTS = 10
@@ -145,11 +168,11 @@ async function followRedirects(transport: Transport, endpoint: Endpoint, startUr
   for (let redirects = 0; ; redirects++) {
     const cookie = [...cookies].map(pair => pair.join('=')).join('; ')
     const headers = { accept: 'text/html', ...(cookie !== '' && { cookie }) }
-    const { status, location, setCookies } = await transport.call({ endpoint, url, headers })
+    const { status, location, setCookies, json } = await transport.call({ endpoint, url, headers })
     firstStatus ??= status
     for (const line of setCookies) keepCookie(cookies, line)
     const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)
-    if (!isRedirect) return { firstStatus, status, error: undefined, url }
+    if (!isRedirect) return { firstStatus, status, error: undefined, url, gatewayCode: gatewayCodeOf(json) }
     const target = new URL(location, url)
     const code = target.searchParams.get('error')
     if (code !== null) {

@@ -66,7 +66,7 @@ export async function checkEndpoints({ config, idp, transport }: Provider): Prom
   try {
     const metadata = await idp.metadata()
     const found = ok(`The discovery document of ${issuer} contains the endpoints.`)
-    return [found, ...(await disagreements(config, metadata, transport))]
+    return [found, ...unusableEndpoints(metadata), ...(await disagreements(config, metadata, transport))]
   } catch (error) {
     return [findingOfError(error, request)]
   }
@@ -83,6 +83,25 @@ function withoutIssuer({ platform }: Config): Finding[] {
   if (builtIn.length === 0) return [ok('The endpoints come from the settings.')]
   const message = `The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`
   return [failed(message, 'Set all three endpoints for one provider, or set platform.issuer.')]
+}
+
+const optionalEndpoints = [
+  ['userinfoEndpoint', 'userinfo_endpoint'],
+  ['revocationEndpoint', 'revocation_endpoint'],
+  ['endSessionEndpoint', 'end_session_endpoint']
+] as const
+
+/** Warns about each endpoint of the discovery document that is off, because the document has no usable URL for it. */
+function unusableEndpoints({ unusable }: ProviderMetadata): Finding[] {
+  return unusable.map(problem => {
+    const [key] = optionalEndpoints.find(([, name]) => problem.includes(name)) ?? []
+    const message = `An endpoint of the discovery document is off: ${problem}.`
+    const next =
+      key === undefined
+        ? 'Ask the provider to correct it. Back-channel logout does not work without it.'
+        : `Set platform.${key} to the right URL, or to none.`
+    return warning(message, next)
+  })
 }
 
 /** Warns about each endpoint whose URL in the settings differs from its URL in the discovery document. */

@@ -152,12 +152,12 @@ const missing: readonly (readonly [args: readonly string[], member: string, line
   [
     [],
     'revocation_endpoint',
-    'warning logout The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout to local.'
+    'warning logout The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout to local.'
   ],
   [
     ['--logout', 'idp'],
     'end_session_endpoint',
-    'failed logout The discovery document has no end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout to revoke.'
+    'failed logout The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout to revoke.'
   ]
 ]
 

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { type ClockReading, checkClock, checkEndpoints, checkOutbound, openProvider } from '#src/cli/check/provider.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
-import { faults } from '../../helpers/hostile-idp/index.js'
+import { faults, type HostileIdp, type IdpRequest } from '../../helpers/hostile-idp/index.js'
 import { checkAt, type Situation, someProvider } from './checked.js'
 
 test('check reports that the endpoints come from the settings', async t => {
@@ -125,6 +125,14 @@ test.serial('check shows the HTTP proxy for each provider URL, and the URLs that
   t.deepEqual(await checkOutbound(provider, await provider.idp.metadata()), [])
 })
 
+const noAccess =
+  "this application has no access to the API product. Next: Compare platform.clientId with the application's page, and give the application access to the API there."
+
+/** Refuses a client that does not send its secret in the body. */
+function unlessBody({ form }: IdpRequest, error: string, status: number) {
+  return form.client_secret === undefined ? faults.error(error, status) : undefined
+}
+
 const clientTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
   'a provider that rejects only the made-up code': [
     {},
@@ -132,15 +140,35 @@ const clientTable: Readonly<Record<string, readonly [situation: Situation, line:
   ],
   'a wrong secret': [
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
   ],
   'a wrong secret at Keycloak': [
-    { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
+    { prepare: idp => idp.failWhen('token', () => faults.error('unauthorized_client', 401)) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
   ],
-  "the gateway's error for a wrong client": [
+  'a client that must authenticate in the body': [
+    { prepare: idp => idp.failWhen('token', request => unlessBody(request, 'invalid_client', 401)) },
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthentication to client_secret_post.'
+  ],
+  'a client that must authenticate in the body, at a provider that calls this an invalid request': [
+    { prepare: idp => idp.failWhen('token', request => unlessBody(request, 'invalid_request', 400)) },
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthentication to client_secret_post.'
+  ],
+  'a client that must authenticate in the header': [
+    {
+      env: () => ({ PLATFORM_CLIENT_AUTHENTICATION: 'client_secret_post' }),
+      prepare: idp =>
+        idp.failWhen('token', ({ form }) => (form.client_secret ? faults.error('invalid_client', 401) : undefined))
+    },
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_basic, and the setting is client_secret_post. Next: Set platform.clientAuthentication to client_secret_basic.'
+  ],
+  'an application without access to the API product': [
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to a different value."
+    `failed client The token endpoint responds with AUTH-001: ${noAccess}`
+  ],
+  'a client id that the gateway does not know': [
+    { prepare: idp => idp.failWhen('token', () => faults.gateway('AUTH-003', 403)) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
   ],
   'an HTML page with status 401': [
     { prepare: idp => idp.fail('token', faults.html(401)) },
@@ -151,7 +179,7 @@ const clientTable: Readonly<Record<string, readonly [situation: Situation, line:
     'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
   ],
   'another registered error': [
-    { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
+    { prepare: idp => idp.failWhen('token', () => faults.error('invalid_request')) },
     "warning client The token endpoint rejected a made-up code with an unusual error (400 invalid_request), so the secret may be wrong. Next: Sign in once. If that fails, look for invalid_request in the provider's documentation."
   ],
   'an endpoint that gives tokens for any code': [
@@ -192,6 +220,42 @@ for (const [what, [situation, expected]] of Object.entries(clientTable)) {
     else t.is(code, 0)
   })
 }
+
+test('check names AUTH-001 wherever the platform responds with it', async t => {
+  const prepare = (idp: HostileIdp) => {
+    for (const endpoint of ['authorize', 'token', 'userinfo', 'revoke'] as const)
+      idp.failWhen(endpoint, () => faults.gateway('AUTH-001', 403))
+  }
+  const { line } = await checkAt(t, { prepare })
+  for (const [check, name] of [
+    ['login', 'authorization'],
+    ['client', 'token'],
+    ['userinfo', 'user info'],
+    ['logout', 'revocation']
+  ] as const)
+    t.is(line(check), `failed ${check} The ${name} endpoint responds with AUTH-001: ${noAccess}`)
+})
+
+test('check warns about each endpoint of the discovery document that is off', async t => {
+  const discovery = () => ({
+    userinfo_endpoint: 'http://idp.example/userinfo',
+    revocation_endpoint: null,
+    end_session_endpoint: 1,
+    jwks_uri: ''
+  })
+  const { lines, code } = await checkAt(t, { discovery, args: ['--scopes', 'openid', '--logout', 'local'] })
+  const off = 'warning endpoints An endpoint of the discovery document is off: its'
+  t.deepEqual(
+    lines.filter(line => line.startsWith('warning endpoints')),
+    [
+      `${off} userinfo_endpoint cannot be used: plain http would send secrets over the network unencrypted. Next: Set platform.userinfoEndpoint to the right URL, or to none.`,
+      `${off.replace(/its$/, 'it')} has no revocation_endpoint. Next: Set platform.revocationEndpoint to the right URL, or to none.`,
+      `${off} end_session_endpoint is not a string. Next: Set platform.endSessionEndpoint to the right URL, or to none.`,
+      `${off.replace(/its$/, 'it')} has no jwks_uri. Next: Ask the provider to correct it. Back-channel logout does not work without it.`
+    ]
+  )
+  t.is(code, 0)
+})
 
 test('check sends one made-up code, with the parameters of a real code exchange', async t => {
   const { idp } = await checkAt(t)
