@@ -15,7 +15,7 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const { returnTo, parameters } = readReturningQuery(ctx)
+    const { returnTo, parameters } = readReturningQuery(ctx, site)
     rememberReturnTo(ctx, returnTo)
     const prompt = promptOf(parameters)
     const startedAt = otherLoopbackName(ctx, callbackHost)

@@ -6,6 +6,7 @@
 import type { Context } from 'koa'
 import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/return-path.js'
+import type { Services } from '../../services.js'
 
 /** The parameters of a request for a login or a logout. */
 interface ReturningQuery {
@@ -20,12 +21,26 @@ interface ReturningQuery {
  * cannot encode a URL, such as nginx. It must be the last parameter, because its value is the rest of the query,
  * undecoded.
  */
-export function readReturningQuery({ querystring }: Pick<Context, 'querystring'>): ReturningQuery {
+export function readReturningQuery(
+  { querystring }: Pick<Context, 'querystring'>,
+  { origin }: Pick<Services['site'], 'origin'>
+): ReturningQuery {
   const [, before = '', raw] = /^(?:(.*?)&)??return_to_raw=(.*)$/.exec(querystring) ?? ['', querystring]
   const parameters = new URLSearchParams(before)
   const values = parameters.getAll('return_to')
   if (raw !== undefined) values.push(raw)
-  return { returnTo: safeReturnTo(values.length === 1 ? values[0] : undefined), parameters }
+  const [value, ...others] = values
+  const isSingle = value !== undefined && others.length === 0
+  return { returnTo: safeReturnTo(isSingle ? withoutOrigin(value, new URL(origin).host) : undefined), parameters }
+}
+
+/**
+ * Removes the scheme and the host of this server from a URL, because Traefik and ingress controllers send whole URLs. The scheme may
+ * differ, because a gateway may not know that a load balancer terminates TLS. The browser only gets the path.
+ */
+function withoutOrigin(value: string, host: string): string {
+  const [, ofValue, path = ''] = /^https?:\/\/([^/?#\\]*)(.*)$/is.exec(value) ?? []
+  return ofValue?.toLowerCase() === host ? path || '/' : value
 }
 
 /**

@@ -146,6 +146,24 @@ test('the login returns to the path in return_to or return_to_raw, unchanged', a
   }
 })
 
+for (const [url, path] of [
+  [`${publicOrigin}/a%20b?c=1`, '/a%20b?c=1'],
+  [`${publicOrigin.replace('https:', 'http:').toUpperCase()}/A`, '/A'],
+  [publicOrigin, '/'],
+  [`${publicOrigin}//evil.example`, '/'],
+  [`${publicOrigin}/api/auth/logout`, '/'],
+  [`${publicOrigin}.evil.example/a`, '/'],
+  [`${publicOrigin}@evil.example/a`, '/'],
+  [`${publicOrigin}:444/a`, '/'],
+  ['https://evil.example/a', '/']
+] as const) {
+  test(`the login returns to the path of a URL only if its host is that of this server: ${url}`, async t => {
+    const { browser } = await startTestServer(t)
+    t.is(await landing(browser, `return_to=${encodeURIComponent(url)}`), path)
+    t.is(await landing(browser, `return_to_raw=${url}`), path)
+  })
+}
+
 test('return_to_raw takes the rest of the query, in which nothing is a parameter of the login', async t => {
   const { browser } = await startTestServer(t)
   const raw = '/x?prompt=none&return_to=//evil.example&return_to_raw=/y'
