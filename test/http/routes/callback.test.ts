@@ -471,7 +471,6 @@ const unusable: readonly Failing[] = [
   ['broken JSON', faults.notJson(), 502],
   ['an endless response', faults.giant(Number.POSITIVE_INFINITY), 502],
   ['no access token', faults.change({ access_token: undefined }), 502],
-  ['no lifetime', faults.change({ expires_in: undefined }), 502],
   ['a number as refresh token', faults.change({ refresh_token: 42 }), 502],
   ['a connection that is cut before the response', faults.reset(), 504],
   ['a connection that is cut after the tokens were issued', faults.reset('after'), 504],

@@ -56,8 +56,7 @@ for (const mode of modes) {
     'a client that the gateway rejects': faults.gateway()
   }
   const useless: Readonly<Record<string, Fault>> = {
-    'no access token': faults.change({ access_token: undefined }),
-    'no lifetime': faults.change({ expires_in: undefined })
+    'no access token': faults.change({ access_token: undefined })
   }
   for (const [name, fault] of Object.entries({ ...passing, ...useless })) {
     test(`${mode}: if the provider responds to a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
