@@ -71,6 +71,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
     refreshTokenGrant: ({ refreshToken, scope, timeoutMs = 0 }: RefreshTokenRequest) =>
       provider.refresh(replica, { refreshToken, isSecond: scope === PUBLIC_SCOPE, timeoutMs }),
     metadata: async () => ({ userinfoEndpoint: `${ISSUER}/userinfo`, quirks: {} }),
+    endpoint: async () => `${ISSUER}/userinfo`,
     userInfo: (accessToken: string) => provider.userInfo(replica, accessToken),
     revokeRefreshToken: async () => {}
   } as unknown as IdentityProvider
