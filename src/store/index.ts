@@ -77,7 +77,13 @@ export function createStores(config: Config, options: StoreOptions) {
     usedTokens: valueCells<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
     places: valueCells<number>('place', 'place', PLACE_LIFETIME_MS)
   }
-  const places = createPlaces({ cells: cells.places, owner: randomUUID(), clock, log })
+  const places = createPlaces({
+    cells: cells.places,
+    owner: randomUUID(),
+    clock,
+    log,
+    hasRedis: redis !== undefined
+  })
   const store = createSessionStore({
     ...times,
     cells: cells.sessions,

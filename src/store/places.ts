@@ -8,6 +8,7 @@
  * with the time at which the newest process of this place bound the socket. If that time is later than the time in a lease, the
  * owner of the lease has died.
  */
+import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import net from 'node:net'
@@ -32,11 +33,15 @@ interface PlacesOptions {
   readonly owner: string
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
+  /** True if processes coordinate through Redis. */
+  readonly hasRedis: boolean
+  /** True if this process is a worker of `node:cluster`, as with `pm2 -i`, so that other workers share its port. */
+  readonly isWorker?: boolean
 }
 
 export type Places = ReturnType<typeof createPlaces>
 
-export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
+export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cluster.isWorker }: PlacesOptions) {
   const server = net.createServer(socket => socket.destroy())
   /** Undefined until this process has bound the socket. */
   let place: Place | undefined
@@ -88,11 +93,16 @@ export function createPlaces({ cells, owner, clock, log }: PlacesOptions) {
       server.unref()
       server.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code !== 'EADDRINUSE') return
-        if (!hasWarned && elapsedMs() >= WARN_AFTER_MS) {
+        // The process that has the socket may be about to end, as in a restart. The other workers of a cluster are not.
+        if (!hasWarned && elapsedMs() >= (isWorker && !hasRedis ? 0 : WARN_AFTER_MS)) {
           hasWarned = true
-          const message =
-            'another process has the same port in this network namespace; if this process dies, its leases end only when they expire'
-          log.warn({ event: 'place_taken', port }, message)
+          const consequence = hasRedis
+            ? 'if this process dies, its leases end only when they expire'
+            : 'because redisUrl is not set, the two may use the same refresh token, and logins can be lost. Set redisUrl, or run one process'
+          log.warn(
+            { event: 'place_taken', port },
+            `another process has the same port in this network namespace; ${consequence}`
+          )
         }
         stopRetry = clock.after(RETRY_MS, bind)
       })

@@ -20,8 +20,10 @@ function createCells() {
   return createMemoryCells<number, string>({ now: Date.now, lifetimeMs: () => 300_000 })
 }
 
-function startPlaces(t: ExecutionContext, cells: ReturnType<typeof createCells>, owner: string) {
-  const places = createPlaces({ cells, owner, clock: systemClock, log })
+type Options = Partial<Parameters<typeof createPlaces>[0]>
+
+function startPlaces(t: ExecutionContext, cells: ReturnType<typeof createCells>, owner: string, options: Options = {}) {
+  const places = createPlaces({ cells, owner, clock: systemClock, log, hasRedis: true, ...options })
   t.teardown(() => places.close())
   return places
 }
@@ -44,6 +46,32 @@ testOnLinux('a process names its place while it has the socket, and the next one
   await eventually(() => second.me().place !== undefined)
   await eventually(() => second.isDead(lease))
   t.false(await second.isDead({ ...second.me(), until: 0 }))
+})
+
+testOnLinux('workers that share a port without Redis warn once at the start that logins can be lost', async t => {
+  const cells = createCells()
+  const port = await freePort()
+  const warningsOf = (options: Options) => {
+    const warnings: unknown[] = []
+    const places = startPlaces(t, cells, 'other', {
+      ...options,
+      log: { warn: (...args: unknown[]) => void warnings.push(args) }
+    })
+    places.start(port)
+    return warnings
+  }
+  const first = startPlaces(t, cells, 'first')
+  first.start(port)
+  await eventually(() => first.me().place !== undefined)
+  const worker = warningsOf({ isWorker: true, hasRedis: false })
+  const others = [warningsOf({ isWorker: true }), warningsOf({ isWorker: false, hasRedis: false })]
+  await eventually(() => worker.length > 0)
+  // The second attempt of all of them.
+  await pause(1200)
+  t.is(worker.length, 1)
+  t.regex(JSON.stringify(worker), /redisUrl is not set, the two may use the same refresh token, and logins can be lost/)
+  // In a restart, the socket belongs to the process that ends.
+  t.deepEqual(others, [[], []])
 })
 
 testOnLinux('processes at two ports have different places, and a lease without a place proves nothing', async t => {

@@ -91,7 +91,15 @@ export function parallelRequests({ modes }: Options): Play[] {
   return modes.map(mode => async (report, scope) => {
     const what = `${REQUESTS} parallel requests on one expired session`
     report.title(`${what}: ${PROCESSES} processes with Redis, ${mode} mode`)
-    const stage = await setStage(scope, { mode, processes: PROCESSES, withRedis: true, timeLimitMs: 10_000 })
+    // At info, only the process that sent the token requests logs a line.
+    const environment = () => ({ LOG_LEVEL: 'debug' })
+    const stage = await setStage(scope, {
+      mode,
+      processes: PROCESSES,
+      withRedis: true,
+      timeLimitMs: 10_000,
+      environment
+    })
     const { provider, fleet, redis } = stage
     if (!redis) throw new Error('This scenario needs Redis.')
     const { settings } = provider.idp
