@@ -212,7 +212,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, depende
 
   function checkPublicToken({ accessToken, refreshToken, idToken, scope }: TokenSet, internalToken?: string): void {
     // A provider may return the access token that it has issued before. The browser must not get the scopes of that token.
-    const granted = accessToken === internalToken ? internalScopes : scope
+    const granted = accessToken === internalToken ? [...internalScopes, ...(scope ?? [])] : scope
     const excess = excessScopes({ accessToken, scope: granted }, publicScopes)
     if (excess.length === 0) return
     const list = listScopes(excess, [accessToken, refreshToken, idToken])

@@ -31,7 +31,9 @@ export function missingScopes({ scope }: Pick<TokenSet, 'scope'>, requested: rea
 
 /** Returns true if the response names its scopes, and none of them was requested. */
 export function grantsNothing({ scope }: Pick<TokenSet, 'scope'>, requested: readonly string[]): boolean {
-  return requested.length > 0 && !requested.some(name => isGranted(scope, name))
+  // Some providers do not name the scopes of OpenID Connect, so a login that requests only these proves nothing.
+  const others = requested.filter(name => !OPENID_SCOPES.has(name))
+  return others.length > 0 && !requested.some(name => isGranted(scope, name))
 }
 
 function isGranted(scope: readonly string[] | undefined, name: string): boolean {

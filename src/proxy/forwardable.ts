@@ -92,27 +92,31 @@ function whyWildcardsDiffer(path: string, { path: pattern, encodedSlashes }: Pro
  */
 function whyRulesDiffer(path: string, separated: Readings, rule: ProxyRule, select: SelectRule): string | undefined {
   const held = rule.encodedSlashes ? readPath(path, operation => holdSlashes(operation, rule.path)) : separated
+  // Some upstreams decode each segment, but keep its encoded slashes, so that `/p/x%2Fy/%64` is `/p/*/d` for them.
+  const inSegments = path.includes('%') ? readPath(path, operation => holdSlashes(operation)) : separated
   const selects = (reading: string, accepted: readonly unknown[]) =>
     accepted.includes(select(reading)) && (!reading.includes('//') || accepted.includes(select(mergeSlashes(reading))))
   const isSame =
     held &&
-    [...held.whole].every(reading => selects(reading, [rule])) &&
-    [...held.all, ...separated.all].every(reading => selects(reading, [rule, undefined]))
+    inSegments &&
+    [...held.whole, ...inSegments.whole].every(reading => selects(reading, [rule])) &&
+    [...held.all, ...separated.all, ...inSegments.all].every(reading => selects(reading, [rule, undefined])) &&
+    [...inSegments.all].every(reading => selects(reading.replaceAll('\0', '/'), [rule, undefined]))
   return isSame ? undefined : 'decoded or shortened, it belongs to another rule, to this server itself, or to no rule'
 }
 
 /**
- * Changes an operation so that slashes that it adds to the part of `*` do not separate segments. They become NUL, which
- * no other path contains.
+ * Changes an operation so that slashes that it adds to the part of `*`, or without a pattern to any segment, do not separate
+ * segments. They become NUL, which no other path contains.
  */
-function holdSlashes(operation: Operation, { segments }: PathPattern): Operation {
+function holdSlashes(operation: Operation, pattern?: PathPattern): Operation {
   return path =>
     path
       .split('/')
       .map((segment, index) => {
         const changed = operation(segment)
         // A path begins with a slash, so the first of its parts is before the first segment.
-        return segments[index - 1] === '*' ? changed.replaceAll('/', '\0') : changed
+        return !pattern || pattern.segments[index - 1] === '*' ? changed.replaceAll('/', '\0') : changed
       })
       .join('/')
 }

@@ -9,6 +9,9 @@ export type Operation = (path: string) => string
 
 // Names of real objects have up to ten readings. The limit is for paths that are built to have many.
 const MAX_READINGS = 100
+// The length of all readings together. Normalizing a long run of combining marks takes quadratic time, and no session is needed to
+// send such a path. The paths of real clients need less than 20,000 characters.
+const MAX_LENGTH = 100_000
 
 /**
  * Applies the operations and up to three decodings to a path, each any number of times and in any order, and returns all
@@ -24,10 +27,10 @@ export function readingsOf(path: string, operations: readonly Operation[], decod
     // A set also iterates over the values that are added meanwhile.
     for (const reading of sameDecoding) {
       for (const operation of operations) sameDecoding.add(operation(reading))
-      if (sameDecoding.size > MAX_READINGS) return undefined
+      if (sameDecoding.size > MAX_READINGS || sameDecoding.size * path.length > MAX_LENGTH) return undefined
       readings.add(reading)
     }
-    if (readings.size > MAX_READINGS) return undefined
+    if (readings.size > MAX_READINGS || readings.size * path.length > MAX_LENGTH) return undefined
     encoded = [...sameDecoding].filter(isEncoded)
   }
   return readings

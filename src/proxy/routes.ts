@@ -119,5 +119,8 @@ function readingMatcher(pattern: PathPattern): (path: readonly string[]) => bool
   const original = (segment: string, index: number) =>
     spellings[index]?.has(segment) ? (pattern.segments[index] as string) : segment
   const isEncoded = spellings.some(({ size }) => size > 1)
-  return path => matchPattern(pattern, isEncoded ? path.map(original) : path) !== undefined
+  // A path can have thousands of segments, and a pattern has few.
+  const { length } = spellings
+  const spelt = (path: readonly string[]) => [...path.slice(0, length).map(original), ...path.slice(length)]
+  return path => matchPattern(pattern, isEncoded ? spelt(path) : path) !== undefined
 }

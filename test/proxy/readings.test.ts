@@ -86,6 +86,28 @@ test('a path cannot belong to one rule for the proxy and to another one for the 
   }
 })
 
+// ASP.NET Core and Spring, for example, decode the segments of a path, but keep their encoded slashes.
+test('a path cannot belong to another rule for an upstream that decodes each segment by itself', t => {
+  const find = finder(
+    'GET /p/*/d/** https://api.example/p/*/d/** token=public',
+    'GET /p/** https://api.example/p/**',
+    'GET /a/b-c/* https://api.example/a/b-c/* token=public',
+    'GET /a/b/d https://api.example/a/b/d token=public',
+    'GET /a/** https://api.example/a/**'
+  )
+  const inexact =
+    '/p/x%2Fy/%64/z /p/x%252Fy/%64/z /a/b%2Dc/x%2Fy /a/b%252Dc/x%252Fy /a/b%3Bx%2Fc/d /p/x%EF%BC%8Fy/%64/z /a/b;x%2Fc/d'
+  for (const path of inexact.split(' ')) t.is(find(path), 'inexact', path)
+  for (const path of ['/p/a%2Fb', '/p/x%2Fy/e/z', '/a/b%2Fe', '/a/b-e%2Fx']) t.is(find(path), path)
+})
+
+test('a long path that would take long to read is not forwarded', t => {
+  const find = finder('GET /a/** https://api.example/a/**')
+  const marks = '%CC%81'.repeat(1000) + '%CC%A7'.repeat(1000)
+  t.is(find(`/a/x${marks}/;x/%3By/%253Bz/%25253Bw/%23/%253F/%252523/%EF%BC%9F`), 'inexact')
+  t.is(find(`/a/${'folder%20name%2F'.repeat(250)}`), `/a/${'folder%20name%2F'.repeat(250)}`)
+})
+
 // Some servers remove the parameters of each segment before they decode the path.
 test('the order of decoding and removing does not matter', t => {
   const find = finder('GET /a/q/b/c https://api.example/q token=public', 'GET /a/** https://api.example/a/**')

@@ -126,6 +126,9 @@ const TOPICS: Partial<Record<OriginRejection, Refusal>> = {
   not_a_navigation: 'byScript'
 }
 
+/** A GET of these may have an effect. */
+const ACCEPT_NO_LINKS: readonly Audience[] = ['proxyWithoutLinks', 'logoutEverywhere']
+
 const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 
@@ -147,7 +150,10 @@ export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audi
   const rejection = rejectionOf({ methods: [ctx.method], headers }, audience, options)
   if (rejection === undefined) return
   const description = DESCRIPTIONS[rejection](headers)
-  throw new HttpError({ status: 403, error: 'access_denied', description, refusal: TOPICS[rejection] ?? 'refused' })
+  // The page of the other topics has a link to the same URL, which would be a request of this site. A link of another site to a URL
+  // that accepts no links must not get there with one more click.
+  const topic = ACCEPT_NO_LINKS.includes(audience) ? undefined : TOPICS[rejection]
+  throw new HttpError({ status: 403, error: 'access_denied', description, refusal: topic ?? 'refused' })
 }
 
 /**

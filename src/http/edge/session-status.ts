@@ -65,7 +65,7 @@ export const sessionHeaders: Middleware = function sessionHeaders(ctx: WithStatu
 type HeadArgument = number | string | undefined | OutgoingHttpHeaders | unknown[]
 
 function withoutNames(head: HeadArgument): HeadArgument {
-  if (typeof head !== 'object') return head
+  if (typeof head !== 'object' || head === null) return head
   if (!Array.isArray(head)) return Object.fromEntries(Object.entries(head).filter(([name]) => !isOurs(name)))
   return head.filter((item, index) => !isOurs(Array.isArray(item) ? item[0] : head[index - (index % 2)]))
 }
