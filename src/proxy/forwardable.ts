@@ -68,6 +68,10 @@ function countEscapes(path: string): number {
   return path.match(/%[0-9a-f]{2}/gi)?.length ?? 0
 }
 
+function countSlashes(path: string): number {
+  return path.split('/').length - 1
+}
+
 /**
  * For every upstream, `*` stands for one segment that is not empty. So the part that it matched contains no slash, and
  * is more than a path parameter. With `encoded-slashes`, this applies to each part between two slashes.
@@ -93,7 +97,8 @@ function whyWildcardsDiffer(path: string, { path: pattern, encodedSlashes }: Pro
 function whyRulesDiffer(path: string, separated: Readings, rule: ProxyRule, select: SelectRule): string | undefined {
   const held = rule.encodedSlashes ? readPath(path, operation => holdSlashes(operation, rule.path)) : separated
   // Some upstreams decode each segment, but keep its encoded slashes, so that `/p/x%2Fy/%64` is `/p/*/d` for them.
-  const inSegments = path.includes('%') ? readPath(path, operation => holdSlashes(operation)) : separated
+  const hasHiddenSlash = [...separated.whole].some(reading => countSlashes(reading) > countSlashes(path))
+  const inSegments = hasHiddenSlash ? readPath(path, operation => holdSlashes(operation)) : separated
   const selects = (reading: string, accepted: readonly unknown[]) =>
     accepted.includes(select(reading)) && (!reading.includes('//') || accepted.includes(select(mergeSlashes(reading))))
   const isSame =
