@@ -7,6 +7,7 @@ interface Entry<T> {
 // Entries that expire within the same ten seconds are in one bucket, and are removed together. So the map needs no timer, and finds
 // expired entries without searching all entries.
 const BUCKET_MS = 10_000
+const MAX_SETS_WITH_ITERATOR = 100
 
 /**
  * Creates a map with a maximum size, in which each entry has its own lifetime. Unlike the package lru-cache, the map allocates no
@@ -22,8 +23,11 @@ const BUCKET_MS = 10_000
 export function createExpiringMap<T>(limit: number, now: () => number, weightOf: (value: T) => number = () => 1) {
   // The oldest entry is the first.
   const entries = new Map<string, Entry<T>>()
-  // An iterator that goes on where it stopped. A new one would pass all entries that were removed since the map last grew.
-  let oldestKeys = entries.keys()
+  // An iterator that continues where it stopped, because a new one would pass all entries that were removed since the map last
+  // grew. As long as an iterator exists, V8 keeps every value that was replaced since its last step, so it is dropped when the map
+  // evicts nothing.
+  let oldestKeys: IterableIterator<string> | undefined
+  let setsSinceEviction = 0
   /** The keys by the time at which their entries expire. */
   const buckets = new Map<number, Set<string>>()
   let used = 0
@@ -48,8 +52,9 @@ export function createExpiringMap<T>(limit: number, now: () => number, weightOf:
   }
 
   function removeOldest() {
-    let next = oldestKeys.next()
-    if (next.done) {
+    setsSinceEviction = 0
+    let next = oldestKeys?.next()
+    if (!next || next.done) {
       oldestKeys = entries.keys()
       next = oldestKeys.next()
     }
@@ -68,6 +73,7 @@ export function createExpiringMap<T>(limit: number, now: () => number, weightOf:
       const weight = weightOf(value)
       if (ttlMs <= 0 || weight > limit) return
       while (used + weight > limit) removeOldest()
+      if (++setsSinceEviction > MAX_SETS_WITH_ITERATOR) oldestKeys = undefined
       const until = now() + ttlMs
       entries.set(key, { value, until, weight })
       used += weight

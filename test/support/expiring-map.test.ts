@@ -1,7 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import test from 'ava'
 import fc from 'fast-check'
 import { createExpiringMap } from '#src/support/expiring-map.js'
 import { createClock } from '../helpers/clock.js'
+import { eventually } from '../helpers/eventually.js'
 
 test('a map with weights evicts its oldest entries until there is room, and keeps no entry that is heavier than the limit', t => {
   const map = createExpiringMap<string>(
@@ -132,3 +135,29 @@ test('if the clock moves in either direction, the map keeps its size limit and r
     )
   )
 })
+
+test('replaced values are not kept in memory', async t => {
+  const map = createExpiringMap<object>(50_000, Date.now)
+  let collected = 0
+  const registry = new FinalizationRegistry(() => {
+    collected += 1
+  })
+  const gc = setFlagsAndGetGc()
+  for (let round = 0; round < 20; round++) {
+    for (let key = 0; key < 200; key++) {
+      const value = {}
+      registry.register(value, undefined)
+      map.set(String(key), value, 60_000)
+    }
+  }
+  await eventually(() => {
+    gc()
+    return collected >= 3000
+  })
+  t.is(map.size, 200)
+})
+
+function setFlagsAndGetGc(): () => void {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}
