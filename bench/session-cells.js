@@ -1,7 +1,7 @@
 /** Runs the rules of the session store on cells in Redis, as the server does. */
-import { apply } from '../dist/store/cells.js'
-import { createRedisCells, createSwapScript } from '../dist/store/redis-cells.js'
-import { acquire, commit } from '../dist/store/rules.js'
+import { apply } from '../dist/sessions/cells.js'
+import { createRedisCells, createSwapScript } from '../dist/sessions/redis-cells.js'
+import { acquire, commit } from '../dist/sessions/transitions.js'
 
 /**
  * @param {any} commands the connection to Redis

@@ -1,8 +1,8 @@
 /** Creates sessions and logins without a real login. The server's own code encrypts them with the secret of the run. */
 import { randomBytes } from 'node:crypto'
+import { createKeyring } from '../dist/cookie/keyring.js'
+import { createSessionCookie } from '../dist/cookie/session-cookie.js'
 import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
-import { createKeyring } from '../dist/session/keyring.js'
-import { createSessionCookie } from '../dist/session/session-cookie.js'
 
 /**
  * The fields of a session in dual mode.

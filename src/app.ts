@@ -1,21 +1,21 @@
 /** The Koa application. It lists the middleware that every request passes, outermost first. */
 import Koa, { type Context, type Middleware } from 'koa'
+import { noMetrics } from './base/metrics.js'
 import { requireComplete } from './config/load.js'
 import { type Config, STARTER_PAGE } from './config/settings.js'
-import { health } from './http/edge/health.js'
-import { normalizeRequest, rejectInvalidRequests } from './http/edge/limits.js'
-import { loadedInBackground } from './http/edge/loaded-in-background.js'
-import { accessLog, brokenResponses, measure, trace } from './http/edge/observe.js'
-import { requestOrigin } from './http/edge/request-origin.js'
-import { mayBeExecuted, sessionHeaders } from './http/edge/session-status.js'
-import { errors } from './http/errors/errors.js'
-import { authRoutes } from './http/routes/auth-routes.js'
-import { requireTokens as requireTokensOf, type TokensState } from './http/routes/require-tokens.js'
-import { fallback } from './http/static/fallback.js'
-import { hasStarterPage, starterPage } from './http/static/starter-page.js'
-import { staticFiles } from './http/static/static-files.js'
-import { noMetrics } from './metrics/metrics.js'
 import { type AppOptions, createServices, type Services } from './services.js'
+import { health } from './web/edge/health.js'
+import { normalizeRequest, rejectInvalidRequests } from './web/edge/limits.js'
+import { loadedInBackground } from './web/edge/loaded-in-background.js'
+import { accessLog, brokenResponses, measure, trace } from './web/edge/observe.js'
+import { requestOrigin } from './web/edge/request-origin.js'
+import { mayBeExecuted, sessionHeaders } from './web/edge/session-status.js'
+import { errors } from './web/errors/errors.js'
+import { authRoutes } from './web/routes/auth-routes.js'
+import { requireTokens as requireTokensOf, type TokensState } from './web/routes/require-tokens.js'
+import { fallback } from './web/static/fallback.js'
+import { hasStarterPage, starterPage } from './web/static/starter-page.js'
+import { staticFiles } from './web/static/static-files.js'
 
 /**
  * Creates the server as a Koa application. Add custom routes with `app.use()`, and start it with `app.listen()`.
@@ -52,10 +52,10 @@ export function assemble(services: Services): Koa {
   if (hasStarterPage(wwwroot)) app.use(starterPage(services))
   app.use(authRoutes(services))
   if (demo) {
-    app.use(loadedInBackground(async () => (await import('./http/routes/demo-routes.js')).demoRoutes(services, demo)))
+    app.use(loadedInBackground(async () => (await import('./web/routes/demo-routes.js')).demoRoutes(services, demo)))
   }
   if (config.proxy.routes.length > 0) {
-    app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(services)))
+    app.use(loadedInBackground(async () => (await import('./web/proxy/middleware.js')).proxy(services)))
   }
   return app
 }
@@ -77,7 +77,7 @@ function gate(services: Services): Middleware {
   const checkOrigin = requestOrigin('program', { publicOrigin: services.site.origin })
   const refreshSession = requireTokensOf(services)
   const provideSession = loadedInBackground(async () =>
-    (await import('./http/routes/program-session.js')).programSession(services)
+    (await import('./web/routes/custom-route-session.js')).programSession(services)
   )
 
   return function gate(ctx, next) {

@@ -1,10 +1,10 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import { createServer } from 'node:http'
 import type { Logger } from 'pino'
+import { closeServer, listen } from './base/listener.js'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
 import { AUTH_ROUTES, isLoopback } from './config/urls.js'
-import { closeServer, listen } from './support/listener.js'
 
 export interface DemoChoices {
   /** The port of the demo identity provider. By default the system chooses a free port. */

@@ -2,11 +2,11 @@
 import { pino } from 'pino'
 import { requireComplete } from './config/load.js'
 import type { Config } from './config/settings.js'
-import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
 import { type ListeningServer, serve } from './server.js'
 import type { AppOptions, ServiceOptions } from './services.js'
+import type { Extension } from './web/routes/extension.js'
 
 export interface StartOptions extends Partial<AppOptions> {
   /**

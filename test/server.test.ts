@@ -27,8 +27,8 @@ import {
   type TestServerOptions
 } from './helpers/server.js'
 import { tempFolder } from './helpers/temp-folder.js'
-import { startSignedIn } from './http/support.js'
-import { createSharedStore, storesOf } from './refresh/setup.js'
+import { createSharedStore, storesOf } from './sessions/setup.js'
+import { startSignedIn } from './web/support.js'
 
 const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 

@@ -44,7 +44,7 @@ export const BEHAVIOUR = {
   callsPerRefresh: 2
 }
 
-// This is a constant of src/store/process-memory.ts.
+// This is a constant of src/sessions/process-memory.ts.
 const REMEMBERED_SECONDS = 60
 const SCRIPTS_OF_REFRESH = 4
 /** The default of `session.maxAgeSeconds`. An entry stays for twice as long after the last refresh. */

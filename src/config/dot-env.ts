@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { errorCode } from '../support/error-code.js'
+import { errorCode } from '../base/error-code.js'
 import type { Problem } from './errors.js'
 import { readTextFile, type SecretFile, whyUnreadable } from './files.js'
 

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
-import { errorCode } from '../support/error-code.js'
+import { errorCode } from '../base/error-code.js'
 import type { Problem } from './errors.js'
 import { readTextFile, statIfPossible, whyUnreadable } from './files.js'
 import { isPackage, parseSettings, unsupportedFormat, whyUnusable } from './loaders.js'

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
-import { errorCode } from '../support/error-code.js'
+import { errorCode } from '../base/error-code.js'
 import type { Problem } from './errors.js'
 
 /** Reads text files, and finds secret files that other users of this machine can read or that the server would publish. */

@@ -1,12 +1,12 @@
 import { relative } from 'node:path'
 import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
+import { findings } from './cross-checks.js'
 import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
 import { dotEnvFile, type Environment } from './dot-env.js'
 import { ConfigError, notGiven, type Problem } from './errors.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { exposedFile, publishedFiles, type SecretFile } from './files.js'
 import { oddities } from './odd-values.js'
-import { findings } from './rules.js'
 import {
   type Config,
   flagName,

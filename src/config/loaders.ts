@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url'
 // The main module of cosmiconfig cannot be imported by a user without a home folder and without an entry in /etc/passwd, such as
 // that of a container with `--user 12345`, because it asks the system for the home folder.
 import { loadYaml } from 'cosmiconfig/dist/loaders.js'
-import { defaultExportOf } from '../support/default-export.js'
-import { errorCode, isError } from '../support/error-code.js'
-import { findDuplicateName, findJsonError, isJsonObject, parseJson } from '../support/json.js'
+import { defaultExportOf } from '../base/default-export.js'
+import { errorCode, isError } from '../base/error-code.js'
+import { findDuplicateName, findJsonError, isJsonObject, parseJson } from '../base/json.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject } from '../base/json.js'
 import type { Parsed, ValueType } from './types.js'
 
 type Params = Readonly<Record<string, string>>

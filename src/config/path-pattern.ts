@@ -1,4 +1,4 @@
-import { decodings, isEncoded, readAsText } from '../support/path-readings.js'
+import { decodings, isEncoded, readAsText } from '../base/path-readings.js'
 
 /** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` stands for any rest of the path. */
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { access, constants, stat } from 'node:fs/promises'
-import { errorCode } from '../support/error-code.js'
+import { errorCode } from '../base/error-code.js'
 import { readTextFile, whyUnreadable } from './files.js'
 import { string, type ValueType } from './types.js'
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject } from '../base/json.js'
 import { accessEntries } from './access-entry.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { filePatterns } from './file-patterns.js'

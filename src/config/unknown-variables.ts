@@ -1,4 +1,4 @@
-import { editDistance, nearest } from '../support/nearest.js'
+import { editDistance, nearest } from '../base/nearest.js'
 import type { Problem } from './errors.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 

@@ -6,7 +6,7 @@
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type Koa from 'koa'
-import { isJsonObject, parseJson } from '../support/json.js'
+import { isJsonObject, parseJson } from '../base/json.js'
 import { paths } from './platform.js'
 import type { Users } from './users.js'
 

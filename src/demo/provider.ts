@@ -3,7 +3,7 @@ import type { AdapterFactory, AdapterPayload, ClientMetadata, KoaContextWithOIDC
 import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
 import { base, Prompt } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
-import { createExpiringMap } from '../support/expiring-map.js'
+import { createExpiringMap } from '../base/expiring-map.js'
 import type { DemoPages } from './pages.js'
 import { audience, isKnownScope, paths, platformClaims, platformScopes, splitScope } from './platform.js'
 import type { Users } from './users.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createExpiringMap } from '../support/expiring-map.js'
+import { createExpiringMap } from '../base/expiring-map.js'
 
 export type User = ReturnType<typeof userNamed>
 

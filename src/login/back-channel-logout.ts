@@ -3,8 +3,8 @@
  * 2.7). This file is loaded only with the setting `platform.backChannelLogout`.
  */
 import { createLogoutTokenCheck, type LogoutTokenOptions, UnusableLogoutTokenError } from '../provider/logout-token.js'
-import type { Log } from '../refresh/report.js'
-import type { UserSessions } from '../store/user-sessions.js'
+import type { Log } from '../sessions/report.js'
+import type { UserSessions } from '../sessions/user-sessions.js'
 import type { EndSessions } from './log-out.js'
 
 interface BackChannelLogoutDependencies extends LogoutTokenOptions {

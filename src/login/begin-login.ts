@@ -3,8 +3,8 @@
  * the session cookie, such a page starts one login after another. This is a login loop.
  */
 
-import type { Mode } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
+import type { Mode } from './mode.js'
 import type { LoginTransactions } from './transaction.js'
 
 interface BeginLoginDependencies {

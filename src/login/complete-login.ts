@@ -2,17 +2,17 @@
  * Completes a login after the identity provider has redirected the browser to the callback.
  */
 
-import type { Denial } from '../modes/access.js'
-import { revokeInBackground } from '../modes/grants.js'
+import type { CookieSession, SessionRecord } from '../cookie/record.js'
+import type { SessionCookie } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
-import { retrySecondsOf } from '../refresh/failure.js'
-import type { CookieSession, SessionRecord } from '../session/record.js'
-import type { SessionCookie } from '../session/session-cookie.js'
-import { ignoreUnavailable } from '../store/cells.js'
-import type { SessionStore } from '../store/store.js'
+import { ignoreUnavailable } from '../sessions/cells.js'
+import { retrySecondsOf } from '../sessions/failure.js'
+import type { SessionStore } from '../sessions/store.js'
+import type { Denial } from './access.js'
 import type { BeginLogin } from './begin-login.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
+import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 

@@ -3,10 +3,10 @@
  * an access token when a refresh issues the next one, so the internal token is invalid as soon as there is a public token.
  */
 import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.js'
+import { withinOrUndefined } from '../base/clock.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo } from '../provider/errors.js'
-import type { Clock } from '../support/clock.js'
-import { withinOrUndefined } from '../support/clock.js'
 
 interface WatchDependencies {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>

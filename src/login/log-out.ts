@@ -2,15 +2,16 @@
  * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the browser out
  * at the identity provider. With `platform.backChannelLogout`, this file can also log out all sessions of a user.
  */
+
+import { within } from '../base/clock.js'
+import type { Background } from '../base/shutdown.js'
 import type { Config } from '../config/settings.js'
+import { type CookieSession, hasTokens, type SessionRecord } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import type { Log } from '../refresh/report.js'
-import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
-import { StoreUnavailableError } from '../store/cells.js'
-import type { SessionStore } from '../store/store.js'
-import type { SessionsOf, UserSessions } from '../store/user-sessions.js'
-import { within } from '../support/clock.js'
-import type { Background } from '../support/shutdown.js'
+import { StoreUnavailableError } from '../sessions/cells.js'
+import type { Log } from '../sessions/report.js'
+import type { SessionStore } from '../sessions/store.js'
+import type { SessionsOf, UserSessions } from '../sessions/user-sessions.js'
 import type { Profiles } from './profiles.js'
 
 interface LogOutDependencies {

@@ -3,12 +3,12 @@
  * requests of an application, so the name is cached.
  */
 
-import type { Mode } from '../modes/mode.js'
+import { createExpiringMap } from '../base/expiring-map.js'
+import type { SessionRecord } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo } from '../provider/errors.js'
-import type { SessionRecord } from '../session/record.js'
-import type { UserSessions } from '../store/user-sessions.js'
-import { createExpiringMap } from '../support/expiring-map.js'
+import type { UserSessions } from '../sessions/user-sessions.js'
+import type { Mode } from './mode.js'
 
 interface ProfileDependencies {
   readonly mode: Pick<Mode, 'displayName'>

@@ -4,8 +4,9 @@
  * of this server either: the logout route, for example, would terminate the new session. All other paths are returned
  * unchanged, because a changed path opens a different page.
  */
+
+import { decodings } from '../base/path-readings.js'
 import { AUTH_PATH } from '../config/urls.js'
-import { decodings } from '../support/path-readings.js'
 
 // With this limit, the `state`, which contains the path as JSON, is never longer than the callback accepts (MAX_LENGTH
 // in callback.ts).

@@ -4,7 +4,7 @@
  * share this cookie. Each login has a separate `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Sealer } from '../session/keyring.js'
+import type { Sealer } from '../cookie/keyring.js'
 
 export const LOGIN_MAX_AGE_SECONDS = 600
 

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
-import { connectOptions } from '../support/connect-options.js'
+import { connectOptions } from '../base/connect-options.js'
 
 /** Returns the URL of the proxy for a call, or undefined if the call must not use a proxy. */
 export type ProxyFor = (url: string) => string | undefined

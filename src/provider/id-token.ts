@@ -3,7 +3,7 @@
  * token endpoint over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
  */
 
-import { isJsonObject, parseJson } from '../support/json.js'
+import { isJsonObject, parseJson } from '../base/json.js'
 import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './errors.js'
 
 /** The user info or the claims of an ID token. Any member may be missing or have another type. */

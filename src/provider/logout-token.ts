@@ -4,8 +4,8 @@
  * setting `platform.backChannelLogout` is on.
  */
 import { compactVerify, createLocalJWKSet, errors } from 'jose'
-import { type Clock, startStopwatch } from '../support/clock.js'
-import { isJsonObject, parseJson } from '../support/json.js'
+import { type Clock, startStopwatch } from '../base/clock.js'
+import { isJsonObject, parseJson } from '../base/json.js'
 import type { IdentityProvider } from './client.js'
 import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'

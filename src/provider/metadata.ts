@@ -4,10 +4,10 @@
  * of Autodesk Platform Services (APS) is used.
  */
 
+import { isJsonObject } from '../base/json.js'
 import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
 import { discoveredEndpointProblem, withoutUser } from '../config/urls.js'
-import { isJsonObject } from '../support/json.js'
 import { ProviderError } from './errors.js'
 import { type Quirks, quirksOf } from './quirks.js'
 import type { Transport, TransportResponse } from './transport.js'

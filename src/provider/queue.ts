@@ -1,4 +1,4 @@
-import { createFairQueue, type Requester } from '../support/fair-queue.js'
+import { createFairQueue, type Requester } from '../base/fair-queue.js'
 
 export type Queue = ReturnType<typeof createQueue>
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject } from '../base/json.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
 
 /**

@@ -1,5 +1,5 @@
 /** Parses the responses of the token endpoint, in the forms in which real providers send them. */
-import { isJsonObject } from '../support/json.js'
+import { isJsonObject } from '../base/json.js'
 import { UnusableTokenSetError } from './errors.js'
 import { readClaims } from './id-token.js'
 

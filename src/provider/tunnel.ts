@@ -1,7 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import { connectOptions } from '../support/connect-options.js'
+import { connectOptions } from '../base/connect-options.js'
 import { proxyRejection } from './agents.js'
 
 /**

@@ -24,7 +24,7 @@ import { filesBelow, readText, repository } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
-import { documentedUser } from '../store/rights.js'
+import { documentedUser } from '../sessions/rights.js'
 
 const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
 const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
@@ -184,7 +184,7 @@ for (const block of blocksOf('redis')) {
   test(`the Redis settings are those of the tests and of deploy/compose.yaml: ${title(block)}`, t => {
     const isUser = block.text.startsWith('user ')
     const command = readText('deploy/compose.yaml').replaceAll('", "', ' ')
-    // test/store/redis-rights.test.ts starts Redis with this line.
+    // test/sessions/redis-rights.test.ts starts Redis with this line.
     if (isUser) t.is(block.text.trim(), documentedUser.join(' '))
     else for (const line of linesOf(block.text)) t.true(command.includes(`--${line}`), line)
   })

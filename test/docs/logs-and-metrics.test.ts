@@ -1,6 +1,6 @@
 import test from 'ava'
-import type { Metrics } from '#src/metrics/metrics.js'
-import { createPrometheusMetrics } from '#src/metrics/prometheus.js'
+import type { Metrics } from '#src/base/metrics.js'
+import { createPrometheusMetrics } from '#src/base/prometheus.js'
 import { codeSpans, tableRows } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 

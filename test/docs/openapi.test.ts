@@ -12,7 +12,7 @@ import {
   type TestServer,
   type TestServerOptions
 } from '../helpers/server.js'
-import { sessionCookies, withParameters } from '../http/support.js'
+import { sessionCookies, withParameters } from '../web/support.js'
 import { broken, documentedAnswers, mismatches, readOpenApi, serverRoutes } from './openapi.js'
 
 const document = readOpenApi()

@@ -1,8 +1,8 @@
 // Reads docs/openapi.yaml and compares responses and routes of the server with it.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { HEALTH_ROUTES } from '#src/config/urls.js'
-import { authRouter } from '#src/http/routes/auth-routes.js'
 import { createServices } from '#src/services.js'
+import { authRouter } from '#src/web/routes/auth-routes.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { readYaml } from '../helpers/repository.js'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
-import { createRoutes, type Route } from '#src/proxy/routes.js'
+import { createRoutes, type Route } from '#src/web/proxy/routes.js'
 import { repository } from '../helpers/repository.js'
 
 const env = {

@@ -1,4 +1,4 @@
-import type { Clock as ServerClock } from '#src/support/clock.js'
+import type { Clock as ServerClock } from '#src/base/clock.js'
 
 /** All functions are bound, so each of them can be passed on alone. */
 export interface Clock extends ServerClock {

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { sessionHeader } from '../http/support.js'
+import { sessionHeader } from '../web/support.js'
 import type { Browser } from './browser.js'
 
 export async function askForwardAuth(port: number, options: Pick<RequestOptions, 'method' | 'path' | 'headers'> = {}) {

@@ -1,4 +1,4 @@
-import type { GrantedLease, SessionStore } from '#src/store/store.js'
+import type { GrantedLease, SessionStore } from '#src/sessions/store.js'
 
 /** Returns a function that changes the leases which a store grants. */
 export function withLeases(change: (lease: GrantedLease) => GrantedLease) {

@@ -4,7 +4,7 @@ import type { JSONWebKeySet } from 'jose'
 import { createBackChannelLogout } from '#src/login/back-channel-logout.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
-import { StoreUnavailableError } from '#src/store/cells.js'
+import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { createClock } from '../helpers/clock.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 

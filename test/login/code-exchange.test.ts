@@ -1,11 +1,11 @@
 import test from 'ava'
+import { createKeyring } from '#src/cookie/keyring.js'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
-import { createKeyring } from '#src/session/keyring.js'
 import { createClock } from '../helpers/clock.js'
-import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { createMode, createSharedStore } from '../refresh/setup.js'
+import { createMode, createSharedStore } from '../sessions/setup.js'
+import { busyError, createFakeIdp, oauthError, upstreamError } from './fake-idp.js'
 
 function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' } = {}) {
   const clock = createClock(1_700_000_000_000)

@@ -1,8 +1,8 @@
 // A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
 import { type ModeName, modes } from '../helpers/modes.js'
-import { upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, type RefreshOptions, setUpExpired, setUpRefresh } from '../refresh/setup.js'
+import { grantsOf, type RefreshOptions, setUpExpired, setUpRefresh } from '../sessions/setup.js'
+import { upstreamError } from './fake-idp.js'
 
 const LOGGED_OUT = { kind: 'over', why: 'loggedOut' }
 

@@ -3,7 +3,7 @@ import { createProfiles } from '#src/login/profiles.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
-import { upstreamError } from '../modes/fake-idp.js'
+import { upstreamError } from './fake-idp.js'
 
 /** The user info of each call contains the access token of that call, unless a test sets another response. */
 function setUp(keepSeconds: number) {

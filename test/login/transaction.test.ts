@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
+import { createKeyring } from '#src/cookie/keyring.js'
 import { codeChallengeOf, createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { createKeyring } from '#src/session/keyring.js'
 import { anyText } from '../helpers/any-text.js'
 import { createClock } from '../helpers/clock.js'
 

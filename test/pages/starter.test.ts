@@ -5,7 +5,7 @@ import { pageStyle } from '#src/pages/index.js'
 
 const wwwroot = new URL('../../wwwroot/', import.meta.url)
 
-// src/http/static/starter-page.ts serves this in addition to the files of the folder.
+// src/web/static/starter-page.ts serves this in addition to the files of the folder.
 const made = 'starter-about.json'
 const ofFolder = ['index.html', 'starter-base.css', 'starter.css', 'starter.js', 'copy.js']
 const loaded = [...ofFolder, '../src/pages/client/client.js']

@@ -1,8 +1,8 @@
 // The meaning of a response of the token endpoint for the refresh token that was sent, with the responses that providers send.
 import test from 'ava'
+import { parseJson } from '#src/base/json.js'
 import { OAuthError } from '#src/provider/errors.js'
 import { type Meaning, meaningOf } from '#src/provider/refusal.js'
-import { parseJson } from '#src/support/json.js'
 
 const tokens = '{"access_token":"a","token_type":"Bearer","expires_in":3599}'
 const aps = (errorCode: string) =>

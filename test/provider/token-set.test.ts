@@ -3,7 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { ProviderError } from '#src/provider/errors.js'
 import { parseTokenSet } from '#src/provider/token-set.js'
-import { jwt } from '../modes/contract.js'
+import { jwt } from '../login/contract.js'
 import { holdsNone } from './secrets.js'
 
 const whole = {

@@ -2,7 +2,7 @@
 // no code with the proxy: they work on bytes and on regular expressions.
 import test from 'ava'
 import { parseRules } from '#src/config/proxy-rules.js'
-import { createRoutes } from '#src/proxy/routes.js'
+import { createRoutes } from '#src/web/proxy/routes.js'
 import { createRandom } from '../helpers/random.js'
 
 type Step = 'decode' | 'nfkc' | 'merge' | 'parameters' | 'query' | 'fragment'

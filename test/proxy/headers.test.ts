@@ -1,8 +1,8 @@
 // The lists of headers that the proxy forwards in requests and in responses. These tests need no server.
 import test from 'ava'
 import fc from 'fast-check'
-import { createRequestHeaders, namesNotSelected } from '#src/proxy/request.js'
-import { createResponseHeaders } from '#src/proxy/response-headers.js'
+import { createRequestHeaders, namesNotSelected } from '#src/web/proxy/request.js'
+import { createResponseHeaders } from '#src/web/proxy/response-headers.js'
 
 const select = createRequestHeaders(['Region'])
 

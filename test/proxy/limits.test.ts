@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
-import { noMetrics } from '#src/metrics/metrics.js'
+import { noMetrics } from '#src/base/metrics.js'
 import { eventually } from '../helpers/eventually.js'
 import { startProxy, startUpstream } from '../helpers/upstream.js'
 import { answerOf, ask, newSession, open, statusOf } from './clients.js'

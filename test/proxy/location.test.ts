@@ -1,7 +1,7 @@
 import test from 'ava'
 import { parseRules } from '#src/config/proxy-rules.js'
-import { createMapLocation } from '#src/proxy/response-headers.js'
-import { createRoutes } from '#src/proxy/routes.js'
+import { createMapLocation } from '#src/web/proxy/response-headers.js'
+import { createRoutes } from '#src/web/proxy/routes.js'
 
 const { rules } = parseRules([
   'GET /api/hubs/first https://other.example/first',

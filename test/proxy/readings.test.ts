@@ -3,7 +3,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { parseRules } from '#src/config/proxy-rules.js'
-import { createRoutes } from '#src/proxy/routes.js'
+import { createRoutes } from '#src/web/proxy/routes.js'
 import { cpuMsOf } from '../helpers/cpu-time.js'
 
 function finder(...rules: readonly string[]) {

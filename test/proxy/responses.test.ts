@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import test from 'ava'
 import { startFixedUpstream, startProxy, startUpstream } from '../helpers/upstream.js'
-import { sessionCookiesSet } from '../http/support.js'
+import { sessionCookiesSet } from '../web/support.js'
 
 const get = 'GET /api/x HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n'
 const head = get.replace('GET', 'HEAD')

@@ -3,7 +3,12 @@ import { createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
-import { createUpstreams, type UpstreamError, type UpstreamOptions, type UpstreamRequest } from '#src/proxy/upstream.js'
+import {
+  createUpstreams,
+  type UpstreamError,
+  type UpstreamOptions,
+  type UpstreamRequest
+} from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { startFixedUpstream, startUpstream } from '../helpers/upstream.js'

@@ -4,8 +4,8 @@
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import type { TokenSet } from '#src/provider/token-set.js'
-import { TIMES } from '#src/store/rules.js'
-import { REQUEST_MS } from '#src/store/store.js'
+import { REQUEST_MS } from '#src/sessions/store.js'
+import { TIMES } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
 

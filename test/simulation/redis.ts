@@ -1,11 +1,11 @@
 // A simulated Redis: the cells of the sessions, the places of the processes, and the messages. A replica of it is some moments
 // behind, and may be promoted.
 
-import type { SessionRecord } from '#src/session/record.js'
-import { type Cells, type Message, StoreUnavailableError } from '#src/store/cells.js'
-import type { SessionKey } from '#src/store/redis-cells.js'
-import { createStoreClock } from '#src/store/redis-cells.js'
-import type { Cell } from '#src/store/rules.js'
+import type { SessionRecord } from '#src/cookie/record.js'
+import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
+import type { SessionKey } from '#src/sessions/redis-cells.js'
+import { createStoreClock } from '#src/sessions/redis-cells.js'
+import type { Cell } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
 

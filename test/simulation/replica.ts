@@ -1,10 +1,10 @@
 // A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
-import { createAccess } from '#src/modes/access.js'
-import { createDualMode, createSingleMode } from '#src/modes/mode.js'
+import { createAccess } from '#src/login/access.js'
+import { createDualMode, createSingleMode } from '#src/login/mode.js'
 import type { IdentityProvider } from '#src/provider/client.js'
-import { createRefreshes } from '#src/refresh/index.js'
-import type { Lease, Owner } from '#src/store/rules.js'
-import { createSessionStore } from '#src/store/store.js'
+import { createRefreshes } from '#src/sessions/current.js'
+import { createSessionStore } from '#src/sessions/store.js'
+import type { Lease, Owner } from '#src/sessions/transitions.js'
 import { ACCESS_CLAIM, CLIENT_ID, ISSUER } from './provider.js'
 import type { Replica, Simulation, Trouble } from './simulation.js'
 

@@ -1,11 +1,11 @@
 // Simulates many replicas that restore their sessions after Redis has restarted without data. Each replica runs the production
 // code of the store: rules, connection, cells, encryption and pacing. Only Redis and the clock are simulated.
-import { createKeyring } from '#src/session/keyring.js'
-import type { SessionRecord } from '#src/session/record.js'
-import type { Message } from '#src/store/cells.js'
-import { channelOf, createStores, prefixOf, type Stores } from '#src/store/index.js'
-import { createMessageSeal } from '#src/store/redis-cells.js'
-import type { RedisClient, RedisCommands, RedisEvents } from '#src/store/redis-client.js'
+import { createKeyring } from '#src/cookie/keyring.js'
+import type { SessionRecord } from '#src/cookie/record.js'
+import type { Message } from '#src/sessions/cells.js'
+import { channelOf, createStores, prefixOf, type Stores } from '#src/sessions/open-store.js'
+import { createMessageSeal } from '#src/sessions/redis-cells.js'
+import type { RedisClient, RedisCommands, RedisEvents } from '#src/sessions/redis-client.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { createWorld, type World } from './world.js'
 

@@ -1,8 +1,9 @@
 // Runs one schedule: several users use four processes that share a Redis, while faults happen. All code that decides
 // anything about sessions is the production code.
-import type { Refreshed } from '#src/refresh/refresh.js'
-import type { CookieSession, SessionRecord } from '#src/session/record.js'
-import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
+
+import type { CookieSession, SessionRecord } from '#src/cookie/record.js'
+import type { Refreshed } from '#src/sessions/refresh.js'
+import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/sessions/transitions.js'
 import { startFaults } from './faults.js'
 import { createProvider, ISSUER } from './provider.js'
 import { createRedis, TIME_CHECK_MS } from './redis.js'

@@ -1,11 +1,12 @@
 // The safeguards of the design, each with the change that switches it off. Without any of them, logins are lost, or users get
 // in after a logout, or wait for a dead process.
-import type { TokenStep } from '#src/modes/mode.js'
-import type { SessionRecord } from '#src/session/record.js'
-import type { Message } from '#src/store/cells.js'
-import type { Cell } from '#src/store/rules.js'
-import type { SessionStore } from '#src/store/store.js'
-import type { Clock } from '#src/support/clock.js'
+
+import type { Clock } from '#src/base/clock.js'
+import type { SessionRecord } from '#src/cookie/record.js'
+import type { TokenStep } from '#src/login/mode.js'
+import type { Message } from '#src/sessions/cells.js'
+import type { SessionStore } from '#src/sessions/store.js'
+import type { Cell } from '#src/sessions/transitions.js'
 import { withLeases } from '../helpers/leases.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 

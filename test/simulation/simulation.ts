@@ -1,7 +1,8 @@
 // What the parts of a simulation share. One seed determines everything that happens in it.
-import type { Refreshes } from '#src/refresh/index.js'
-import type { SessionStore } from '#src/store/store.js'
-import type { Clock } from '#src/support/clock.js'
+
+import type { Clock } from '#src/base/clock.js'
+import type { Refreshes } from '#src/sessions/current.js'
+import type { SessionStore } from '#src/sessions/store.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
 import type { Safeguard } from './safeguards.js'

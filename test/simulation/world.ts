@@ -1,5 +1,5 @@
 // The simulated time, and the processes that live in it. One seed determines everything that happens.
-import type { Clock } from '#src/support/clock.js'
+import type { Clock } from '#src/base/clock.js'
 import { createRandom } from '../helpers/random.js'
 
 export interface World {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
+import { errorCode } from '../../base/error-code.js'
+import { closeServer, listen } from '../../base/listener.js'
 import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
-import { errorCode } from '../../support/error-code.js'
-import { closeServer, listen } from '../../support/listener.js'
 import { explainListenError, type Listener, listeners } from '../errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 

@@ -1,10 +1,10 @@
 /** The findings of the checks, and the explanations of requests and connections that fail. */
 import type { Socket } from 'node:net'
+import { errorCode } from '../../base/error-code.js'
 import type { Config } from '../../config/settings.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { NO_ACCESS_CODE } from '../../provider/quirks.js'
-import { errorCode } from '../../support/error-code.js'
 
 /** One result of a check. */
 export interface Finding {

@@ -1,7 +1,7 @@
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
 import { withoutUser } from '../../config/urls.js'
-import { createMode, type Mode } from '../../modes/mode.js'
+import { createMode, type Mode } from '../../login/mode.js'
 import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
 import type { Endpoint } from '../../provider/errors.js'
 import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provider/metadata.js'

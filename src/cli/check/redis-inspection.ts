@@ -1,9 +1,11 @@
 /** Runs the Redis commands of the server one by one, and reads the memory and persistence settings of Redis. */
 
 import { randomBytes } from 'node:crypto'
+import { within } from '../../base/clock.js'
+import { isError } from '../../base/error-code.js'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
-import { channelOf, prefixOf } from '../../store/index.js'
+import { channelOf, prefixOf } from '../../sessions/open-store.js'
 import {
   type Cluster,
   isRefusedDatabase,
@@ -11,9 +13,7 @@ import {
   openRedisClient,
   type Redis,
   reasonOf
-} from '../../store/redis-client.js'
-import { within } from '../../support/clock.js'
-import { isError } from '../../support/error-code.js'
+} from '../../sessions/redis-client.js'
 
 /** The names in the arguments of the commands below. */
 interface Names {

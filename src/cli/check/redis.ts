@@ -2,8 +2,8 @@ import { createConnection } from 'node:net'
 import { connect } from 'node:tls'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
-import { databaseAdvice } from '../../store/index.js'
-import { tlsOptions } from '../../store/redis-client.js'
+import { databaseAdvice } from '../../sessions/open-store.js'
+import { tlsOptions } from '../../sessions/redis-client.js'
 import {
   connectionError,
   type Explanation,

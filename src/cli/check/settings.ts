@@ -3,6 +3,7 @@ import { access, readdir } from 'node:fs/promises'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { join, relative, sep } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { errorCode } from '../../base/error-code.js'
 import { isClaimEntry } from '../../config/access-entry.js'
 import { type Environment, readDotEnv } from '../../config/dot-env.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
@@ -12,10 +13,9 @@ import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
 import { withoutUser } from '../../config/urls.js'
-import type { Mode } from '../../modes/mode.js'
+import type { Mode } from '../../login/mode.js'
 import { quirksOf } from '../../provider/quirks.js'
 import { openTunnel } from '../../provider/tunnel.js'
-import { errorCode } from '../../support/error-code.js'
 import { messageOf } from '../errors.js'
 import { connectionError, explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
 
@@ -92,7 +92,7 @@ export async function checkExtend({ extend: path }: Config): Promise<Finding[]> 
   if (path === undefined) return []
   // This module loads Koa. It is imported only here, because `start` also imports this file and reads the working
   // directory before it loads Koa.
-  const { loadExtension } = await import('../../http/routes/extension.js')
+  const { loadExtension } = await import('../../web/routes/extension.js')
   try {
     await loadExtension(path)
     return [ok(`${path} exports a function that can add routes.`)]

@@ -1,3 +1,4 @@
+import { type Colours, coloursFor } from '../../base/colours.js'
 import { ConfigError } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/load.js'
 import {
@@ -9,7 +10,6 @@ import {
   writtenValue
 } from '../../config/settings.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
-import { type Colours, coloursFor } from '../../support/colours.js'
 import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../errors.js'
 import { columnsOf, wrap, wrapLines } from '../terminal.js'

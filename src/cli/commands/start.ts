@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { coloursFor } from '../../base/colours.js'
+import { isError } from '../../base/error-code.js'
+import type { Tracing } from '../../base/tracing.js'
+import { version } from '../../base/version.js'
 import type { Environment } from '../../config/dot-env.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import type { RunningServer } from '../../start.js'
-import { coloursFor } from '../../support/colours.js'
-import { isError } from '../../support/error-code.js'
-import { version } from '../../support/version.js'
-import type { Tracing } from '../../telemetry/tracing.js'
 import { checkCallback } from '../check/callback-and-port.js'
 import { checkTls, checkWwwroot } from '../check/settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
@@ -142,7 +142,7 @@ async function startTracing(env: Environment, log: Pick<Logger, 'warn'>): Promis
   const onProblem = (problem: string) =>
     log.warn({ event: 'tracing_problem', problem }, 'OpenTelemetry reports a problem; some traces may be lost')
   try {
-    const { openTracing } = await import('../../telemetry/open-telemetry.js')
+    const { openTracing } = await import('../../base/open-telemetry.js')
     return openTracing(version(), onProblem)
   } catch (error) {
     const message =

@@ -1,12 +1,12 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { errorCode } from '../../base/error-code.js'
 import { fileName } from '../../config/file.js'
 import { readTextFile, statIfPossible } from '../../config/files.js'
 import { newSecret } from '../../config/secrets.js'
 import { settingKeys, settingOf, type Values } from '../../config/settings.js'
 import { settingsFile } from '../../config/settings-file.js'
-import { errorCode } from '../../support/error-code.js'
 import { UsageError } from '../errors.js'
 
 export const yamlFile = `${fileName}.config.yaml`

@@ -1,5 +1,5 @@
-import { findJsonError, isJsonObject, parseJson } from '../../support/json.js'
-import { nearest } from '../../support/nearest.js'
+import { findJsonError, isJsonObject, parseJson } from '../../base/json.js'
+import { nearest } from '../../base/nearest.js'
 import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from '../html.js'
 import { builtInTexts, english, type Texts } from '../texts.js'
 import { fileError } from './files.js'

@@ -10,7 +10,7 @@ import {
   type RedisCondition,
   serverCommands
 } from '#src/cli/check/redis-inspection.js'
-import { prefixOf } from '#src/store/index.js'
+import { prefixOf } from '#src/sessions/open-store.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
@@ -23,7 +23,7 @@ import {
   startRedisWithTls
 } from '../../helpers/redis-topologies.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { clusterRights, documentedRights } from '../../store/rights.js'
+import { clusterRights, documentedRights } from '../../sessions/rights.js'
 import { checkAt, fewAtOnce, someProvider } from './checked.js'
 
 const TRIES = 5

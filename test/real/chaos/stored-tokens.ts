@@ -2,13 +2,13 @@
 // it proves whether a process that was killed had stored the tokens of its last response.
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKeyring } from '#src/session/keyring.js'
-import type { SessionRecord } from '#src/session/record.js'
-import type { Entry } from '#src/store/rules.js'
+import { createKeyring } from '#src/cookie/keyring.js'
+import type { SessionRecord } from '#src/cookie/record.js'
+import type { Entry } from '#src/sessions/transitions.js'
 
 const FOLDER = 'appendonlydir'
 // In the file, a command is a list of texts, each with its length in front. A session and its entry are stored together
-// (`src/store/redis-cells.ts`).
+// (`src/sessions/redis-cells.ts`).
 const WRITES = /session:([\w-]+)\r\n\$1\r\ne\r\n\$\d+\r\n([\w-]+)\r\n\$1\r\nr\r\n\$\d+\r\n([\w-]+)\r\n/g
 /** The longest write is one encrypted session. */
 const OVERLAP = 64 * 1024

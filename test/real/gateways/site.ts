@@ -4,7 +4,7 @@ import { publicOrigin } from '../../helpers/config.js'
 import { sendRaw } from '../../helpers/raw.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
-import { openedFields, sessionHeader } from '../../http/support.js'
+import { openedFields, sessionHeader } from '../../web/support.js'
 import { pathsAsked, startBackEnd } from './back-end.js'
 import type { Gateway } from './gateways.js'
 

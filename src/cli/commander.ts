@@ -1,0 +1,206 @@
+import { Command as Commander, CommanderError, Option } from 'commander'
+import { nearest } from '../base/nearest.js'
+import { version } from '../base/version.js'
+import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
+import type { CommandEntry, Invocation } from './command.js'
+import { commands, defaultCommand } from './commands/index.js'
+import { UsageError } from './errors.js'
+import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
+import { nameOf, settingOptions, settingsAmong } from './options.js'
+import type { Terminal } from './terminal.js'
+
+const MAX_HELP_COLUMNS = 120
+
+type Run = (command: CommandEntry, invocation: Invocation) => Promise<void>
+
+/**
+ * Parses the command line. Calls `run` with the command, which is the default command if none was given. Prints the help
+ * or the version instead if the command line asks for it.
+ * @throws UsageError if the command line is invalid; also the errors of `run`
+ */
+export async function parseCommandLine(terminal: Terminal, run: Run): Promise<void> {
+  const word = wordAfterHelp(terminal.args)
+  // For `--help check`, Commander would print the help of the program. `check --help` prints the help of the command.
+  const args = word !== undefined && commandNames.includes(word) ? [word, '--help'] : terminal.args
+  try {
+    await createProgram(terminal, word, run).parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    // After the help or the version, commander throws an error with exit code 0.
+    if (error.exitCode !== 0) throw usageErrorOf(error)
+  }
+}
+
+/** Declares the command line for commander. */
+function createProgram(terminal: Terminal, word: string | undefined, run: Run): Commander {
+  const { stdout } = terminal
+  const topic = word === 'all' ? 'all' : 'short'
+  const program: Commander = new Commander('platform-auth-server')
+    .description(description)
+    .version(version(), '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
+    // Commander's suggestion would repeat the whole word, but the part after an equals sign may be a secret.
+    // `unknownWord` makes the suggestion instead.
+    .showSuggestionAfterError(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => void stdout.write(text),
+      // Errors are thrown, and `main` reports them.
+      writeErr: () => {}
+    })
+    .configureHelp({
+      helpWidth: Math.min(stdout.columns ?? 100, MAX_HELP_COLUMNS),
+      minWidthToWrap: 20,
+      subcommandTerm: command =>
+        [command.name(), ...command.registeredArguments.map(argument => `[${argument.name()}]`)].join(' ')
+    })
+    .allowExcessArguments()
+    // For an unknown command, the help command of commander would print the full help as an error, so the
+    // program declares its help command below.
+    .helpCommand(false)
+    .addHelpText('before', () => {
+      if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)
+      return ''
+    })
+    .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
+  const shown = new Set(mostUsed.map(key => nameOf(settingOf(key).flag ?? '')))
+  const ofDefault = defaultCommand.options.map(({ flags, summary, group = '' }) =>
+    new Option(flags, summary).helpGroup(group)
+  )
+  for (const option of [...settingOptions(), ...ofDefault]) {
+    program.addOption(option)
+    if (topic === 'short') option.helpGroup('Most used settings:').hideHelp(!shown.has(option.attributeName()))
+  }
+  rejectContradictions(program)
+
+  const invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) =>
+    run(entry, { terminal, flags: settingsAmong(program.opts()), hasAction, options: command.optsWithGlobals() })
+  program.action(async (_options, { args: [word] }: Commander) => {
+    if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
+    await invoke(defaultCommand, program, false)
+  })
+  for (const entry of commands) {
+    const command = addCommand(program, entry)
+    command.action(() => invoke(entry, command, readAction(entry, command.args)))
+  }
+  program
+    .command('help [command]')
+    .description('Print the help of a command. With "all", print all flags, variables and files.')
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments(false)
+    .action(async (topic?: string) => {
+      await parseCommandLine({ ...terminal, args: ['--help', ...(topic === undefined ? [] : [topic])] }, run)
+    })
+  return program
+}
+
+function addCommand(program: Commander, entry: CommandEntry): Commander {
+  const { name, summary, action, options } = entry
+  const command: Commander = program
+    .command(name)
+    .description(summary)
+    .helpOption('-h, --help', 'Print this help.')
+    .allowExcessArguments()
+    .addHelpText('after', () => textAfterCommandHelp(entry, command.createHelp()))
+  if (action) command.argument(`[${action.name}]`, action.summary)
+  for (const { flags, summary } of options) command.option(flags, summary)
+  rejectContradictions(command)
+  return command
+}
+
+const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
+
+/** Returns the word after `--help` or `-h`, if there is one. */
+function wordAfterHelp(args: readonly string[]): string | undefined {
+  const index = args.findIndex(arg => arg === '--help' || arg === '-h')
+  const word = index === -1 ? undefined : args[index + 1]
+  return word?.startsWith('-') ? undefined : word
+}
+
+/**
+ * Returns true if the word of the command's action was given.
+ * @throws UsageError if there is a different argument, because a command accepts only flags and the word of its action
+ */
+function readAction({ name, action }: CommandEntry, args: readonly string[]): boolean {
+  const hasAction = action !== undefined && args[0] === action.name
+  const [excess] = hasAction ? args.slice(1) : args
+  if (excess === undefined) return hasAction
+  if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
+  throw new UsageError(
+    `${name} accepts only flags${action ? ` and the word ${action.name}` : ''}. Remove ${withoutValue(excess)}.`
+  )
+}
+
+function isPath(word: string): boolean {
+  return /^[\w.~/-]*\/[\w.~/-]*$|^\.{1,2}$/.test(word)
+}
+
+function missingFlag(path: string): UsageError {
+  return new UsageError(`To serve a folder of pages, use the flag --wwwroot: --wwwroot ${path}`)
+}
+
+/**
+ * Rejects a flag that is given twice with different values, for example once in a script of package.json and once after
+ * `npm start --`. Commander would use the last value and ignore the first.
+ */
+function rejectContradictions(command: Commander): void {
+  const given = new Map<string, { readonly flag: string; readonly value: unknown }>()
+  // Only a flag that can be given several times has a parser.
+  for (const option of command.options.filter(({ parseArg }) => !parseArg)) {
+    const { negate, long: flag = '' } = option
+    command.on(`option:${option.name()}`, (text: string | null) => {
+      const value = text ?? !negate
+      const earlier = given.get(option.attributeName())
+      given.set(option.attributeName(), { flag, value })
+      if (!earlier || earlier.value === value) return
+      // The values may be secret, so the message does not contain them.
+      throw new UsageError(
+        earlier.flag === flag
+          ? `${flag} is given twice with different values. Remove one of them.`
+          : `${earlier.flag} and ${flag} contradict each other. Remove one of them.`
+      )
+    })
+  }
+}
+
+function usageErrorOf(error: CommanderError): UsageError {
+  if (error.code === 'commander.optionMissingArgument') return missingValue(error)
+  const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
+  if (!word) return new UsageError(error.message.replace(/^error: /, ''))
+  if (word === '-v') return new UsageError('There is no flag -v. Did you mean -V, which prints the version?')
+  const owners = commands.filter(({ options }) => options.some(({ flags }) => flagName(flags) === word))
+  if (owners.length > 0)
+    return new UsageError(`${word} is an option of ${owners.map(({ name }) => name).join(' or ')} only.`)
+  const ofCommands = commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags)))
+  const known = [...settingOptions().map(({ long }) => long ?? ''), ...ofCommands, '--help', '--version']
+  const valueless = known.find(flag => word.startsWith(`${flag}=`))
+  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, known)
+}
+
+/**
+ * Explains that an option needs a value. The message of commander contains the declaration of the option, such as
+ * `'--mode <mode>'`.
+ */
+function missingValue({ message }: CommanderError): UsageError {
+  const [, declared = ''] = /'(?:-\w, )?(.+)'/s.exec(message) ?? []
+  const key = settingKeys.find(key => settingOf(key).flag === declared)
+  const flag = flagName(declared)
+  return new UsageError(
+    `${flag} needs a value: ${key === undefined || namesFile(declared) ? declared : `${settingOf(key).type.allowed}.`}`
+  )
+}
+
+/** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
+function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
+  const name = withoutValue(word)
+  const guess = nearest(name, known)
+  const help = kind === 'flag' ? '--help all' : '--help'
+  return new UsageError(
+    `There is no ${kind} ${name}. ${guess ? `Did you mean ${guess}?` : `${help} lists all of them.`}`
+  )
+}
+
+/** Removes the part after an equals sign, because it may be a secret, and messages must not contain it. */
+function withoutValue(word: string): string {
+  return word.split('=', 1).join('')
+}

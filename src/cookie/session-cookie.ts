@@ -1,0 +1,263 @@
+/**
+ * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
+ * session, and the session is in Redis (`src/sessions/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
+ * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
+ */
+import { deflateSync, inflateSync } from 'node:zlib'
+import { type Metrics, noMetrics } from '../base/metrics.js'
+import type { Sealer } from './keyring.js'
+import {
+  type CookieSession,
+  type Identity,
+  MAX_STORED_BYTES,
+  type SessionFields,
+  type SessionRecord,
+  sizeOf
+} from './record.js'
+import {
+  chunkNames,
+  joinChunks,
+  MAX_VALUE_LENGTH,
+  readCookie,
+  SINGLE_COOKIE_LENGTH,
+  splitIntoChunks
+} from './request-cookies.js'
+
+interface SessionCookieOptions {
+  readonly sealer: Sealer
+  /** The full cookie name, including the prefix. */
+  readonly name: string
+  /** A session expires this many seconds after its cookie was last written. */
+  readonly maxAgeSeconds: number
+  /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
+  readonly absoluteMaxAgeSeconds: number | undefined
+  readonly now: () => number
+  readonly metrics?: Pick<Metrics, 'sessionRead'>
+}
+
+export type SessionCookie = ReturnType<typeof createSessionCookie>
+
+/**
+ * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains only the lengths of
+ * the session and of each token, so it may be logged.
+ */
+export class SessionTooLargeError extends Error {
+  readonly sizes: Readonly<Record<string, number>>
+
+  /** @param sealed the length of the encrypted session; undefined if the session is kept in Redis */
+  constructor({ fields, identity }: Pick<SessionRecord, 'fields' | 'identity'>, content: number, sealed?: number) {
+    super(
+      sealed === undefined
+        ? `the session is too large for Redis: ${content} bytes, but at most ${MAX_STORED_BYTES} are allowed`
+        : `the session does not fit into its cookies: ${content} bytes, ${sealed} characters when encrypted`
+    )
+    this.name = 'SessionTooLargeError'
+    const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
+    this.sizes = { ...(sealed !== undefined && { sealed }), content, ...sizesOf(tokens) }
+  }
+}
+
+/**
+ * Checks that a session is small enough to be kept in Redis.
+ * @throws SessionTooLargeError
+ */
+export function requireStorable(record: SessionRecord): void {
+  const bytes = sizeOf(record)
+  if (bytes > MAX_STORED_BYTES) throw new SessionTooLargeError(record, bytes)
+}
+
+// The JSON that is encrypted. The names of the fields that only this server uses begin with an underscore, because request
+// handlers can add other fields.
+interface SealedJson extends SessionFields {
+  readonly _id: string
+  readonly _rev: number
+  readonly _login: number
+  readonly _issued: number
+  readonly _expire: number
+  /** The expiry of the internal token of a half-refreshed session. */
+  readonly _internal?: number
+  readonly _identity?: Identity
+  readonly _listed?: number
+  /** 1 if the ID token of the login satisfied the access list. */
+  readonly _allowed?: 1
+  /** 1 if the access list must be checked before the next refresh can complete. */
+  readonly _unchecked?: 1
+}
+
+// The JSON of a reference. It is an array, so that the `Cookie` header stays short.
+type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
+
+// The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But the limit is
+// so small that decompressing a crafted value cannot exhaust the memory.
+const MAX_CONTENT_BYTES = 64 * 1024
+// The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace or a
+// bracket.
+const ZLIB_HEADER = 0x78
+
+// Decrypted cookies are cached, because a browser sends the same cookie with many requests, and decryption takes as long as the
+// rest of a request.
+const MAX_CACHED = 1000
+
+interface Opened {
+  readonly sealed: string
+  readonly session: CookieSession
+  /** Milliseconds since the epoch. */
+  readonly expire: number
+}
+
+// The cache key consists of the last characters of the encrypted value. They are part of the authentication tag, which is
+// different for each value. A hash of the whole value would be much slower. The key must not be longer than 12 characters,
+// because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
+const TAG_CHARACTERS = 12
+
+/** @example const record = createSessionCookie(options).open(request.headers.cookie ?? '') */
+export function createSessionCookie(options: SessionCookieOptions) {
+  const { sealer, name, maxAgeSeconds, now, metrics = noMetrics } = options
+  const { absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = options
+  const names = chunkNames(name)
+  const cached = new Map<string, Opened>()
+  const seenOnce = new Map<string, true>()
+
+  function absoluteEnd({ loggedInAt }: Pick<SessionRecord, 'loggedInAt'>): number {
+    return loggedInAt + absoluteMaxAgeSeconds * 1000
+  }
+
+  /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
+  function lifetimeMs(record: SessionRecord): number {
+    return Math.max(0, Math.min(maxAgeSeconds * 1000, absoluteEnd(record) - now()))
+  }
+
+  function unseal(sealed: string): Opened | undefined {
+    const plaintext = sealer.open(sealed, name)
+    const json = plaintext && parseContent(plaintext)
+    if (isReference(json)) {
+      const [id, rev, loggedInAt, expire, key] = json
+      return { sealed, session: { id, rev, key }, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
+    }
+    if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
+    // A cookie of an earlier version has no revision, so it cannot be used.
+    if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
+    const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, _allowed, _unchecked, ...fields } = json
+    const session: SessionRecord = {
+      ...(_internal === undefined ? { kind: 'complete' } : { kind: 'half-refreshed', internalExpiresAt: _internal }),
+      id: _id,
+      rev: _rev,
+      loggedInAt: _login,
+      issuedAt: _issued,
+      fields,
+      ...(_identity !== undefined && { identity: _identity }),
+      ...(_listed !== undefined && { listedAt: _listed }),
+      ...(_allowed !== undefined && { isAllowedByIdToken: true }),
+      ...(_unchecked !== undefined && { isUnchecked: true })
+    }
+    // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written, so apply the limit again.
+    return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
+  }
+
+  function openCached(sealed: string): Opened | undefined {
+    const tag = sealed.slice(-TAG_CHARACTERS)
+    const known = cached.get(tag)
+    if (known?.sealed === sealed) return known
+    const opened = unseal(sealed)
+    // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
+    // evict the cookies that arrive often.
+    if (opened && seenOnce.delete(tag)) addToCache(cached, tag, { ...opened, sealed: copyOf(sealed) })
+    else if (opened) addToCache(seenOnce, tag, true)
+    return opened
+  }
+
+  return {
+    /** The cookie names of all possible chunks, in the order of the chunks. */
+    names,
+    /**
+     * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing,
+     * incomplete, unreadable or expired.
+     */
+    open(cookieHeader: string): CookieSession | undefined {
+      const sealed = joinChunks(cookieHeader, names)
+      const opened = sealed && openCached(sealed)
+      // A session may have expired since it was cached, so check the expiry for every request.
+      if (opened && opened.expire >= now()) {
+        metrics.sessionRead('opened')
+        return opened.session
+      }
+      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionRead(opened ? 'expired' : 'unreadable')
+      return undefined
+    },
+    lifetimeMs,
+    /**
+     * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of
+     * its absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
+     * @throws SessionTooLargeError
+     */
+    seal(record: SessionRecord): string[] {
+      const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked, key } = record
+      if (key !== undefined) {
+        const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
+        return splitIntoChunks(sealer.seal(Buffer.from(JSON.stringify(reference)), name))
+      }
+      const content: SealedJson = {
+        ...fields,
+        _id: id,
+        _rev: rev,
+        _login: loggedInAt,
+        _issued: issuedAt,
+        _expire: now() + lifetimeMs(record),
+        ...(record.kind === 'half-refreshed' && { _internal: record.internalExpiresAt }),
+        ...(identity !== undefined && { _identity: identity }),
+        ...(listedAt !== undefined && { _listed: listedAt }),
+        ...(isAllowedByIdToken && { _allowed: 1 }),
+        ...(isUnchecked && { _unchecked: 1 })
+      }
+      const plaintext = Buffer.from(JSON.stringify(content))
+      let sealed = sealer.seal(plaintext, name)
+      if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
+      // A session that compresses well can fit into the cookies and still exceed the limit for decompression. `open` would then
+      // reject it.
+      if (sealed.length > MAX_VALUE_LENGTH || plaintext.length > MAX_CONTENT_BYTES) {
+        throw new SessionTooLargeError(record, plaintext.length, sealed.length)
+      }
+      return splitIntoChunks(sealed)
+    },
+    /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
+    sentNames(cookieHeader: string): string[] {
+      return names.filter(name => readCookie(cookieHeader, name) !== undefined)
+    },
+    /**
+     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
+     * encrypted with a removed secret would still be accepted.
+     */
+    forgetOpened(): void {
+      cached.clear()
+      seenOnce.clear()
+    }
+  }
+}
+
+function addToCache<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size >= MAX_CACHED) map.delete(map.keys().next().value as string)
+  map.set(key, value)
+}
+
+/** Copies a string. Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}
+
+function parseContent(plaintext: Buffer): SealedJson | ReferenceJson | undefined {
+  try {
+    const json =
+      plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: MAX_CONTENT_BYTES }) : plaintext
+    return JSON.parse(json.toString()) as SealedJson | ReferenceJson
+  } catch {
+    return undefined
+  }
+}
+
+function isReference(json: SealedJson | ReferenceJson | undefined): json is ReferenceJson {
+  return Array.isArray(json)
+}
+
+function sizesOf(tokens: SessionFields & { id_token?: string }): Record<string, number> {
+  return Object.fromEntries(Object.entries(tokens).map(([name, value]) => [name, String(value).length]))
+}

@@ -1,0 +1,194 @@
+/**
+ * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh whose response contains an ID
+ * token. An account may sign in if one of the entries matches. If the checked ID token of the response has a claim, its value
+ * decides. Only claims that the ID token lacks are taken from the user info of the same user.
+ */
+
+import { isJsonObject } from '../base/json.js'
+import {
+  type AccessEntry,
+  type ClaimEntry,
+  type EmailAddress,
+  isClaimEntry,
+  parseEmailAddress
+} from '../config/access-entry.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { isRefusedByUserInfo, ProviderError } from '../provider/errors.js'
+import type { UserInfo } from '../provider/id-token.js'
+
+/**
+ * - `no_email`: the claims contain no usable e-mail address
+ * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
+ * - `not_listed`: no entry matches the account
+ * - `no_claim`: all entries are about claims, and the account has none of these claims
+ */
+const DENIALS = ['no_email', 'not_verified', 'not_listed', 'no_claim'] as const
+
+export interface Denial {
+  readonly reason: (typeof DENIALS)[number]
+  /**
+   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
+   * no account data.
+   */
+  readonly missing: readonly string[]
+}
+
+/** Undefined means that the account may sign in. */
+type AccessDecision = Denial | undefined
+
+/** @param sources the claims of the ID token, the user info, or both, in this order. The first source that has a claim decides it */
+type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
+
+/**
+ * @param entries the entries of the setting `access.allow`. An entry for a domain does not include its sub-domains.
+ */
+export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
+  const claims = entries.filter(isClaimEntry)
+  const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
+  const listed = new Set(addresses.map(addressKey))
+
+  function problemOfAddress(sources: readonly UserInfo[]): Denial['reason'] | undefined {
+    // Both claims must come from one source. Otherwise, one source could confirm an address that only the other one names.
+    const { email, email_verified } = sources.find(hasAddress) ?? sources.findLast(({ email }) => email != null) ?? {}
+    const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
+    if (!address || address.localPart === '') return 'no_email'
+    // OpenID Connect Core section 5.1 defines a boolean. The string "true", which some providers send, is not accepted.
+    if (email_verified !== true) return 'not_verified'
+    const isListed =
+      listed.has(addressKey(address)) || listed.has(addressKey({ localPart: '', domain: address.domain }))
+    return isListed ? undefined : 'not_listed'
+  }
+
+  return function decide(...sources) {
+    const found = (claim: string) => sources.map(source => valueAt(source, claim)).find(value => value !== undefined)
+    if (claims.some(entry => fits(entry, found(entry.claim)))) return undefined
+    const problem = addresses.length > 0 ? problemOfAddress(sources) : undefined
+    if (addresses.length > 0 && problem === undefined) return undefined
+    const isMissing = ({ claim }: ClaimEntry) => found(claim) === undefined
+    const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
+    const reason = problem ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
+    return { reason, missing }
+  }
+}
+
+function hasAddress({ email, email_verified }: UserInfo): boolean {
+  return email != null && email_verified != null
+}
+
+function fits({ value }: ClaimEntry, found: unknown): boolean {
+  return (Array.isArray(found) ? found : [found]).some(item => isScalar(item) && String(item) === value)
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+/**
+ * Returns the value at a path such as `realm_access.roles`. The name of a claim may itself contain dots, as in
+ * `https://example.com/roles`. Returns undefined if there is no such value.
+ */
+function valueAt(source: unknown, path: string): unknown {
+  if (!isJsonObject(source)) return undefined
+  if (Object.hasOwn(source, path)) return source[path] ?? undefined
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot)
+    const found = Object.hasOwn(source, name) ? valueAt(source[name], path.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function addressKey({ localPart, domain }: EmailAddress): string {
+  return `${localPart}@${domain}`
+}
+
+/** The checked claims of an ID token. */
+export type CheckedClaims = UserInfo & { readonly sub: string }
+
+/**
+ * What an ID token alone says about an account:
+ * - `allowed`: the account may sign in
+ * - `denied`: the ID token has all claims that the list is about, and none of them allows the account
+ * - `incomplete`: the ID token lacks some of these claims
+ */
+export type Judgement = 'allowed' | 'denied' | 'incomplete'
+
+export interface Access {
+  judge(claims: CheckedClaims): Judgement
+  /**
+   * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
+   * @param request.claims undefined if there is no ID token
+   * @param request.accessToken the access token for the user info
+   * @param request.mayRefuse true if the ID token alone decides when the user info endpoint refuses the access token
+   * @throws OAuthError or ProviderError if the claims of the account cannot be read
+   */
+  decide(request: AccessRequest): Promise<AccessDecision>
+}
+
+interface AccessRequest {
+  readonly claims: CheckedClaims | undefined
+  readonly accessToken: string
+  readonly mayRefuse: boolean
+}
+
+export function createAccess(
+  entries: readonly AccessEntry[],
+  idp: Pick<IdentityProvider, 'endpoint' | 'userInfo'>
+): Access {
+  const rule = createAccessRule(entries)
+
+  function lacksClaims(claims: CheckedClaims): boolean {
+    return entries.some(entry =>
+      isClaimEntry(entry) ? valueAt(claims, entry.claim) === undefined : !hasAddress(claims)
+    )
+  }
+
+  function judge(claims: CheckedClaims): Judgement {
+    if (rule(claims) === undefined) return 'allowed'
+    return lacksClaims(claims) ? 'incomplete' : 'denied'
+  }
+
+  return {
+    judge,
+    async decide({ claims, accessToken, mayRefuse }) {
+      if (claims && judge(claims) !== 'incomplete') return rule(claims)
+      const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')
+      if (userinfoEndpoint !== undefined) {
+        try {
+          const userInfo = await idp.userInfo(accessToken, claims?.sub)
+          return claims ? rule(claims, userInfo) : rule(userInfo)
+        } catch (error) {
+          // Entra's user info endpoint refuses an access token for another API, so it never tells more than the ID token.
+          if (claims && mayRefuse && isRefusedByUserInfo(error)) return rule(claims)
+          throw error
+        }
+      }
+      if (claims) return rule(claims)
+      const detail =
+        'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
+      throw new ProviderError('userinfo', 'unusable', detail)
+    }
+  }
+}
+
+const DENIED = 'denied'
+
+/**
+ * Returns the reason that the store keeps for a session that ended with this denial. The words are separated by spaces, because
+ * no claim name in the setting contains a space.
+ */
+export function endReasonOf({ reason, missing }: Denial): string {
+  return [DENIED, reason, ...missing].join(' ')
+}
+
+/** Returns the denial with which a session has ended, or undefined if it ended for another reason. */
+export function denialOf(endReason: string): Denial | undefined {
+  const [kind, name, ...missing] = endReason.split(' ')
+  const reason = DENIALS.find(known => known === name)
+  return kind === DENIED && reason ? { reason, missing } : undefined
+}
+
+/** Returns the fields of a log line about a denial. They contain no claim values. */
+export function denialFields({ reason, missing }: Denial): Readonly<Record<string, unknown>> {
+  return { access: reason, ...(missing.length > 0 && { missing_claims: missing }) }
+}

@@ -1,0 +1,224 @@
+/** The steps of a login and a refresh that single mode and dual mode share. */
+
+import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/record.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { ConsentMissingError, OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import type { UserInfo } from '../provider/id-token.js'
+import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
+import type { TokenSet } from '../provider/token-set.js'
+import type { CheckedClaims } from './access.js'
+import { grantsNothing, missingScopes } from './scopes.js'
+
+export interface ModeDependencies {
+  readonly idp: IdentityProvider
+  readonly clientId: string
+  readonly pkce: boolean
+  /** True if sessions must contain the ID token, because a logout sends it to the provider. */
+  readonly keepsIdToken: boolean
+  /** True if sessions must contain the `sid` of the ID token, because back-channel logout needs it. */
+  readonly keepsSid?: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** An access token for handlers and pages. */
+export interface TokenObject {
+  readonly access_token: string
+  /** The remaining lifetime at the time of the request, in whole seconds. */
+  readonly expires_in: number
+}
+
+export interface AuthorizationCode {
+  readonly code: string
+  readonly codeVerifier: string
+  readonly nonce: string
+  /** The time limit of the token request, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/**
+ * The tokens of a session before, during or after a login or a refresh. A half-refreshed session (dual mode) has a new internal
+ * token, and needs a second token request for the public token. Until `internalExpiresAt`, the first request need not be
+ * repeated.
+ */
+export type TokenState =
+  | Pick<CompleteSession, 'kind' | 'fields' | 'identity'>
+  | Pick<HalfRefreshedSession, 'kind' | 'fields' | 'identity' | 'internalExpiresAt'>
+
+/** Returns the display name of a user from claims, or an empty string. */
+type DisplayName = (claims: UserInfo) => string
+
+interface FirstTokenSet extends TokenSet {
+  readonly refreshToken: string
+  /** Undefined if `openid` was not requested. */
+  readonly identity: Identity | undefined
+  /** The checked claims of the ID token. Undefined if `openid` was not requested. */
+  readonly claims: IdTokenClaims | undefined
+  /** The requested scopes that were not granted. */
+  readonly scopesMissing: readonly string[]
+}
+
+export interface RefreshedTokenSet extends TokenSet {
+  readonly nextRefreshToken: string
+  readonly claims: CheckedClaims | undefined
+  readonly identity: Identity | undefined
+}
+
+/**
+ * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
+ * @throws OAuthError or ProviderError
+ */
+export async function codeGrant(
+  dependencies: ModeDependencies,
+  grant: AuthorizationCode,
+  request: { readonly scopes: readonly string[]; readonly displayName: DisplayName }
+): Promise<FirstTokenSet> {
+  const { idp, pkce } = dependencies
+  const { code, codeVerifier, nonce, timeoutMs } = grant
+
+  let refreshToken: string | undefined
+  try {
+    const tokenSet = await idp.authorizationCodeGrant({
+      code,
+      codeVerifier: pkce ? codeVerifier : undefined,
+      timeoutMs
+    })
+    refreshToken = tokenSet.refreshToken
+    if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
+    if (grantsNothing(tokenSet, request.scopes)) throw new ConsentMissingError()
+    const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
+    const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
+    return { ...tokenSet, refreshToken, identity, claims, scopesMissing: missingScopes(tokenSet, request.scopes) }
+  } catch (error) {
+    const unused = refreshToken ?? rescuedRefreshToken(error)
+    if (unused !== undefined) revokeInBackground(idp, unused)
+    throw error
+  }
+}
+
+/** Revokes a refresh token that no session will use. Ignores errors. */
+export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
+  idp.revokeRefreshToken(refreshToken).catch(() => {})
+}
+
+/**
+ * Requests an access token with the refresh token of a session, and checks the ID token of the response.
+ * @returns the response, with the refresh token to use next. `claims` are the claims of the checked ID token, undefined if no ID
+ *   token was checked.
+ * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
+ */
+export async function refreshGrant(
+  dependencies: ModeDependencies,
+  { fields, identity }: TokenState,
+  scope: string | undefined,
+  timeoutMs: number
+): Promise<RefreshedTokenSet> {
+  const usedToken = fields.refresh_token
+  const tokenSet = await dependencies.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
+  const claims = checkRefreshedIdentity(dependencies, tokenSet, identity, usedToken)
+  const newest = claims && identity && (await withNewestHint(dependencies, identity, tokenSet.idToken))
+  return { ...tokenSet, claims, identity: newest ?? identity, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
+}
+
+/**
+ * Replaces the ID token of the login with the checked ID token of a refresh, because the provider may no longer accept a hint that
+ * an earlier key signed. Keeps the earlier ID token if the new one is too long for a logout URL.
+ */
+async function withNewestHint(
+  { idp, keepsIdToken }: ModeDependencies,
+  identity: Identity,
+  idToken: string | undefined
+): Promise<Identity> {
+  if (!keepsIdToken || idToken === undefined || !(await idp.takesLogoutHint(idToken))) return identity
+  return { ...identity, idToken }
+}
+
+/**
+ * Checks that the ID token in the response to a refresh is about the user who signed in. Does nothing if the response has no ID
+ * token or if the session has no identity. If the ID token is about another user, revokes the refresh token of the response. If
+ * the response has no refresh token, revokes the refresh token that was sent.
+ */
+function checkRefreshedIdentity(
+  { idp, clientId }: ModeDependencies,
+  { idToken, refreshToken }: TokenSet,
+  identity: Identity | undefined,
+  usedToken: string
+): CheckedClaims | undefined {
+  if (!identity || idToken === undefined) return undefined
+  const { iss, sub } = identity
+  try {
+    return checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+  } catch (error) {
+    if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
+    throw error
+  }
+}
+
+async function checkedClaimsOf(
+  { idp, clientId, now }: ModeDependencies,
+  { idToken }: TokenSet,
+  nonce: string
+): Promise<IdTokenClaims> {
+  // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
+  if (idToken === undefined)
+    throw new ProviderError('token', 'unusable', 'it issued no id_token, although openid was requested')
+  return checkIdToken(idToken, { nonce, clientId, issuer: idp.issuer, now: now() })
+}
+
+async function identityOf(
+  { idp, keepsIdToken, keepsSid }: ModeDependencies,
+  { idToken }: TokenSet,
+  claims: IdTokenClaims,
+  displayName: DisplayName
+): Promise<Identity> {
+  const name = displayName(claims).slice(0, MAX_ID_TOKEN_NAME_LENGTH)
+  const keptIdToken =
+    keepsIdToken && idToken !== undefined && (await idp.takesLogoutHint(idToken)) ? idToken : undefined
+  return {
+    iss: claims.iss,
+    sub: claims.sub,
+    ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
+    ...(keepsSid && { signedIn: signedInOf(claims) }),
+    ...(name !== claims.sub && { name }),
+    ...(keptIdToken !== undefined && { idToken: keptIdToken })
+  }
+}
+
+function signedInOf({ iat, auth_time }: IdTokenClaims): NonNullable<Identity['signedIn']> {
+  return { iat, ...(typeof auth_time === 'number' && { authTime: auth_time }) }
+}
+
+/** Returns the expiry of the access token in milliseconds since the epoch. */
+export function expiresAt(tokenSet: TokenSet, now: number): number {
+  return Math.round(now + tokenSet.expiresIn * 1000)
+}
+
+/** Creates the token object that handlers and pages get. */
+export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
+  return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
+}
+
+const MAX_NAME_LENGTH = 1000
+// The name in the ID token is part of the session cookie, so it must be shorter.
+const MAX_ID_TOKEN_NAME_LENGTH = 100
+
+/**
+ * Returns the first value that is a string and not blank, trimmed and shortened to the maximum length. Returns an empty string if
+ * there is no such value.
+ */
+export function firstName(...values: readonly unknown[]): string {
+  for (const value of values) {
+    if (typeof value === 'string' && value.trim() !== '') return value.trim().slice(0, MAX_NAME_LENGTH)
+  }
+  return ''
+}
+
+/** Returns values that can replace a missing name, in the order of preference. */
+export function fallbackNames({ preferred_username, userName, email, sub }: UserInfo): readonly unknown[] {
+  return [preferred_username, userName, email, sub]
+}
+
+/** Returns the given name and the family name. Some providers call them `firstName` and `lastName`. */
+export function fullName({ firstName: first, lastName: last, given_name, family_name }: UserInfo): string {
+  return [firstName(first, given_name), firstName(last, family_name)].filter(Boolean).join(' ')
+}

@@ -1,0 +1,88 @@
+/**
+ * Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated.
+ */
+import { OAuthError, ProviderError } from '../provider/errors.js'
+import type { Meaning } from '../provider/refusal.js'
+import type { SessionStore } from './store.js'
+import type { Suspicion } from './transitions.js'
+
+/** Returns what the error of a token request means for the refresh token that was sent. */
+export function meaningOfError(error: unknown): Meaning {
+  return error instanceof OAuthError || error instanceof ProviderError ? error.meaning : 'failure'
+}
+
+const MIN_REFUSALS = 3
+const SURE_AFTER_MS = 30_000
+const SURE_ALONE_AFTER_MS = 600_000
+
+/**
+ * True if the ambiguous refusals of a refresh token have lasted so long that the token counts as invalid. If another session was
+ * refreshed meanwhile, the provider works, so the fault must be the token. Otherwise the provider may be refusing all users because
+ * of a temporary fault, and the server waits longer before it signs all of them out.
+ * @param otherSucceededAt the time at which another session was last refreshed, or 0
+ */
+export function isLasting({ since, last, refusals }: Suspicion, otherSucceededAt: number): boolean {
+  if (refusals < MIN_REFUSALS) return false
+  const ms = last - since
+  return ms >= SURE_ALONE_AFTER_MS || (ms >= SURE_AFTER_MS && otherSucceededAt > since)
+}
+
+/** Remembers when sessions were last refreshed, for `isLasting`. */
+export function createSuccesses() {
+  let latest = { id: '', at: 0 }
+  let previous = latest
+  return {
+    note(id: string, at: number): void {
+      if (latest.id !== id) previous = latest
+      latest = { id, at }
+    },
+    /** Returns the time at which a session other than this one was last refreshed, or 0. */
+    ofOthers: (id: string): number => (latest.id === id ? previous : latest).at
+  }
+}
+
+/**
+ * Pauses the token requests of all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
+ * 9110 section 10.2.3). All replicas must pause because they share one quota.
+ */
+export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
+  // A busy error without a status means that the queue of this process was full. The request was not sent, so the provider has
+  // not said that it is busy.
+  if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
+  store.pause((error.retryAfterSeconds ?? 1) * 1000)
+}
+
+/**
+ * Creates the error for a login whose token request was not sent because of a pause. The server handles this error like a 429
+ * from the provider.
+ */
+export function pausedError(pausedMs: number): ProviderError {
+  const retryAfterSeconds = Math.ceil(pausedMs / 1000)
+  return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
+}
+
+/** The delay after a temporary failure if the response of the provider has no `Retry-After`. */
+export const DEFAULT_RETRY_SECONDS = 5
+// The delay for calls that the full queue of this process rejected. It is shorter than the default, because the queue empties
+// quickly.
+const QUEUE_RETRY_SECONDS = 2
+
+/**
+ * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at least 1,
+ * because pages would otherwise repeat the call without a pause.
+ */
+export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {
+  return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
+}
+
+const MAX_PAUSE_SECONDS = 60
+
+/**
+ * Returns the pause after a failed refresh of a session, in seconds: the provider's `Retry-After`, but at least 1 and at
+ * most 60. Without a pause, every waiting page would cause another call to the provider.
+ * @param refusals the number of ambiguous refusals of this refresh token. The pause grows with each of them
+ */
+export function pauseSecondsAfter(error: unknown, refusals = 0): number {
+  const { retryAfterSeconds = 1 } = (error ?? {}) as { readonly retryAfterSeconds?: number | undefined }
+  return Math.min(MAX_PAUSE_SECONDS, Math.max(retryAfterSeconds, 2 ** refusals))
+}

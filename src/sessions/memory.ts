@@ -1,0 +1,169 @@
+/**
+ * The memory of one process. It remembers the newest revision and record of the sessions that the process has seen. If Redis has
+ * an older revision, Redis has lost data, and the record is stored again. While Redis is unavailable, requests use the remembered
+ * record. If the memory is full, the oldest entries are dropped first.
+ */
+
+import type { Clock } from '../base/clock.js'
+import { createExpiringMap } from '../base/expiring-map.js'
+import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
+import type { Snapshot } from './cells.js'
+import type { SessionKey } from './redis-cells.js'
+import type { Cell, Known } from './transitions.js'
+
+/** A cell as this process last saw it, without its record. */
+type Seen = Snapshot<Cell<SessionRecord>>
+
+interface Revision {
+  rev: number
+  /** The time at which this process learned of the revision, on the monotonic clock. */
+  at: number
+  seen?: Seen
+}
+
+/** The end of a session for good: a logout, or an end by the access list. */
+interface Logout {
+  readonly session: SessionKey
+  readonly why: string
+  readonly at: number
+  isSaved: boolean
+}
+
+/** A lease that this process has, or has requested. */
+export interface Work {
+  /** The owner name under which the lease was requested. */
+  readonly owner: string
+  /**
+   * The token request in progress: the revision whose refresh token was sent, and the time at which it was sent, on the monotonic
+   * clock.
+   */
+  sent?: { readonly rev: number; readonly at: number } | undefined
+  /** True if, since the lease was requested, another process has reported that Redis has lost data of this session. */
+  isLossReported: boolean
+}
+
+// Enough for 10,000 records. With two access tokens of 1 kB each, 10,000 records need 33 MB (measured with Node 20).
+const MAX_RECORD_BYTES = 50_000_000
+const MAX_REVISIONS = 50_000
+const MAX_LOGOUTS = 200_000
+const MAX_LOGINS = 10_000
+// A failover loses the last writes. The old master may accept writes for more than 10 seconds after a new master was promoted. So
+// every session and logout of which this process learned in the last minute is restored.
+const RECENT_MS = 60_000
+// A login reads and writes its cell several times within a minute, and never afterwards. So the cell of a login is remembered
+// only for a minute.
+const LOGIN_MS = 60_000
+
+// The bytes that a record needs in addition to its fields, including its entries in the maps (measured with Node 20).
+const RECORD_OVERHEAD_BYTES = 1500
+
+/** Estimates the memory that a record needs, in bytes. */
+function bytesOf({ fields }: SessionRecord): number {
+  const lengths = Object.values(fields).map(value =>
+    typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0)
+  )
+  return lengths.reduce((sum, length) => sum + length, RECORD_OVERHEAD_BYTES)
+}
+
+/** @param lifetimeMs the lifetime of a cell */
+export function createProcessMemory(clock: Clock, lifetimeMs: number) {
+  const { now } = clock
+  const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
+  const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
+  const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
+  // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
+  const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
+  const unsaved = new Map<string, SessionRecord>()
+  const working = new Map<string, Set<Work>>()
+
+  function recordOf(id: string): SessionRecord | undefined {
+    return unsaved.get(id) ?? records.get(id)
+  }
+
+  /** Remembers that a session has this revision. Also remembers the record of the revision, if the caller has it. */
+  function remember(id: string, rev: number, record?: SessionRecord): void {
+    // A copy of the cookie must not make a logged-out session live again.
+    if (logouts.get(id)) return
+    const known = revisions.get(id)
+    if (rev > (known?.rev ?? 0)) {
+      const seen = known?.seen ?? logins.get(id)
+      revisions.set(id, { rev, at: clock.monotonic(), ...(seen && { seen }) }, lifetimeMs)
+      logins.delete(id)
+    }
+    if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
+    // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
+    // writes. So remember the record only for a minute.
+    records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
+  }
+
+  function logOut(session: SessionKey, isSaved: boolean, why: string): void {
+    const { id } = session
+    records.delete(id)
+    unsaved.delete(id)
+    const known = logouts.get(id)
+    if (known) known.isSaved ||= isSaved
+    else logouts.set(id, { session, why, at: clock.monotonic(), isSaved }, lifetimeMs)
+  }
+
+  function* recent<T extends { readonly at: number }>(
+    entries: Iterable<readonly [string, T, number]>
+  ): Iterable<string> {
+    for (const [id, { at }] of entries) if (clock.monotonic() - at < RECENT_MS) yield id
+  }
+
+  return {
+    remember,
+    recordOf,
+    /** Returns the highest revision that this process has learned of, and the newest record that it has. */
+    known(id: string): Known<SessionRecord> {
+      const record = recordOf(id)
+      const recordRev = record?.rev ?? 0
+      return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
+    },
+    /** Returns the cell as this process last saw it. */
+    seen: (id: string): Seen | undefined => revisions.get(id)?.seen ?? logins.get(id),
+    /** Remembers a cell that was read or written. */
+    see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
+      const revision = revisions.get(id)
+      const seen = { version, content: content && { entry: content.entry }, isUnreadable }
+      if (revision) revision.seen = seen
+      else logins.set(id, seen, LOGIN_MS)
+    },
+    /** Remembers a result that is not stored yet. */
+    addUnsaved(record: SessionRecord): void {
+      remember(record.id, record.rev, record)
+      unsaved.set(record.id, record)
+    },
+    /** Notes that the store has this result, or a newer result. */
+    markSaved({ id, rev }: Pick<SessionRecord, 'id' | 'rev'>): void {
+      if ((unsaved.get(id)?.rev ?? Number.POSITIVE_INFINITY) <= rev) unsaved.delete(id)
+    },
+    isUnsaved: (id: string) => unsaved.has(id),
+    logOut,
+    logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
+    worksOf: (id: string): readonly Work[] => [...(working.get(id) ?? [])],
+    /** Notes that a lease is being requested under this owner name. Call `end` when the lease is released or not granted. */
+    begin(id: string, owner: string): Work {
+      const work: Work = { owner, isLossReported: false }
+      working.set(id, (working.get(id) ?? new Set()).add(work))
+      return work
+    },
+    end(id: string, work: Work): void {
+      const works = working.get(id)
+      works?.delete(work)
+      if (works?.size === 0) working.delete(id)
+    },
+    /**
+     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
+     * latest writes, so the sessions of which this process learned last are the most urgent.
+     */
+    possiblyLost(): Set<string> {
+      const inProgress = [...working].filter(([, works]) => [...works].some(({ sent }) => sent)).map(([id]) => id)
+      const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
+      const others = [...[...recent(logouts.entries())].reverse(), ...[...recent(revisions.entries())].reverse()]
+      return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])
+    },
+    /** The number of sessions that this process remembers. */
+    size: () => revisions.size
+  }
+}

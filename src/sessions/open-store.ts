@@ -1,0 +1,228 @@
+/**
+ * Creates the session store and what it needs, in this order: the connection to Redis, the cells, the places, the store, and the
+ * lists of each user's sessions. Each of them uses only those before it.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { type Clock, within } from '../base/clock.js'
+import { inSpan, type Tracing } from '../base/tracing.js'
+import type { RedisUrl } from '../config/redis-url.js'
+import type { Config } from '../config/settings.js'
+import type { Keyring } from '../cookie/keyring.js'
+import type { SessionRecord } from '../cookie/record.js'
+import type { Cells, Message } from './cells.js'
+import { type ConnectionTiming, openConnection } from './connection.js'
+import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
+import { createPlaces } from './places.js'
+import {
+  createMessageSeal,
+  createRedisCells,
+  createSwapScript,
+  type SendCommand,
+  sessionFormat,
+  valueFormat
+} from './redis-cells.js'
+import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
+import { createSessionStore } from './store.js'
+import type { Cell } from './transitions.js'
+import { createUserSessions, type UserList } from './user-sessions.js'
+
+export interface StoreOptions {
+  readonly keyring: Keyring
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** Undefined if tracing is off. */
+  readonly tracing?: Tracing | undefined
+  /** The function that connects to Redis. The default is `openRedisClient`. */
+  readonly open?: typeof openRedisClient
+  /** All times are in milliseconds. */
+  readonly timing?: Partial<ConnectionTiming & { readonly recoveryMs: number }>
+}
+
+/** `unavailable` means that Redis is configured but does not work at the moment. */
+type StoreStatus = 'memory' | 'redis' | 'unavailable'
+
+export type Stores = ReturnType<typeof createStores>
+
+// Anybody can create the cell of a login by sending a made-up code, so such a cell has a short lifetime. But the cell must
+// outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
+// cell, the same `state` could be used again.
+const LOGIN_LIFETIME_MS = 900_000
+const PLACE_LIFETIME_MS = 300_000
+const USED_TOKEN_LIFETIME_MS = 1_200_000
+const RECOVERY_MS = 2000
+// If Redis has several nodes, the processes may notice a new master at different times, so the recovery time is longer.
+const NODES_RECOVERY_MS = 5000
+
+/**
+ * Creates the store and returns immediately. The connection to Redis opens in the background, and calls to the store wait for it.
+ * @example const { store } = createStores(config, { keyring, clock, log })
+ */
+export function createStores(config: Config, options: StoreOptions) {
+  const { redisUrl, session } = config
+  const { keyring, clock, log, timing } = options
+  const maxAgeMs = session.maxAgeSeconds * 1000
+  // A cell outlives every cookie of its session, so a missing cell always means data loss.
+  const lifetimeMs = 2 * maxAgeMs
+  const times = { clock, maxAgeMs, lifetimeMs }
+  const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
+    entry.rev === 0 && !entry.isFinal ? LOGIN_LIFETIME_MS : lifetimeMs
+  const redis = redisUrl && openRedis(config, options)
+  const cells = {
+    sessions: redis
+      ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs))
+      : createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
+    lists: valueCells<UserList>('user', 'user sessions', lifetimeMs),
+    names: valueCells<readonly string[]>('user-name', 'user names', lifetimeMs),
+    usedTokens: valueCells<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
+    places: valueCells<number>('place', 'place', PLACE_LIFETIME_MS)
+  }
+  const places = createPlaces({
+    cells: cells.places,
+    owner: randomUUID(),
+    clock,
+    log,
+    hasRedis: redis !== undefined
+  })
+  const store = createSessionStore({
+    ...times,
+    cells: cells.sessions,
+    me: places.me,
+    recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
+    connectedAt: () => redis?.connection.connectedAt(),
+    publish: async message => redis?.publish(message)
+  })
+  const userSessions = config.platform.backChannelLogout
+    ? createUserSessions({ ...times, ...cells, store, hasher: keyring.hasher('user sessions') })
+    : undefined
+  redis?.connection.listen({
+    connected() {
+      void places.announce()
+      void store.restoreAll()
+    },
+    message(text) {
+      const message = redis.openMessage(text)
+      if (message) store.receive(message)
+      if (message?.kind === 'lost') userSessions?.joinAgain(message.id)
+    }
+  })
+
+  /** @param purpose the purpose for which the encryption keys are derived */
+  function valueCells<Content>(kind: string, purpose: string, lifetimeMs: number): Cells<Content> {
+    if (redis) return createRedisCells(redis, valueFormat<Content>(keyring.sealer(purpose), kind, lifetimeMs))
+    return createMemoryCells<Content, string>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  }
+
+  return {
+    store,
+    /** Undefined unless `platform.backChannelLogout` is on. */
+    userSessions,
+    places,
+    status: (): StoreStatus => (redis ? (redis.connection.isAvailable() ? 'redis' : 'unavailable') : 'memory'),
+    /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
+    isStarting: (): boolean => redis?.connection.isStarting() ?? false,
+    async close(): Promise<void> {
+      store.close()
+      userSessions?.close()
+      places.close()
+      await redis?.connection.close()
+    }
+  }
+}
+
+function recoveryMsOf({ kind }: RedisUrl): number {
+  return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
+}
+
+function openRedis(config: Config, { keyring, clock, log, tracing, open = openRedisClient, timing }: StoreOptions) {
+  const prefix = prefixOf(config)
+  const channel = channelOf(prefix)
+  const redisUrl = config.redisUrl as NonNullable<Config['redisUrl']>
+  const messages = createMessageSeal(keyring.sealer('message'), channel, clock.now)
+  const script = createSwapScript(clock)
+  const probeName = `${prefix}probe:${randomUUID()}`
+  const connection = openConnection({
+    open: events => open(redisUrl, events, config.redisTls),
+    channel,
+    probe: commands => script.probe(commands, probeName),
+    isCluster: redisUrl.kind === 'cluster',
+    log,
+    clock,
+    timing
+  })
+  const send: SendCommand = (name, command) =>
+    tracing
+      ? inSpan(tracing, `redis ${name}`, { 'db.system.name': 'redis', 'db.operation.name': name }, () =>
+          connection.send(command)
+        )
+      : connection.send(command)
+  return {
+    connection,
+    prefix,
+    channel,
+    send,
+    script,
+    sealMessage: messages.seal,
+    openMessage: messages.open,
+    mayBeTooLong: connection.mayBeTooLong,
+    async publish(message: Message): Promise<void> {
+      await connection.send(commands => commands.publish(channel, messages.seal(message))).catch(() => {})
+    }
+  }
+}
+
+/** Returns the channel for the messages between the processes of a deployment. */
+export function channelOf(prefix: string): string {
+  return `${prefix}messages`
+}
+
+/**
+ * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a deployment
+ * therefore have the same prefix, and other applications can use the same Redis without a conflict. Ten characters keep the keys
+ * short, and their 60 bits are enough to distinguish deployments.
+ */
+export function prefixOf({ mode, platform }: Config): string {
+  const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
+  return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
+}
+
+/** Thrown if Redis refuses to select the database of `redisUrl`. */
+export class RedisDatabaseError extends Error {
+  override readonly name = 'RedisDatabaseError'
+}
+
+const SELECT_TIMEOUT_MS = 2000
+
+/**
+ * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the database
+ * can be used. Also resolves if Redis is unreachable, because the server can start now and connect later.
+ */
+export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redisUrl' | 'redisTls'>): Promise<void> {
+  if (!redisUrl || redisUrl.database === 0) return
+  let opening: Promise<RedisClient> | undefined
+  const firstError = new Promise<Error | undefined>(resolve => {
+    const events = { channels: [], onReady: () => resolve(undefined), onError: resolve, onLost() {}, onMessage() {} }
+    opening = openRedisClient(redisUrl, events, redisTls)
+    opening.catch(resolve)
+  })
+  try {
+    const error = await within(SELECT_TIMEOUT_MS, firstError).catch(() => undefined)
+    if (!isRefusedDatabase(error) || reasonOf(error) === 'NOAUTH') return
+    throw new RedisDatabaseError(
+      `Redis refuses to select database ${redisUrl.database} of redisUrl (${reasonOf(error)}). ${databaseAdvice(reasonOf(error))}`,
+      { cause: error }
+    )
+  } finally {
+    await opening?.then(
+      client => client.close(),
+      () => {}
+    )
+  }
+}
+
+/** @param reason the code of the error reply */
+export function databaseAdvice(reason: string): string {
+  return reason === 'NOPERM'
+    ? 'Give the user of redisUrl the right +select, or use database 0.'
+    : 'Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
+}

@@ -1,0 +1,356 @@
+/**
+ * Opens the connections to Redis. Messages have a separate connection. The package ioredis is imported only when a connection
+ * opens. This file reconnects after a lost connection, but it does not queue, repeat or log commands. `connection.ts` handles the
+ * errors.
+ */
+
+import { readFileSync } from 'node:fs'
+import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
+import { TimeLimitError } from '../base/clock.js'
+import { isError } from '../base/error-code.js'
+import type { RedisUrl } from '../config/redis-url.js'
+import type { Config } from '../config/settings.js'
+import { createReplyLimit } from './reply-limit.js'
+
+export type { Cluster, Redis } from 'ioredis'
+
+export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'hget' | 'hmget' | 'hstrlen' | 'publish'>
+
+export interface RedisClient {
+  readonly commands: RedisCommands
+  /** Closes the connection when all replies have arrived, and opens a new one. Never rejects. */
+  reconnect(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface RedisEvents {
+  readonly channels: readonly string[]
+  readonly onReady: () => void
+  readonly onLost: () => void
+  /** Called when the connection is closed, because the reply to a command is too long. */
+  readonly onReplyTooLong?: () => void
+  /** Called for each error of the connection. A command that fails because of this error also rejects. */
+  readonly onError: (error: Error) => void
+  /**
+   * Called each time a subscription to the channels begins: at the start, and again after the connection for messages was lost.
+   */
+  readonly onSubscribed?: () => void
+  /** Called when Redis refuses the subscription to the channels. */
+  readonly onSubscribeFailed?: (error: Error) => void
+  /** Called when the masters of a cluster have changed. */
+  readonly onNodeChange?: () => void
+  readonly onMessage: (channel: string, message: string) => void
+}
+
+const CONNECT_MS = 2000
+// If a command gets no reply within 3 seconds, the client closes the connection, because a firewall or a failover can break a
+// connection without notice.
+const SOCKET_TIMEOUT_MS = 3000
+const MAX_RETRY_DELAY_MS = 500
+// The connection for messages sends no commands, and the socket timeout applies only while a command waits for its reply. So this
+// connection sends a ping every 10 seconds. A broken connection is then noticed after 13 seconds at most.
+const PING_INTERVAL_MS = 10_000
+const QUIT_MS = 500
+const FAILED_SUBSCRIPTIONS = 3
+// The slots of a cluster are read once a second, so a change of its masters is noticed within a second.
+const NOTICE_MASTER_MS = 1000
+
+/** @param tlsFiles the setting `redisTls` */
+export async function openRedisClient(
+  address: RedisUrl,
+  events: RedisEvents,
+  tlsFiles: Partial<Config['redisTls']> = {}
+): Promise<RedisClient> {
+  const ioredis = await import('ioredis')
+  const target = { ...address, tls: address.tls ? tlsOptions(tlsFiles) : undefined }
+  const sentinels = new Set<Redis>()
+  const commands =
+    target.kind === 'cluster' ? openCluster(ioredis, target, events) : openSingle(ioredis, target, events, sentinels)
+  commands.on('error', (error: Error) => {
+    // If Redis refuses the database, ioredis would continue in database 0. To prevent this, make ioredis reconnect before it
+    // sends a command.
+    if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
+    events.onError(error)
+  })
+  commands.on('ready', events.onReady)
+  commands.on('close', events.onLost)
+  const stopWatching = isCluster(commands) ? watchMasters(commands, events) : ignore
+  const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
+  return {
+    commands,
+    async reconnect() {
+      // Redis replies in the order of the commands, so this reply is the last one.
+      await commands.ping().catch(ignore)
+      commands.disconnect(true)
+    },
+    async close() {
+      stopWatching()
+      unsubscribe()
+      const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
+      await commands.quit().catch(() => commands.disconnect())
+      clearTimeout(timer)
+      for (const sentinel of sentinels) sentinel.disconnect()
+    }
+  }
+}
+
+/** The parsed `redisUrl`, with the TLS options instead of a boolean. */
+type Target = Omit<RedisUrl, 'tls'> & { readonly tls: RedisTls | undefined }
+
+type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
+
+function isCluster(client: Redis | Cluster): client is Cluster {
+  return client.isCluster
+}
+
+function openSingle(ioredis: IoRedis, address: Target, events: RedisEvents, sentinels: Set<Redis>): Redis {
+  const { kind, hosts, masterName, sentinelUsername, sentinelPassword, tls } = address
+  const target: RedisOptions =
+    kind === 'sentinel'
+      ? {
+          sentinels: [...hosts],
+          name: masterName as string,
+          // With this option, the sentinels tell ioredis about a new master, so that all processes leave the old master at the
+          // same time.
+          failoverDetector: true,
+          Connector: trackingConnector(ioredis, sentinels),
+          sentinelReconnectStrategy: retryStrategy,
+          ...(sentinelUsername !== undefined && { sentinelUsername }),
+          ...(sentinelPassword !== undefined && { sentinelPassword }),
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls })
+        }
+      : { ...hosts[0] }
+  const options = { ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy }
+  return guardSockets(new ioredis.Redis(options), events.onReplyTooLong)
+}
+
+/**
+ * Returns a connector that adds each of its connections to `sentinels`, so that `close` can close them. ioredis itself does not
+ * always close the connections of its failover detector. Each connection also gets an error listener. Without the listener,
+ * ioredis would write a line to the standard error output for every lost connection.
+ */
+function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>): RedisOptions['Connector'] {
+  const original = SentinelConnector.prototype as unknown as { connectToSentinel(...args: unknown[]): Redis }
+  return class TrackingConnector extends SentinelConnector {
+    constructor(...parameters: ConstructorParameters<typeof SentinelConnector>) {
+      super(...parameters)
+      const connectToSentinel = (...args: unknown[]) => {
+        const sentinel = original.connectToSentinel.apply(this as never, args)
+        sentinels.add(guardSockets(sentinel))
+        return sentinel.on('error', ignore).on('end', () => sentinels.delete(sentinel))
+      }
+      Object.assign(this, { connectToSentinel })
+    }
+  } as unknown as RedisOptions['Connector']
+}
+
+function openCluster({ Cluster }: IoRedis, address: Target, events: RedisEvents): Cluster {
+  const options: ClusterOptions = {
+    redisOptions: commonOptions(address),
+    enableOfflineQueue: false,
+    // A pipeline with commands for several slots fails as a whole if the cluster is moving one of the slots.
+    enableAutoPipelining: false,
+    clusterRetryStrategy: retryStrategy,
+    // If ioredis 6.0 is closed while it reads the slots, it continues to read them for ever, and the process does not end. So
+    // `watchMasters` reads the slots instead.
+    slotsRefreshInterval: 0,
+    slotsRefreshTimeout: CONNECT_MS,
+    // A certificate is issued for a host name, but ioredis would replace the name with an IP address before TLS checks the
+    // certificate. This function keeps the name.
+    ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
+  }
+  return new Cluster([...address.hosts], options).on('+node', node => guardSockets(node, events.onReplyTooLong))
+}
+
+function commonOptions({ username, password, database, tls }: Target) {
+  return {
+    db: database,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls }),
+    connectionName: 'platform-auth-server',
+    connectTimeout: CONNECT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    // Every request sends a command. Pipelining sends the commands of concurrent requests together.
+    enableAutoPipelining: true,
+    // When a connection is lost, its commands fail immediately, because the client does not know which of them can be repeated
+    // safely.
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with the compare-and-swap script instead.
+    enableReadyCheck: false
+  } satisfies RedisOptions
+}
+
+/**
+ * Watches each socket of a client:
+ * - A reply or message that is too long closes the connection, before it needs memory.
+ * - A TLS connection can emit an error after its end, for example the alert after the client has aborted the handshake. ioredis no
+ *   longer listens then, so without an error listener, the error would end the process.
+ */
+function guardSockets(client: Redis, onReplyTooLong: () => void = ignore): Redis {
+  // ioredis creates the socket after this event, but in the same turn of the event loop. So wait for the next turn.
+  return client.on('connecting', () =>
+    setImmediate(() => {
+      const { stream } = client
+      const isTooLong = createReplyLimit()
+      stream?.on('error', ignore)
+      stream?.on('data', (chunk: Buffer) => {
+        if (stream.destroyed || !isTooLong(chunk)) return
+        onReplyTooLong()
+        stream.destroy()
+      })
+    })
+  )
+}
+
+function retryStrategy(times: number): number {
+  return Math.min(50 * times, MAX_RETRY_DELAY_MS) + Math.random() * 50
+}
+
+/**
+ * Opens a second connection for messages, because in RESP2, a subscribed connection cannot send other commands. Returns a
+ * function that closes the second connection.
+ */
+function subscribe(commands: Redis, events: RedisEvents): () => void {
+  const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
+  // Channels do not belong to a database, so this connection need not select a database.
+  const subscriber = guardSockets(commands.duplicate({ enableAutoPipelining: false, db: 0 }))
+  let failures = 0
+  let lastError = new Error('connection lost')
+  const failed = (error: Error) => onSubscribeFailed?.(error)
+  subscriber.on('error', (error: Error) => {
+    lastError = error
+  })
+  subscriber.on('message', onMessage)
+  subscriber.on('ready', () =>
+    subscriber.subscribe(...channels).then(() => {
+      failures = 0
+      onSubscribed?.()
+    }, failed)
+  )
+  // If Redis has only one free connection, it closes the second one as soon as it is open. A single lost connection is no
+  // failure, because the client opens a new one.
+  subscriber.on('close', () => {
+    failures++
+    if (failures >= FAILED_SUBSCRIPTIONS && commands.status === 'ready') failed(lastError)
+  })
+  const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), PING_INTERVAL_MS)
+  heartbeat.unref()
+  return () => {
+    clearInterval(heartbeat)
+    subscriber.disconnect()
+  }
+}
+
+/**
+ * Reads the slots of a cluster once a second, and calls `onNodeChange` if its masters have changed since the last time. Returns a
+ * function that stops this.
+ */
+function watchMasters(cluster: Cluster, events: RedisEvents): () => void {
+  let known: string | undefined
+  cluster.on('refresh', () => {
+    const masters = cluster.nodes('master').map(({ options }) => `${options.host}:${options.port}`)
+    const current = masters.sort().join(' ')
+    if (known !== undefined && known !== current) events.onNodeChange?.()
+    known = current
+  })
+  const timer = setInterval(() => cluster.refreshSlotsCache(), NOTICE_MASTER_MS)
+  return () => clearInterval(timer)
+}
+
+function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
+  const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
+  cluster.on('message', onMessage)
+  cluster.on('ready', () => cluster.subscribe(...channels).then(onSubscribed, onSubscribeFailed ?? ignore))
+  return () => {}
+}
+
+function ignore(): void {}
+
+interface RedisTls {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  readonly servername?: string
+}
+
+/**
+ * Returns the TLS options for ioredis. The certificate of Redis must be for `serverName`, or for the host of each connection if it
+ * is undefined. ioredis copies the options for each connection, and the files are read again for each
+ * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
+ */
+export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redisTls']>): RedisTls {
+  const contents = new Map<string, string>()
+
+  function read(path: string | undefined): string | undefined {
+    if (path === undefined) return undefined
+    try {
+      contents.set(path, readFileSync(path, 'utf8'))
+    } catch (error) {
+      if (!contents.has(path)) throw error
+    }
+    return contents.get(path)
+  }
+
+  // Read all files now, so that with a missing file, the start fails and not the first connection.
+  for (const path of [caFile, certFile, keyFile]) read(path)
+  return {
+    get ca() {
+      return read(caFile)
+    },
+    get cert() {
+      return read(certFile)
+    },
+    get key() {
+      return read(keyFile)
+    },
+    ...(serverName !== undefined && { servername: serverName })
+  }
+}
+
+/** Returns true if the reply shows that this node is unusable for a while, for example during a failover. */
+export function isNodeUnusable(error: unknown): boolean {
+  return isReply(error) && /^(LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
+}
+
+/** Returns true if Redis refused to select the database of `redisUrl`. */
+export function isRefusedDatabase(error: unknown): boolean {
+  const { command } = (error ?? {}) as { readonly command?: { readonly name?: unknown } }
+  return command?.name === 'select' && isReply(error)
+}
+
+export function isWrongType(error: unknown): boolean {
+  return isReply(error) && (error as Error).message.includes('WRONGTYPE')
+}
+
+/**
+ * Returns the reason for the log, such as `timeout`, a Node error code (ECONNREFUSED), or the code of an error reply
+ * (READONLY, OOM). The message of an error reply is not logged, because it may quote a command that contains a
+ * password.
+ */
+export function reasonOf(error: unknown): string {
+  if (error instanceof TimeLimitError) return 'timeout'
+  const { message = '', code, lastNodeError } = error as Partial<Error> & { code?: unknown; lastNodeError?: unknown }
+  // ioredis could not use any node of the cluster. `lastNodeError` is the error of the last node that it tried.
+  if (isError(lastNodeError)) return reasonOf(lastNodeError)
+  if (isReply(error)) return replyCode(message)
+  return typeof code === 'string' ? code : 'connection lost'
+}
+
+/** Returns true if Redis replied with an error. Returns false if the connection failed. */
+export function isReply(error: unknown): boolean {
+  return (error as Error).name === 'ReplyError'
+}
+
+// If a command inside a script fails, a Redis older than version 7 puts other words before the error code, as in "ERR Error
+// running script … -OOM …".
+function replyCode(message: string): string {
+  // If the user may not use a command or a key of a script, Redis 7 replies with ERR instead of NOPERM.
+  if (message.includes('The user executing the script')) return 'NOPERM'
+  if (message.startsWith('ERR max number of clients')) return 'MAXCLIENTS'
+  if (message.startsWith('ERR unknown command')) return 'UNKNOWNCOMMAND'
+  const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
+  return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
+}

@@ -1,0 +1,89 @@
+/** Writes the log lines and the metrics of refreshes. Neither contains a token. */
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Metrics } from '../base/metrics.js'
+
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+
+/**
+ * The outcome of a request that needed a refresh:
+ * - `refreshed`: the request has refreshed all tokens of the session
+ * - `coalesced`: the request waited for the refresh of another request
+ * - `kept`: no token request was needed, because the store already had newer tokens
+ * - `partial`: only some tokens are new, so a later request continues the refresh
+ * - `rejected`: the session has ended
+ * - `failed`: the tokens of the session have not changed
+ */
+export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
+
+/**
+ * The reason for a failure:
+ * - `pending`: another request or replica is still refreshing the session, or Redis has lost data and no process may refresh the
+ *   session until the recovery time is over
+ * - `store`: Redis is unavailable
+ * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
+ * - `paused`: the identity provider asked for a pause
+ * - `provider`: the identity provider did not refresh the session
+ * - `refused`: the identity provider refused the refresh token in an ambiguous way, so the session may be over
+ */
+export type RefreshProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider' | 'refused'
+
+export interface RefreshResult {
+  readonly outcome: RefreshOutcome
+  readonly reason?: RefreshProblem | undefined
+  readonly durationMs: number
+  /** The number of token requests that were sent. */
+  readonly calls: number
+  readonly expiresAt?: number | undefined
+  /** The number of requests that waited for this result. Undefined for a request that waited for the refresh of another one. */
+  readonly requests?: number
+}
+
+interface RefreshReportOptions {
+  readonly mode: string
+  readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
+  return {
+    ended(log: Log, sessionId: string, result: RefreshResult): void {
+      const { outcome, reason, durationMs, calls, expiresAt, requests } = result
+      metrics.refreshEnded(outcome)
+      if (calls === 0) metrics.refreshWaited(durationMs / 1000)
+      // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
+      // would only repeat it.
+      const level = requests === undefined || outcome === 'kept' ? 'debug' : 'info'
+      log[level](
+        {
+          event: 'refresh',
+          mode,
+          outcome,
+          ...(reason && { reason }),
+          duration_ms: Math.round(durationMs),
+          provider_calls: calls,
+          ...(requests !== undefined && { requests }),
+          ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now()) / 1000) }),
+          session: hashOf(sessionId)
+        },
+        reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
+      )
+    }
+  }
+}
+
+const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
+  pending: 'another refresh of this session has not ended, or its result is not stored yet',
+  store: 'Redis is unavailable',
+  unreadable: 'the stored session cannot be read',
+  paused: 'the identity provider asked for a pause',
+  provider: 'the identity provider did not refresh the session',
+  refused: 'the identity provider refused the refresh token, but the fault may be temporary'
+}
+
+// With the id itself, a reader of the log could find the session in Redis, so log a hash. Eight characters are enough to
+// distinguish the sessions in a log.
+function hashOf(sessionId: string): string {
+  return createHash('sha256').update(sessionId).digest('base64url').slice(0, 8)
+}

@@ -1,0 +1,146 @@
+/**
+ * Decides when sessions are restored, how many of them in parallel, and when a failed restore is tried again. `store.ts` decides
+ * what is written when a session is restored.
+ */
+import { type Clock, startStopwatch } from '../base/clock.js'
+
+interface RestoresDependencies {
+  readonly clock: Clock
+  /** Restores one session. Rejects if the session could not be restored now. */
+  readonly restore: (id: string) => Promise<void>
+  /** Returns the ids of the sessions that Redis may have lost, the most urgent ones first. */
+  readonly possiblyLost: () => Iterable<string>
+}
+
+const MIN_REPEAT_MS = 200
+const MAX_REPEAT_MS = 5000
+// All processes restore sessions at the same time, and each command must end within a second. A process therefore restores ten
+// sessions first. After each fast step it restores twice as many, and after each slow step half as many. A step takes two round
+// trips, so if the network to Redis is slow, every step is slow even without an overload. For this reason, a step also counts as
+// fast if it took little longer than the fastest one.
+const FIRST_RESTORED = 10
+const MAX_RESTORED_IN_PARALLEL = 100
+const SHORT_RESTORE_MS = 100
+const LONG_RESTORE_MS = 400
+
+export function createRestores({ clock, restore, possiblyLost }: RestoresDependencies) {
+  const retries = createRetries(clock)
+  /** The sessions that `all` has not restored yet, the most urgent ones first. */
+  const left = new Set<string>()
+  /** The number of calls to `all` so far. */
+  let calls = 0
+
+  return {
+    /** Restores a session in the background, and tries again until the session is restored. */
+    now: (id: string) => retries.start(id, () => restore(id)),
+    /**
+     * Like `now`, but begins after 200 ms. Call this function when the reply to a command was lost, because it is then unknown
+     * whether the cell has changed. The restore stores the result, or releases the lease.
+     */
+    soon: (id: string) => retries.start(id, () => restore(id), MIN_REPEAT_MS),
+    /**
+     * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
+     * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
+     * the earlier call returns. Never rejects.
+     */
+    async all(): Promise<void> {
+      const call = ++calls
+      for (const id of possiblyLost()) left.add(id)
+      let inParallel = FIRST_RESTORED
+      let fastestMs = LONG_RESTORE_MS
+      let waitMs = MIN_REPEAT_MS
+      while (left.size > 0 && call === calls && !retries.isClosed()) {
+        const elapsedMs = startStopwatch(clock)
+        const ids = takeFirst(left, inParallel)
+        const results = await Promise.allSettled(ids.map(restore))
+        const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
+        for (const id of failed) left.add(id)
+        const stepMs = elapsedMs()
+        fastestMs = Math.min(fastestMs, stepMs)
+        if (stepMs >= LONG_RESTORE_MS) inParallel = Math.ceil(inParallel / 2)
+        else if (stepMs < Math.max(SHORT_RESTORE_MS, 1.5 * fastestMs)) {
+          inParallel = Math.min(2 * inParallel, MAX_RESTORED_IN_PARALLEL)
+        }
+        if (failed.length < ids.length) {
+          waitMs = MIN_REPEAT_MS
+          continue
+        }
+        // Every restore of this step failed: Redis is unavailable, or so overloaded that commands time out. Wait before the next
+        // attempt.
+        await retries.wait(waitMs)
+        waitMs = Math.min(2 * waitMs, MAX_REPEAT_MS)
+      }
+    },
+    /** Resolves when all restores started by `now()` and `soon()` have ended. */
+    ended: retries.ended,
+    /** Stops all attempts to restore sessions. */
+    close: retries.close
+  }
+}
+
+/** Removes the first values of a set, at most `count`, and returns them. */
+function takeFirst<T>(set: Set<T>, count: number): T[] {
+  const taken: T[] = []
+  for (const value of set) {
+    if (taken.length === count) break
+    set.delete(value)
+    taken.push(value)
+  }
+  return taken
+}
+
+/** Repeats work in the background until it succeeds. The intervals grow from 200 ms to 5 s. */
+export function createRetries(clock: Clock) {
+  const running = new Map<string, Promise<void>>()
+  const waits = new Set<() => void>()
+  let isClosed = false
+
+  /** Waits `ms` milliseconds, or until `close` is called. */
+  function wait(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        cancel()
+        waits.delete(end)
+        resolve()
+      }
+      const cancel = clock.after(ms, end)
+      waits.add(end)
+    })
+  }
+
+  async function untilDone(work: () => Promise<unknown>, delayMs: number): Promise<void> {
+    for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
+      if (waitMs > 0) await wait(waitMs)
+      if (isClosed) return
+      // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
+      // failed attempt.
+      const isDone = await work().then(
+        () => true,
+        () => false
+      )
+      if (isDone) return
+    }
+  }
+
+  return {
+    /**
+     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. Does nothing if work for the same session
+     * is in progress.
+     */
+    start(id: string, work: () => Promise<unknown>, delayMs = 0): void {
+      if (running.has(id)) return
+      const done = untilDone(work, delayMs).finally(() => running.delete(id))
+      running.set(id, done)
+    },
+    wait,
+    isClosed: () => isClosed,
+    /** Resolves when no work is in progress. */
+    async ended(): Promise<void> {
+      while (running.size > 0) await Promise.all(running.values())
+    },
+    close(): void {
+      isClosed = true
+      for (const end of waits) end()
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
+ * more.
+ */
+import type { Context, Middleware } from 'koa'
+import { AUTH_ROUTES } from '../../config/urls.js'
+import { SessionTooLargeError } from '../../cookie/session-cookie.js'
+import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
+import type { Services } from '../../services.js'
+import { StoreUnavailableError } from '../../sessions/cells.js'
+import { isLogged, requestId, requestLog } from '../edge/request.js'
+import { wasExecuted } from '../edge/session-status.js'
+import { returnToOf, signInUrl } from '../routes/return-path.js'
+import { sessionRecord } from '../routes/session.js'
+import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
+import { providerFailure } from './login-error.js'
+import { httpErrorOfThrown } from './thrown-error.js'
+
+/**
+ * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie
+ * header of a session that was refreshed before the error occurred.
+ * @example app.use(errors(services))
+ */
+export function errors({ config, site, pages, log }: Services): Middleware {
+  const { homePath, homeUrl, hasStartPage, loginPath } = site
+
+  return async function errors(ctx, next) {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
+    } catch (error) {
+      const httpError = httpErrorOf(error, wasExecuted(ctx))
+      if (httpError.status >= 500) logFault(error, httpError, ctx)
+      const isUnreachable = error instanceof ProviderError && error.problem === 'unreachable'
+      send(ctx, httpError, isUnreachable)
+    }
+  }
+
+  function logFault(error: unknown, httpError: HttpError, ctx: Context) {
+    // The cause of a BusyError, if there is one, is the error of the provider. The cause is logged instead of the
+    // BusyError, because it contains the endpoint and the status.
+    const err = error instanceof BusyError ? (error.cause ?? error) : error
+    const { status, error: code } = httpError
+    // The log of requests is off by default, so this line tells which request failed. The query may contain secrets.
+    const request = { method: ctx.method, path: ctx.path }
+    const fields = { event: 'request_failed', status, error: code, ...request, executed: wasExecuted(ctx), err }
+    // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All other
+    // failures are logged as errors, because the operator must fix something.
+    const isOurs =
+      error instanceof HttpError || error instanceof UnknownKeyError || error instanceof StoreUnavailableError
+    const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
+    requestLog(ctx, log)[isTransient ? 'warn' : 'error'](fields, 'request failed')
+  }
+
+  function send(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+    const { status, error, message, headers } = httpError
+    const id = requestId(ctx)
+    ctx.status = status
+    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id })
+    ctx.vary('Accept')
+    for (const name of CONTENT_HEADERS) ctx.remove(name)
+    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError, isUnreachable)
+    else ctx.body = { error, error_description: message, request_id: id }
+  }
+
+  function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+    const { status, error, message: description, diagnosis, refusal } = httpError
+    const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
+    const inLogin = ctx.path === AUTH_ROUTES.callback
+    const language = pages.languageFor(ctx.acceptsLanguages())
+    ctx.vary('Accept-Language')
+    ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
+    if (retry) ctx.set('Refresh', refreshHeader(retry))
+    ctx.type = 'html'
+    // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
+    const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
+    // Without this prompt, the provider would sign in the same account again, and the user could never choose another
+    // account.
+    const prompt = error === 'account_not_allowed' ? 'login' : undefined
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
+    const details = {
+      ...shared,
+      homePath: hasStartPage ? homePath : undefined,
+      status,
+      error,
+      description,
+      inLogin,
+      isUnreachable,
+      refusal,
+      canOpenAgain: ctx.method === 'GET',
+      // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
+      // again.
+      isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
+      retryAfterSeconds: retry?.retryAfterSeconds,
+      mayBeOver: httpError instanceof BusyError && httpError.mayBeOver
+    }
+    ctx.body = diagnosis
+      ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
+      : pages.errorPage(details, language)
+  }
+}
+
+// Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
+const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
+
+function notFound(ctx: Context): HttpError {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
+  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this URL.' })
+}
+
+function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
+  if (isExecuted && isTemporary(error)) {
+    // A BusyError would ask the client to send the request again, and the handler would run a second time.
+    const description = 'The request was executed, but this server cannot save its result at the moment.'
+    return new HttpError({ status: 503, error: 'temporarily_unavailable', description })
+  }
+  if (error instanceof HttpError) return error
+  if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof UnknownKeyError || error instanceof StoreUnavailableError) {
+    const description =
+      error instanceof UnknownKeyError
+        ? 'The key of the logout token is unknown. Send the token again later.'
+        : 'This server cannot handle the request at the moment.'
+    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
+  }
+  if (error instanceof SessionTooLargeError) {
+    const description = isExecuted
+      ? 'The request was executed, but its session is too large to be saved.'
+      : 'The tokens of this login are too large for a session of this server.'
+    return new HttpError({ status: 500, error: 'session_too_large', description })
+  }
+  const asked = httpErrorOfThrown(error)
+  return (
+    asked ?? new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
+  )
+}
+
+function isTemporary(error: unknown): boolean {
+  return error instanceof BusyError || error instanceof StoreUnavailableError
+}
+
+// Returns the value of the `Refresh` header. A `meta` element would have the same effect, but axe-core's accessibility
+// check rejects it.
+function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
+  return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
+}

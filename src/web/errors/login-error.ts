@@ -1,0 +1,126 @@
+/** Creates the callback's error response for a failed login. */
+
+import type { Context } from 'koa'
+import type { CookieNames, Site } from '../../config/site.js'
+import { isLoopback } from '../../config/urls.js'
+import type { CompletedLogin } from '../../login/complete-login.js'
+import type { LoginLoopReason } from '../../pages/index.js'
+import { ConsentMissingError, OAuthError, type ProviderError } from '../../provider/errors.js'
+import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../sessions/failure.js'
+import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
+
+type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>
+
+export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
+  switch (failed.kind) {
+    case 'unbound':
+      return loginCookieMissing(cookies, failed.startedAt)
+    case 'notAuthorized':
+      return notAuthorized(failed.error)
+    case 'denied':
+      return accountNotAllowed()
+    case 'pending': {
+      // The error page loads the URL of the callback again after some seconds. The code exchange may have ended by then, and its
+      // result may be in the store.
+      const { retryAfterSeconds } = failed
+      const description = 'The identity provider has not responded in time.'
+      return new BusyError({ description, retryAfterSeconds, status: 504 })
+    }
+    case 'busy': {
+      const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
+      return providerBusy(failed.cause, failed.retry === 'login' ? newLogin : undefined)
+    }
+    default:
+      return invalidRequest(`${REASONS[failed.kind]} Please sign in again.`)
+  }
+}
+
+const REASONS = {
+  foreign: 'This login was not started in this browser.',
+  expired: 'This login took too long.',
+  otherIssuer: 'This response did not come from the configured identity provider.',
+  codeRejected: 'The identity provider no longer accepts this login.',
+  used: 'This login has been used already.',
+  signedOut: 'The identity provider has signed you out since this login began.'
+} as const
+
+// RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
+function notAuthorized(error: string): HttpError {
+  if (error === 'access_denied') {
+    return new HttpError({ status: 403, error, description: 'The login was cancelled, or access was not granted.' })
+  }
+  if (error === 'temporarily_unavailable' || error === 'server_error') {
+    const headers = { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
+    const description = 'The identity provider cannot sign anyone in at the moment.'
+    return new HttpError({ status: 503, error, description, headers })
+  }
+  return new HttpError({ status: 400, error, description: 'The identity provider did not accept the login request.' })
+}
+
+/**
+ * Returns the host of this request if it differs from the callback's host and both are names of this machine, such as
+ * 127.0.0.1 and localhost. In every other case it returns undefined, because a proxy may have put an internal name into
+ * the Host header, and users must not see this name.
+ */
+export function otherLoopbackName({ host }: Context, callbackHost: string): string | undefined {
+  const [here, there] = [`http://${host}`, `http://${callbackHost}`]
+  if (!URL.canParse(here) || !isLoopback(here) || !isLoopback(there)) return undefined
+  // Cookies ignore the port (RFC 6265 section 8.5), so a different port alone does not explain a missing cookie.
+  return new URL(here).hostname === new URL(there).hostname ? undefined : host
+}
+
+/**
+ * The error for a session cookie that the browser did not send back, although it sent the login cookie.
+ * @param isOtherHost true if the login began on a host other than the callback's host
+ * @param startedAt the host on which the login began, if the page may show it
+ */
+export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
+  const description = 'The session cookie of a login that has just succeeded did not come back.'
+  const reasons: readonly LoginLoopReason[] = ['cookieTooLarge', 'cookiesBlocked']
+  return cookieMissing(description, isOtherHost ? ['otherHost', ...reasons] : reasons, startedAt)
+}
+
+/** The error for a callback without the login cookie. */
+function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefined): HttpError {
+  const reasons: readonly LoginLoopReason[] = secure
+    ? ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked']
+    : ['otherHost', 'cookiesBlocked']
+  return cookieMissing('The login cookie did not come back.', reasons, startedAt)
+}
+
+// If the login began under another name of this machine, the page gives only `otherHost` as the reason for the missing
+// cookie.
+function cookieMissing(description: string, likelyReasons: readonly LoginLoopReason[], startedAt?: string): HttpError {
+  const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['otherHost']
+  const diagnosis = { reasons, startedAt }
+  return new HttpError({ status: 400, error: 'session_cookie_missing', description, diagnosis })
+}
+
+export function providerFailure(error: OAuthError | ProviderError): HttpError {
+  if (error instanceof ConsentMissingError) {
+    const description = 'The identity provider granted none of the permissions that this application needs.'
+    return new HttpError({ status: 403, error: 'consent_required', description })
+  }
+  if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
+  if (error.isBusy) return providerBusy(error)
+  if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')
+  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not respond in time'
+  const description = `The identity provider ${happened}.`
+  return new HttpError({ status: 504, error: 'temporarily_unavailable', description })
+}
+
+/**
+ * Returns the error with the status 503 for a provider that is busy.
+ * @param cause an error whose `isBusy` is true
+ * @param retryPath the URL that the error page opens after the waiting time; undefined if the page should repeat the
+ *   failed request
+ */
+function providerBusy(cause: ProviderError, retryPath?: string): BusyError {
+  const description =
+    cause.problem === 'busy' ? 'Too many requests wait for the identity provider.' : 'The identity provider is busy.'
+  return new BusyError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
+}
+
+function badGateway(description: string): HttpError {
+  return new HttpError({ status: 502, error: 'server_error', description })
+}

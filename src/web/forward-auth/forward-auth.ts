@@ -1,0 +1,168 @@
+/**
+ * Forward-auth: before a gateway such as nginx, Caddy or Traefik forwards a request, it asks this server whether the
+ * request has a session. The response contains the internal token, which is the access token for use on servers.
+ * Browsers must not get this token, so forward-auth has a separate port.
+ */
+
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import { closeServer, listen } from '../../base/listener.js'
+import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
+import type { Span } from '../../base/tracing.js'
+import { denialOf } from '../../login/access.js'
+import type { Services } from '../../services.js'
+import { ignoreStops } from '../edge/arrivals.js'
+import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
+import { endSpanWithStatus } from '../edge/observe.js'
+import { requestIdOf } from '../edge/request.js'
+import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
+import type { SessionStatus } from '../edge/session-status.js'
+
+interface Decision {
+  readonly status: 200 | 401 | 403 | 500 | 503
+  readonly accessToken?: string
+  readonly retryAfterSeconds?: number
+  /** The reason for a status of 403, for the log. */
+  readonly reason?: string
+}
+
+// The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
+const LIMITS = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
+
+/**
+ * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
+ * 'forwardAuth'`.
+ * @param limits shorter time limits, for tests
+ * @example const gateways = await listenForGateways(services, { port: 4180, host: '127.0.0.1' })
+ */
+export async function listenForGateways(
+  services: Services,
+  { port, host }: { readonly port: number; readonly host: string },
+  limits: Partial<ClientLimits> = {}
+) {
+  const respond = forwardAuth(services)
+  const keepAliveTimeout = services.config.keepAliveSeconds * 1000
+  const gatewayLimits = { ...LIMITS, keepAliveTimeout, ...limits }
+  const server = http.createServer(gatewayLimits, respond)
+  ignoreStops(server, gatewayLimits)
+  return {
+    port: await listen(server, { port, host, listener: 'forwardAuth' }),
+    /**
+     * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
+     * connections that are still open.
+     */
+    close: (graceMs: number) => closeServer(server, graceMs)
+  }
+}
+
+/**
+ * Responds to every request, whatever its path and method are. The body is empty, and the status is one of these:
+ * - 200 with `Authorization: Bearer <internal token>` if there is a session
+ * - 401 with `Session-Status: signed-out` if there is no session, or if the session has ended
+ * - 403 if a page of another site may have caused the request, if a browser has requested the URL that the gateway uses
+ *   for forward-auth, or if the account is no longer allowed
+ * - 500 after an unexpected error
+ * - 503 with `Session-Status: retry` and `Retry-After` if the session cannot be read or refreshed now
+ *
+ * Every response has an `Authorization` header, which is empty without a token, so that a gateway always replaces the
+ * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.
+ */
+function forwardAuth(services: Services): (request: IncomingMessage, response: ServerResponse) => void {
+  const { config, refreshes, mode, store, site, sessionCookie, metrics, log, tracing } = services
+
+  async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
+    if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
+    const { headers } = request
+    const reason = rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
+    if (reason !== undefined) return { status: 403, reason }
+    const session = sessionCookie.open(headers.cookie ?? '')
+    if (!session) return { status: 401 }
+    const current = await refreshes.current(session, requestLog)
+    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind === 'over')
+      return denialOf(current.why) ? { status: 403, reason: 'account_not_allowed' } : { status: 401 }
+    return { status: 200, accessToken: mode.tokens(current.record.fields, store.now()).internal.access_token }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse, span?: Span): Promise<void> {
+    const started = performance.now()
+    const requestId = requestIdOf(request.headers['x-request-id'])
+    let child: Logger | undefined
+    const requestLog = () => {
+      child ??= log.child({ request_id: requestId, ...(span && { trace_id: span.traceId }) })
+      return child
+    }
+    const decision = await decide(request, requestLog).catch((err: unknown): Decision => {
+      requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
+      return { status: 500 }
+    })
+    const { status, accessToken, retryAfterSeconds, reason } = decision
+    metrics.forwardAuthEnded(status)
+    if (reason === 'open_location') {
+      const message = 'browsers can open the URL that the gateway uses for forward-auth; make that location internal'
+      requestLog().error({ event: 'forward_auth_open' }, message)
+    }
+    if (config.log.requests) {
+      const duration_ms = Math.round(performance.now() - started)
+      requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
+    }
+    response.writeHead(status, {
+      'Content-Length': 0,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
+      ...(status === 401 && { 'Session-Status': 'signed-out' satisfies SessionStatus }),
+      ...(status === 503 && { 'Session-Status': 'retry' satisfies SessionStatus }),
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
+    })
+    response.end()
+    // The body of the request is read and ignored, because a gateway that sends a body may wait until the body is read.
+    request.resume()
+  }
+
+  return function forwardAuth(request, response) {
+    if (!tracing) {
+      void respond(request, response)
+      return
+    }
+    const span = tracing.start('forward-auth', 'server', {}, request.headers)
+    response.once('close', () =>
+      endSpanWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
+    )
+    void tracing.within(span, () => respond(request, response, span))
+  }
+}
+
+/**
+ * Returns the methods of the browser's request, which the gateway sends in headers. Without such a header, returns the
+ * method of the gateway's own request.
+ */
+function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['methods'] {
+  const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
+  return named.length > 0 ? named.map(String) : [method]
+}
+
+/**
+ * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL,
+ * every page can read the internal token. In nginx, browsers can open this URL if its location lacks `internal;`.
+ *
+ * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore every
+ * interpretation of the paths is compared. The path `/` is not checked, because a request for the start page has the
+ * same path if a gateway uses `/` for forward-auth.
+ */
+export function isRequestedByBrowser({
+  url = '/',
+  headersDistinct
+}: Pick<IncomingMessage, 'url' | 'headersDistinct'>): boolean {
+  const ours = new Set(readingsOf(url))
+  ours.delete('/')
+  if (ours.size === 0) return false
+  const forwarded = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
+  return forwarded.some(target => readingsOf(target).some(path => ours.has(path)))
+}
+
+/** Returns all paths that a gateway may see in a request target, without the host and the query. */
+function readingsOf(target: string): readonly string[] {
+  const path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
+  return decodings(path).map(bytes => mergePath(readAsText(bytes)))
+}

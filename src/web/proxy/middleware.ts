@@ -1,0 +1,57 @@
+/**
+ * The API proxy. It forwards requests to an API and adds the access token of the session. It forwards only requests
+ * that a proxy rule lists. This module is loaded only if there is a proxy rule.
+ */
+import type { Context, Middleware } from 'koa'
+import { outboundProxy } from '../../config/outbound-proxy.js'
+import type { Services } from '../../services.js'
+import { checkOrigin } from '../edge/request-origin.js'
+import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
+import { requireTokens } from '../routes/require-tokens.js'
+import { createForward } from './forward.js'
+import { createRoutes } from './routes.js'
+import { tracedUpstreams } from './traced-upstreams.js'
+import { createUpstreams } from './upstream.js'
+import { tooLarge } from './upstream-failure.js'
+import { TURN_LIMITS } from './upstream-queue.js'
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+export function proxy(services: Services): Middleware {
+  const { config, site, shutdown, tracing } = services
+  const { routes, maxBodyBytes, csrfHeader } = config.proxy
+  const findRoute = createRoutes(routes, site.origin)
+  const plainUpstreams = createUpstreams({
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsPerHost: TURN_LIMITS.ofOneHost,
+    proxyFor: outboundProxy
+  })
+  const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
+  shutdown.hooks.onClose(() => upstreams.close())
+  const forward = createForward(services, findRoute, upstreams)
+  const refreshSession = requireTokens(services)
+
+  return function proxy(ctx, next) {
+    // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original
+    // target is forwarded.
+    const route = findRoute(ctx.method, ctx.originalUrl)
+    if (!route) return next()
+    if (route.kind === 'inexact') {
+      throw invalidRequest(`The URL of this request cannot be forwarded, because ${route.reason}.`)
+    }
+    if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
+    ctx.state.proxyRule = route.rule.number
+    checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
+    if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
+    setProtectiveHeaders(ctx)
+    return refreshSession(ctx, () => forward(ctx, route))
+  }
+}
+
+// These headers protect the responses that this server creates itself, such as 401. A forwarded response replaces them.
+function setProtectiveHeaders({ res }: Context): void {
+  res.setHeader('Cache-Control', 'private, no-store')
+  res.setHeader('Vary', 'Cookie')
+  res.setHeader('X-Content-Type-Options', 'nosniff')
+  res.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+}

@@ -1,0 +1,59 @@
+/** The error responses of the API proxy. */
+
+import { closingError, HttpError } from '../errors/http-error.js'
+import { BodyTooLargeError } from './request.js'
+import type { FailureKind, UpstreamError } from './upstream.js'
+
+const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
+  unreachable: [502, 'The API could not be reached.'],
+  unusable: [502, 'The API sent a response that cannot be used.'],
+  timeout: [504, 'The API did not respond in time.']
+}
+
+/**
+ * Returns the error for an API that cannot be reached, sends no response headers in time, or sends a response that
+ * cannot be forwarded.
+ */
+export function upstreamError(kind: FailureKind, cause: unknown): HttpError {
+  const [status, description] = FAILURES[kind]
+  return new HttpError({ status, error: `upstream_${kind}`, description, cause })
+}
+
+/**
+ * Returns the error for a failed request to the API. A request also fails if its body is longer than `maxBodyBytes`.
+ */
+export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: number): HttpError {
+  return cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : upstreamError(kind, cause)
+}
+
+/**
+ * Returns the error for an API that responded with 401. The client gets 502, because a page would interpret 401 as a
+ * missing login, and would start one login after another.
+ */
+export function upstreamUnauthorized(): HttpError {
+  const description = 'The API did not accept the token of your session.'
+  return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
+}
+
+/** Returns the error for a request that was removed from the full queue of its API, or waited too long in the queue. */
+export function upstreamBusy(): HttpError {
+  const description = 'Too many requests to the API are in progress.'
+  const headers = { 'Retry-After': '1' }
+  return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
+}
+
+/** Returns the error for a request body that is too long. */
+export function tooLarge(maxBodyBytes: number): HttpError {
+  return closingError(413, `The body of this request is longer than ${maxBodyBytes} bytes.`)
+}
+
+/**
+ * Returns the error for a request whose body was read before the proxy ran. Without this error, the API would get an
+ * empty body, or wait for the body until its time limit. Operators must fix their program, so the error is not an
+ * HttpError: it is logged as an error, and the client gets 500.
+ */
+export function bodyAlreadyRead(): Error {
+  return new Error(
+    'The body of a request for a proxy rule was read before the proxy could forward it. Move the body parser behind the middleware of platform-auth-server, or let it skip the paths of proxy.routes.'
+  )
+}

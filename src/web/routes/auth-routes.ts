@@ -1,0 +1,136 @@
+/**
+ * The routes under `/api/auth`, with the headers that they share and the middleware that runs before each route. Each
+ * route that changes a session has a separate file. The routes that only return data are in this file.
+ */
+import Router from '@koa/router'
+import type { Middleware } from 'koa'
+import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import type { SessionRecord } from '../../cookie/record.js'
+import { clientModule } from '../../pages/index.js'
+import { OAuthError, ProviderError } from '../../provider/errors.js'
+import type { Services } from '../../services.js'
+import { type Audience, requestOrigin } from '../edge/request-origin.js'
+import { HttpError, methodNotAllowed } from '../errors/http-error.js'
+import { providerFailure } from '../errors/login-error.js'
+import { backChannelLogout } from './back-channel-logout.js'
+import { callback } from './callback.js'
+import { login } from './login.js'
+import { logout } from './logout.js'
+import { requireTokens, tokensOf } from './require-tokens.js'
+import { sessionRecord } from './session.js'
+
+/** Creates the router. It is exported because a test compares its routes with the documentation. */
+export function authRouter(services: Services): Router {
+  const { site, mode } = services
+  const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
+  const pageData = [from('pageData'), requireTokens(services)] as const
+  // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
+  // other spellings.
+  const router = new Router({ sensitive: true, strict: true })
+  router.get(AUTH_ROUTES.login, from('login'), login(services))
+  router.get(AUTH_ROUTES.callback, from('callback'), callback(services))
+  router.get(AUTH_ROUTES.logout, from('logout'), logout(services))
+  router.get(AUTH_ROUTES.profile, ...pageData, profile(services))
+  if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, ...pageData, token)
+  else router.get(AUTH_ROUTES.token, noPublicToken)
+  router.get(AUTH_ROUTES.client, client)
+  if (services.backChannelLogout) {
+    router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout(services.backChannelLogout, services))
+  }
+  return router
+}
+
+export function authRoutes(services: Services): Middleware {
+  // The type of the router requires a context with fields that the router itself adds. The cast removes this
+  // requirement.
+  const routes = authRouter(services).routes() as unknown as Middleware
+  const methodsByPath = new Map<string, readonly string[]>([[AUTH_ROUTES.client, ['GET', 'HEAD']]])
+  if (services.backChannelLogout) methodsByPath.set(AUTH_ROUTES.backChannelLogout, ['POST'])
+
+  return function authRoutes(ctx, next) {
+    if (!isAuthPath(ctx.path)) return next()
+    for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
+    const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
+    if (ctx.method === 'POST' && ctx.path === AUTH_ROUTES.callback) throw formPost()
+    if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
+    return routes(ctx, next)
+  }
+}
+
+const GET_ONLY = ['GET']
+
+/**
+ * The error for a callback with `response_mode=form_post`. Browsers do not send the login cookie with a POST from another site, so
+ * such a callback cannot be accepted.
+ */
+function formPost(): HttpError {
+  const { status, error, headers } = methodNotAllowed(GET_ONLY.join(', '))
+  const description =
+    'The identity provider sent its response with POST (form_post). Set the response mode of the client at the provider to query. At Apple, request neither the scope name nor email.'
+  return new HttpError({ status, error, headers, description })
+}
+
+/**
+ * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request uses
+ * the internal token, which is the access token for use on servers.
+ */
+function profile({ profiles }: Services): Middleware {
+  return async function profile(ctx) {
+    // This route runs after `requireTokens`, so there is always a session.
+    const record = sessionRecord(ctx) as SessionRecord
+    const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
+      throw profileFailure(error)
+    })
+    ctx.body = { name }
+  }
+}
+
+// A failed profile request never ends the session.
+function profileFailure(error: unknown): unknown {
+  if (error instanceof OAuthError) return providerFailure(error)
+  if (!(error instanceof ProviderError)) return error
+  if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
+  const description = 'The identity provider did not return the profile.'
+  return new HttpError({ status: 502, error: 'server_error', description, cause: error })
+}
+
+/**
+ * `GET /api/auth/token` returns the public token, the access token with fewer scopes, which pages may use. No route
+ * sends the internal token (the access token that stays on the server) to a browser.
+ */
+const token: Middleware = function token(ctx) {
+  ctx.set('Pragma', 'no-cache')
+  ctx.body = tokensOf(ctx).public
+}
+
+/**
+ * Responds to `/api/auth/token` in single mode. The error tells the author of a page that was written for dual mode why
+ * the token is missing.
+ */
+const noPublicToken: Middleware = function noPublicToken() {
+  const description = 'This route exists in dual mode only (mode: dual).'
+  throw new HttpError({ status: 404, error: 'not_found', description })
+}
+
+/**
+ * `GET /api/auth/client.js` returns a module for pages. The module is the same for all users, so the browser may cache
+ * it. The browser must check for changes before each use, because a page and its module must have the same version
+ * after an update of the server.
+ */
+const client: Middleware = function client(ctx) {
+  ctx.remove('Vary')
+  ctx.set('Cache-Control', 'no-cache')
+  ctx.type = 'js'
+  ctx.etag = clientModule.etag
+  ctx.status = 200
+  if (ctx.fresh) ctx.status = 304
+  else ctx.body = clientModule.text
+}
+
+const SHARED_HEADERS = Object.entries({
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  Vary: 'Cookie, Sec-Fetch-Site'
+})

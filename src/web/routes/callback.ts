@@ -1,0 +1,119 @@
+import type { Context, Middleware } from 'koa'
+import { denialFields } from '../../login/access.js'
+import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
+import type { Services } from '../../services.js'
+import { requestLog } from '../edge/request.js'
+import { HttpError, invalidRequest } from '../errors/http-error.js'
+import { failedLogin } from '../errors/login-error.js'
+import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
+import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
+
+/**
+ * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
+ * contract, section 5.1, step 2).
+ */
+export function callback(services: Services): Middleware {
+  const { completeLogin, site, metrics, log } = services
+  const { cookies, homePath } = site
+
+  return async function callback(ctx) {
+    let completed: CompletedLogin | undefined
+    try {
+      const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
+      const loginCookie = readLoginCookie(ctx, cookies)
+      const { browserId } = loginCookie ?? {}
+      completed = await completeLogin({ response, browserId, session: openSession(ctx, services) })
+      if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
+      redirect(ctx, applyToResponse(ctx, completed, loginCookie))
+    } catch (error) {
+      const reason = error instanceof HttpError ? error.error : (error as Error).name
+      const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
+      metrics.callbackEnded(reason)
+      requestLog(ctx, log).warn({ event: 'login_failed', reason, ...access }, 'login failed')
+      throw error
+    }
+  }
+
+  /** Sets the cookies of a successful login and returns the URL to redirect to. Throws if the login failed. */
+  function applyToResponse(ctx: Context, completed: CompletedLogin, loginCookie: LoginCookie | undefined): string {
+    switch (completed.kind) {
+      case 'signedIn': {
+        const { session, sealed, succeededAt, isRepeated, scopesMissing, returnTo } = completed
+        writeSession(ctx, session, sealed)
+        if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt })
+        requestLog(ctx, log).info({ event: 'login_succeeded' }, 'login succeeded')
+        if (scopesMissing.length > 0) {
+          const missing = { event: 'scopes_missing', scopes: scopesMissing.join(' ') }
+          requestLog(ctx, log).warn(missing, 'the identity provider did not grant all requested scopes')
+        }
+        metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
+        return publicPathOf(returnTo, homePath)
+      }
+      case 'restart':
+        if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
+        requestLog(ctx, log).info(
+          { event: 'login_restarted' },
+          'the login page of the provider expired, starting again'
+        )
+        metrics.loginStarted()
+        metrics.callbackEnded('restarted')
+        return completed.location
+      case 'kept':
+        metrics.callbackEnded('repeated')
+        return publicPathOf(completed.returnTo, homePath)
+      case 'expired':
+        if (completed.isSignedIn) return homePath
+        throw failedLogin(completed, site)
+      case 'failed':
+        throw completed.error
+      default:
+        throw failedLogin(completed, site)
+    }
+  }
+}
+
+const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
+// The longest `state` of this server has about 3,000 characters, and the codes of providers are shorter than that.
+const MAX_LENGTH = 4096
+const PRINTABLE = /^[ -~]+$/
+
+// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other error code is replaced by
+// `invalid_request`.
+const REGISTERED_ERRORS = new Set([
+  'invalid_request',
+  'unauthorized_client',
+  'access_denied',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+  'interaction_required',
+  'login_required',
+  'account_selection_required',
+  'consent_required'
+])
+
+/**
+ * Parses the parameters of the callback. Ignores parameters that the protocol does not define. Throws HttpError 400 if
+ * the response is malformed.
+ */
+function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
+  const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)
+  if (repeated) throw invalidRequest(`The parameter ${repeated} must not be repeated.`)
+  const state = parameter(query, 'state')
+  if (state === undefined) throw invalidRequest('The parameter state is missing.')
+  const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
+  if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
+  if (error !== undefined && code === undefined) {
+    const isExpired = error === 'temporarily_unavailable' && query.get('error_description') === 'authentication_expired'
+    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request', isExpired }
+  }
+  throw invalidRequest('Exactly one of the parameters code and error is required.')
+}
+
+function parameter(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name)
+  if (value === null || value === '') return undefined
+  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw invalidRequest(`The parameter ${name} is malformed.`)
+  return value
+}

@@ -1,0 +1,46 @@
+import type { Middleware } from 'koa'
+import { readCookie } from '../../cookie/request-cookies.js'
+import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
+import { newBrowserId } from '../../login/transaction.js'
+import type { Services } from '../../services.js'
+import { requestLog } from '../edge/request.js'
+import { invalidRequest } from '../errors/http-error.js'
+import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
+import { readReturningQuery, redirect, rememberReturnTo } from './return-path.js'
+import { readLoginCookie, writeLoginCookie } from './session.js'
+
+/** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
+export function login({ beginLogin, site, metrics, log }: Services): Middleware {
+  const { cookies } = site
+  const { host: callbackHost } = new URL(site.homeUrl)
+
+  return async function login(ctx) {
+    const { returnTo, parameters } = readReturningQuery(ctx, site)
+    rememberReturnTo(ctx, returnTo)
+    const prompt = promptOf(parameters)
+    const startedAt = otherLoopbackName(ctx, callbackHost)
+    const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
+    writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
+    const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
+    const begun = await beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
+    if (begun.kind === 'loop') {
+      requestLog(ctx, log).warn(
+        { event: 'session_cookie_missing' },
+        'the browser did not send back the session cookie of its last login'
+      )
+      throw sessionCookieMissing(ctx.host !== callbackHost, startedAt)
+    }
+    metrics.loginStarted()
+    requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
+    redirect(ctx, begun.location)
+  }
+}
+
+/** @throws HttpError 400 if the parameter is not one of the prompts that a page may request */
+function promptOf(parameters: URLSearchParams): LoginPrompt | undefined {
+  const values = parameters.getAll('prompt')
+  if (values.length === 0) return undefined
+  const prompt = LOGIN_PROMPTS.find(known => values.length === 1 && known === values[0])
+  if (!prompt) throw invalidRequest(`The parameter prompt must be one of: ${LOGIN_PROMPTS.join(', ')}.`)
+  return prompt
+}

@@ -1,0 +1,119 @@
+import type { Context, Middleware } from 'koa'
+import {
+  type CookieSession,
+  hasTokens,
+  isKeptInRedis,
+  type SessionRecord,
+  withCustomFields
+} from '../../cookie/record.js'
+import { denialOf } from '../../login/access.js'
+import type { Tokens } from '../../login/mode.js'
+import type { Services } from '../../services.js'
+import { LOGGED_OUT, LOST } from '../../sessions/transitions.js'
+import { opensDocument } from '../edge/navigation.js'
+import { requestLog } from '../edge/request.js'
+import { setSessionStatus, setSessionUser } from '../edge/session-status.js'
+import { accountNotAllowed, BusyError, HttpError } from '../errors/http-error.js'
+import {
+  openSession,
+  readLoginCookie,
+  removeSession,
+  useSession,
+  withholdCookies,
+  writeLoginCookie,
+  writeSession
+} from './session.js'
+
+/** The state of a request after `requireTokens` has run. */
+export interface TokensState {
+  tokens: Tokens
+}
+
+/**
+ * Creates the middleware that runs before every route that needs tokens. It refreshes the session if necessary and sets
+ * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body, or with the sign-in page in a tab. If the account
+ * is no longer allowed, it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
+ * @example router.get('/profile', requireTokens(services), handler)
+ */
+export function requireTokens(services: Services): Middleware {
+  const { refreshes, mode, store, site, sessionCookie, sessionUser, log } = services
+  const { cookies } = site
+
+  return async function requireTokens(ctx, next) {
+    const session = openSession(ctx, services)
+    if (!session) return unauthorized(ctx)
+    setSessionStatus(ctx, 'retry')
+    const current = await refreshes.current(session, () => requestLog(ctx, log))
+    if (current.kind === 'over') {
+      // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store
+      // has lost the newest revision, the cookie of a later request may still contain it.
+      if (current.why !== LOGGED_OUT && current.why !== LOST) {
+        removeSession(ctx)
+        forgetSuccess(ctx)
+      }
+      if (denialOf(current.why)) throw accountNotAllowed()
+      return unauthorized(ctx)
+    }
+    const isNew = current.record !== undefined && apply(ctx, session, current.record)
+    if (current.kind === 'unavailable') {
+      const { retryAfterSeconds, why } = current
+      const mayBeOver = why === 'refused'
+      const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
+      const description = `Your session could not be refreshed just now. ${state}`
+      throw new BusyError({ description, retryAfterSeconds, mayBeOver })
+    }
+    setSessionUser(ctx, sessionUser(current.record))
+    ctx.state.tokens = mode.tokens(current.record.fields, store.now())
+    if (!isNew) return next()
+    try {
+      await next()
+    } finally {
+      // A logout may have removed the cookies while the handler was running. This response must not set them again.
+      if (!ctx.headerSent && store.isLoggedOut(session.id)) {
+        withholdCookies(ctx, sessionCookie.names)
+        unauthorized(ctx)
+      }
+    }
+  }
+
+  /**
+   * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A cookie that
+   * refers to a session in Redis gets a revision only after Redis has confirmed it.
+   */
+  function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
+    if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {
+      useSession(ctx, record)
+      return false
+    }
+    const fields = hasTokens(session) ? withCustomFields(record.fields, session.fields) : record.fields
+    writeSession(ctx, { ...record, fields })
+    return true
+  }
+
+  // Call this function when the server itself removes the session cookie. If `succeededAt` stayed in the login cookie,
+  // the next login would conclude that the browser does not keep cookies.
+  function forgetSuccess(ctx: Context): void {
+    const loginCookie = readLoginCookie(ctx, cookies)
+    if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
+  }
+}
+
+/** Returns the tokens of this request. Call it only after `requireTokens` has run. */
+export function tokensOf(ctx: Context): Tokens {
+  return ctx.state.tokens as Tokens
+}
+
+/**
+ * Responds with 401. A script gets an empty body (service contract, section 7).
+ * @throws HttpError if a user opens the URL in a tab, so that the user gets a page with a link to the login
+ */
+function unauthorized(ctx: Context): void {
+  setSessionStatus(ctx, 'signed-out')
+  if (opensDocument(ctx.method, ctx.req.headers)) {
+    throw new HttpError({ status: 401, error: 'unauthorized', description: 'This browser has no session.' })
+  }
+  // If a handler already set the content type to JSON, Koa would send the string "null", so the header is removed.
+  ctx.remove('Content-Type')
+  ctx.body = null
+  ctx.status = 401
+}

@@ -1,0 +1,134 @@
+/** Serves the files of `wwwroot`. */
+import { extname, relative, sep } from 'node:path'
+import type { Context, Middleware, Next } from 'koa'
+import { decodings } from '../../base/path-readings.js'
+import type { Services } from '../../services.js'
+import { redirect } from '../routes/return-path.js'
+import { contentSender } from './content.js'
+import { watchRoot } from './current-root.js'
+import { fileGuard } from './file-guard.js'
+import type { FoundFile } from './find-file.js'
+import { closeFile, type OpenedFile } from './open-inside.js'
+
+interface ServedFile extends FoundFile {
+  /** The path below the root, as the URL spells it, with `/` as separator. */
+  readonly path: string
+  readonly isProtected?: true
+}
+
+/**
+ * Creates the middleware that serves static files.
+ * @example app.use(staticFiles(services))
+ */
+export function staticFiles(services: Services): Middleware {
+  const { config, site, now } = services
+  const currentRoot = watchRoot(services)
+  const sendContent = contentSender(now)
+  const guard = fileGuard(services)
+  const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
+
+  return async function staticFiles(ctx, next) {
+    if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || namesNoFile(ctx.path)) return next()
+    const root = await currentRoot()
+    const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
+    const file = found && (await root.open(found.path))
+    if (!found || !file) return next()
+    const path = relative(root.path, found.path).replaceAll(sep, '/')
+    if (!guard?.protects(path, file.path)) return respond({ ...found, path }, file)
+    let isUsed = false
+    try {
+      await guard.admit(ctx, () => {
+        isUsed = true
+        return respond({ ...found, path, isProtected: true }, file)
+      })
+    } finally {
+      if (!isUsed) closeFile(file.fd)
+    }
+
+    function respond(served: ServedFile, file: OpenedFile): Promise<void> {
+      if (!served.isIndexOfFolder) return sendFile(ctx, served, file)
+      closeFile(file.fd)
+      return redirectToFolder(ctx, next)
+    }
+  }
+
+  async function redirectToFolder(ctx: Context, next: Next): Promise<void> {
+    const path = `${ctx.path}/`
+    if (!isPlainPath(path)) return next()
+    if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-cache')
+    redirect(ctx, site.basePath + path + ctx.search)
+  }
+
+  function sendFile(ctx: Context, { path, encoding, isProtected }: ServedFile, file: OpenedFile): Promise<void> {
+    const name = encoding === undefined ? path : path.replace(/\.(br|gz)$/, '')
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5), so Vary is
+    // set here.
+    ctx.vary('Accept-Encoding')
+    if (encoding !== undefined) ctx.set('Content-Encoding', encoding)
+    if (!isProtected) ctx.set('Cache-Control', cacheControlOf(name))
+    // A response that sets a cookie must not be stored.
+    else if (!ctx.res.hasHeader('Set-Cookie')) ctx.set('Cache-Control', protectedCacheControlOf(name))
+    ctx.type = extname(name)
+    if (ctx.type === '') ctx.type = 'bin'
+    return sendContent(ctx, file)
+  }
+
+  /**
+   * Returns the `Cache-Control` header of a file. Browsers cache the files of the folders `hashedAssets` for a year
+   * (RFC 8246). They check all other files for changes before each use.
+   */
+  function cacheControlOf(file: string): string {
+    const isHashed = hashedFolders.some(folder => file.startsWith(folder)) && isNamedFile(file)
+    return isHashed ? 'public, max-age=31536000, immutable' : 'no-cache'
+  }
+}
+
+/**
+ * Returns the `Cache-Control` header of a file that needs a session. Browsers do not store pages, because they would show
+ * a stored page after a logout if the user goes back. They store other files, and ask the server before each use.
+ */
+function protectedCacheControlOf(file: string): string {
+  return isPage(file) ? 'private, no-store' : 'private, no-cache'
+}
+
+// HTML pages are excluded, because they keep their names when their content changes. Files without an extension are
+// excluded too, because build tools add no hash to names such as `LICENSE`.
+function isNamedFile(file: string): boolean {
+  return /\.[a-z][a-z0-9]*$/i.test(file) && !isPage(file)
+}
+
+function isPage(file: string): boolean {
+  return /\.x?html?$/i.test(file)
+}
+
+/**
+ * True if the decoded path begins with two slashes, or if decoding the path adds a segment `.` or `..`. The API proxy
+ * merges slashes at the beginning, so such a path may belong to one of its rules. Browsers and caches resolve the segments
+ * of `/assets/%2e%2e/app.js` before they look up the URL (WHATWG URL, double-dot path segment). They would therefore
+ * cache the response under a different URL.
+ */
+function namesNoFile(path: string): boolean {
+  if (!path.includes('%')) return false
+  try {
+    const decoded = decodeURIComponent(path)
+    return decoded.startsWith('//') || countDotSegments(decoded) > countDotSegments(path)
+  } catch {
+    // koa-send rejects a path that cannot be decoded.
+    return false
+  }
+}
+
+/**
+ * True if a redirect to the path stays on this site and opens the same folder. In `//evil.example/%2e%2e`, browsers would
+ * take the first segment for a host.
+ */
+function isPlainPath(path: string): boolean {
+  return decodings(path).every(
+    reading => reading.startsWith('/') && !/\/\/|\\/.test(reading) && countDotSegments(reading) === 0
+  )
+}
+
+function countDotSegments(path: string): number {
+  return path.split(/[/\\]/).filter(segment => segment === '.' || segment === '..').length
+}

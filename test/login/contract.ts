@@ -1,0 +1,323 @@
+// The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
+import test from 'ava'
+import fc from 'fast-check'
+import type { AuthorizationCode, ModeDependencies, TokenState } from '#src/login/grants.js'
+import type { Mode, TokenStep } from '#src/login/mode.js'
+import { ConsentMissingError, OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
+import type { UserInfo } from '#src/provider/id-token.js'
+import { APS } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
+import { createClock } from '../helpers/clock.js'
+import { busyError, createFakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
+
+export const timeoutMs = 60_000
+export const grant: AuthorizationCode = {
+  code: 'the-code',
+  codeVerifier: 'the-verifier',
+  nonce: 'the-nonce',
+  timeoutMs
+}
+
+/** Sends all token requests of a login. */
+export async function completeLogin(mode: Mode): Promise<TokenState> {
+  return complete(mode, await mode.exchangeCode(grant))
+}
+
+/** Sends all token requests of a refresh. */
+export async function completeRefresh(mode: Mode, login: TokenState): Promise<TokenState> {
+  return complete(mode, await mode.nextRequest(login, timeoutMs))
+}
+
+async function complete(mode: Mode, { state }: TokenStep): Promise<TokenState> {
+  const isComplete = state.kind === 'complete'
+  if (mode.isSecondRequest(state) === isComplete) throw new Error('the mode contradicts itself')
+  return isComplete ? state : complete(mode, await mode.nextRequest(state, timeoutMs))
+}
+
+interface ModeUnderTest {
+  readonly name: Mode['name']
+  /** The scopes that the mode requests at login. */
+  readonly scopes: readonly string[]
+  /** The number of token requests of one login, and also of one refresh. */
+  readonly grants: number
+  /** The session's fields that hold an access token. */
+  readonly tokenFields: readonly ('token' | 'public_token' | 'internal_token')[]
+  /** The user infos from which this mode makes another display name than the other mode. */
+  readonly names: readonly NamedUser[]
+  /** @param more scopes that the login requests in addition to the usual ones */
+  create(dependencies: ModeDependencies, more?: readonly string[]): Mode
+}
+
+type NamedUser = readonly [userInfo: UserInfo, displayName: string]
+
+const commonNames: readonly NamedUser[] = [
+  [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
+  [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
+  [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
+  [{ name: '', email: '', sub: '7' }, '7']
+]
+
+export function setUpMode(
+  { create }: Pick<ModeUnderTest, 'create'>,
+  {
+    keepsIdToken = false,
+    more = [],
+    ...options
+  }: FakeIdpOptions & { keepsIdToken?: boolean; more?: readonly string[] } = {}
+) {
+  const clock = createClock(1_700_000_000_000)
+  const idp = createFakeIdp(options)
+  const mode = create({ idp, clientId: 'our-client', pkce: true, keepsIdToken, now: clock.now }, more)
+  return { mode, idp, clock }
+}
+
+export function jwt(claims: object): string {
+  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
+}
+
+export function modeContract(under: ModeUnderTest): void {
+  const { name, scopes, grants, tokenFields, names } = under
+  const setUp = (options?: Parameters<typeof setUpMode>[1]) => setUpMode(under, options)
+
+  test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
+    const { mode, idp } = setUp()
+    await completeLogin(mode)
+    t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
+    t.is(idp.grants.length, grants)
+    t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
+  })
+
+  test(`${name}: a login returns the session fields of its mode with the newest refresh token`, async t => {
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
+    const { fields } = await completeLogin(mode)
+    t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
+    t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
+    t.is(fields.refresh_token, idp.newestRefreshToken)
+    t.is(fields.expires_at, clock.now() + 3_599_000, 'a whole number of milliseconds')
+  })
+
+  test(`${name}: a login and a refresh keep the refresh token if a later token response contains none`, async t => {
+    const { mode, idp } = setUp({ rotates: false })
+    const login = await completeLogin(mode)
+    for (const { fields } of [login, await completeRefresh(mode, login)]) t.is(fields.refresh_token, 'refresh-token-1')
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${name}: a login whose token response has no refresh token is rejected`, async t => {
+    const { mode, idp } = setUp()
+    idp.next({ refreshToken: undefined })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no refresh_token/ })
+    t.is(idp.grants.length, 1)
+  })
+
+  test(`${name}: a login that was granted only some scopes names the others, and a login without any is rejected`, async t => {
+    const { mode, idp } = setUp()
+    for (const scope of scopes) {
+      idp.next({ scope: [...scopes.filter(other => other !== scope), 'other'] })
+      if (scopes.length > 1) t.deepEqual((await mode.exchangeCode(grant)).scopesMissing, [scope])
+    }
+    idp.next({ scope: ['other'] })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ConsentMissingError })
+    t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+  })
+
+  test(`${name}: a login is accepted if the token response grants more scopes than requested or does not state its scopes`, async t => {
+    for (const scope of [undefined, [...scopes].reverse(), [...scopes, 'more']]) {
+      const { mode, idp } = setUp()
+      idp.next({ scope })
+      await t.notThrowsAsync(mode.exchangeCode(grant))
+    }
+  })
+
+  const claims = {
+    iss: 'https://idp.example',
+    aud: 'our-client',
+    nonce: 'the-nonce',
+    sub: 'user-1',
+    name: 'Ada Lovelace',
+    iat: 1_700_000_000,
+    exp: 1_700_003_600
+  }
+  const asking = { more: ['openid'], issuer: 'https://idp.example' }
+
+  test(`${name}: a login is accepted if the scope of the token response leaves out the requested scopes of OpenID Connect`, async t => {
+    const { mode, idp } = setUp({ ...asking, more: ['openid', 'profile', 'email', 'offline_access'] })
+    idp.next({ scope: scopes, idToken: jwt(claims) })
+    await t.notThrowsAsync(mode.exchangeCode(grant))
+  })
+
+  test(`${name}: if the scope openid was requested, a valid ID token is accepted and gives the issuer and subject of the session`, async t => {
+    const { mode, idp } = setUp(asking)
+    idp.next({ idToken: jwt(claims) })
+    const exchanged = await mode.exchangeCode(grant)
+    t.deepEqual(exchanged.state.identity, { iss: claims.iss, sub: claims.sub, name: claims.name })
+    t.like(exchanged.claims, { iss: claims.iss, sub: claims.sub })
+  })
+
+  test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
+    const { mode, idp } = setUp(asking)
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no id_token/ })
+    t.deepEqual(idp.revoked, ['refresh-token-1'])
+    t.is((await setUp().mode.exchangeCode(grant)).state.identity, undefined)
+  })
+
+  test(`${name}: the session keeps the name from the ID token, at most 100 characters, if it is not the sub`, async t => {
+    const { mode, idp } = setUp(asking)
+    for (const [named, kept] of [
+      ['Ada Lovelace', 'Ada Lovelace'],
+      ['x'.repeat(101), 'x'.repeat(100)],
+      [undefined, undefined]
+    ]) {
+      idp.next({ idToken: jwt({ ...claims, name: named }) })
+      t.is((await mode.exchangeCode(grant)).state.identity?.name, kept)
+    }
+  })
+
+  const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
+    ['logout at the provider', { keepsIdToken: true }, true],
+    ['logout at this server only', { keepsIdToken: false }, false],
+    ['no end-session endpoint', { keepsIdToken: true, metadata: { endSessionEndpoint: undefined } }, false],
+    ['APS, which does not support id_token_hint', { keepsIdToken: true, metadata: { quirks: quirksOf(APS) } }, false]
+  ]
+
+  for (const [what, options, isKept] of keeping) {
+    test(`${name}: with ${what}, the session ${isKept ? 'keeps' : 'does not keep'} the ID token`, async t => {
+      const { mode, idp } = setUp({ ...asking, ...options })
+      const idToken = jwt(claims)
+      idp.next({ idToken })
+      t.is((await mode.exchangeCode(grant)).state.identity?.idToken, isKept ? idToken : undefined)
+    })
+  }
+
+  test(`${name}: a refresh succeeds if its response contains an ID token of the same login`, async t => {
+    const { mode, idp } = setUp(asking)
+    idp.next({ idToken: jwt(claims) })
+    const login = await completeLogin(mode)
+    idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
+    t.deepEqual((await completeRefresh(mode, login)).identity, login.identity)
+    const again = completeRefresh(mode, login)
+    await t.throwsAsync(again, { instanceOf: OAuthError }, 'the refresh token of the login has already been used')
+  })
+
+  for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
+    const [claim] = Object.keys(wrong)
+    test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the new refresh token is revoked`, async t => {
+      const { mode, idp } = setUp(asking)
+      idp.next({ idToken: jwt(claims) })
+      const login = await completeLogin(mode)
+      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.throwsAsync(mode.nextRequest(login, timeoutMs), {
+        instanceOf: OtherIdentityError,
+        message: new RegExp(`its ${claim} differs from that of the login`)
+      })
+      t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+      t.is(idp.grants.length, grants + 1)
+    })
+  }
+
+  for (const wrong of [
+    { nonce: 'other' },
+    { iss: 'https://other.example' },
+    { aud: 'other' },
+    { exp: 1_699_999_000 },
+    { azp: 'other' },
+    { sub: undefined },
+    { iat: undefined }
+  ]) {
+    const [claim] = Object.keys(wrong)
+    test(`${name}: an ID token with a wrong or missing ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
+      const { mode, idp } = setUp(asking)
+      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /ID token/ })
+      t.is(idp.grants.length, 1)
+      t.deepEqual(idp.revoked, ['refresh-token-1'])
+      const silent = setUp({ issuer: 'https://idp.example' })
+      silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.notThrowsAsync(silent.mode.exchangeCode(grant))
+    })
+  }
+
+  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), busyError(429, 1)]) {
+    test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged, and the request is not repeated`, async t => {
+      const { mode, idp } = setUp()
+      idp.next(error)
+      t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
+      t.is(idp.grants.length, 1)
+      t.deepEqual(idp.revoked, [])
+    })
+  }
+
+  test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599.00049 })
+    const login = Object.freeze(await completeLogin(mode))
+    const before = Object.freeze(login.fields)
+    clock.advanceSeconds(4000)
+    const { fields } = await completeRefresh(mode, login)
+    t.deepEqual(Object.keys(fields).sort(), Object.keys(before).sort())
+    const tokens = [...tokenFields.map(field => before[field]), ...tokenFields.map(field => fields[field])]
+    t.is(new Set(tokens).size, 2 * grants)
+    t.is(fields.refresh_token, idp.newestRefreshToken)
+    t.is(fields.expires_at, clock.now() + 3_599_000)
+    const sent = idp.grants.slice(grants)
+    t.deepEqual(sent[0], { type: 'refresh', refreshToken: before.refresh_token ?? '', scope: scopes.join(' ') })
+    t.is(sent.length, grants)
+    t.deepEqual(idp.reused, [])
+  })
+
+  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
+    test(`${name}: a refresh whose first request fails with "${error.message}" throws the error unchanged`, async t => {
+      const { mode, idp } = setUp()
+      const before = Object.freeze(await completeLogin(mode))
+      idp.next(error)
+      t.is(await t.throwsAsync<Error>(mode.nextRequest(before, timeoutMs)), error)
+      t.is(idp.grants.length, grants + 1)
+    })
+  }
+
+  const remainders: readonly (readonly [leftMs: number, expiresIn: number])[] = [
+    [3_599_000, 3599],
+    [3_598_500, 3599],
+    [3_598_499, 3598],
+    [1500, 2],
+    [1499, 1],
+    [499, 0],
+    [1, 0],
+    [0, 0],
+    [-1, 0],
+    [-5000, 0]
+  ]
+
+  for (const [leftMs, expiresIn] of remainders) {
+    test(`${name}: with ${leftMs} ms left, expires_in of both tokens is ${expiresIn} seconds`, async t => {
+      const { mode } = setUp()
+      const { fields } = await completeLogin(mode)
+      const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
+      for (const token of [tokens.internal, tokens.public]) {
+        t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])
+        t.is(token.expires_in, expiresIn)
+        t.false(Object.is(token.expires_in, -0))
+      }
+    })
+  }
+
+  test(`${name}: for any user info the display name is a string of limited length without spaces around it`, t => {
+    const { mode } = setUp()
+    const members = ['name', 'firstName', 'lastName', 'given_name', 'family_name', 'preferred_username', 'userName']
+    const value = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom('', ' ', 'x'.repeat(20_000)))
+    const userInfo = fc.dictionary(fc.constantFrom(...members), value)
+    fc.assert(
+      fc.property(userInfo, info => {
+        const name = mode.displayName(info)
+        return typeof name === 'string' && name.length <= 2001 && (name === '' || !/^\s|\s$/.test(name))
+      })
+    )
+    t.is(mode.displayName({}), '')
+    t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
+  })
+
+  for (const [userInfo, displayName] of [...names, ...commonNames]) {
+    test(`${name}: the user info ${JSON.stringify(userInfo)} gives the display name "${displayName}"`, t => {
+      t.is(setUp().mode.displayName(userInfo), displayName)
+    })
+  }
+}

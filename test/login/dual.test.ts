@@ -1,0 +1,190 @@
+// In dual mode a login or a refresh makes two requests to the token endpoint. The first one gets the wide-scope token that stays
+// on the server (the internal token) and a refresh token. The second one uses that refresh token to get a token with fewer scopes
+// for browsers (the public token).
+import test from 'ava'
+import { createDualMode } from '#src/login/mode.js'
+import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
+import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
+import { busyError, oauthError, upstreamError } from './fake-idp.js'
+
+const internalScopes = ['data:read', 'viewables:read']
+const publicScopes = ['viewables:read']
+const dual = {
+  name: 'dual',
+  scopes: internalScopes,
+  grants: 2,
+  tokenFields: ['internal_token', 'public_token'],
+  names: [
+    [{ firstName: 'Ada', lastName: 'Lovelace', name: 'Countess' }, 'Ada Lovelace'],
+    [{ given_name: 'Ada', family_name: 'Lovelace', name: 'Countess' }, 'Ada Lovelace'],
+    [{ firstName: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
+    [{ firstName: 'Ada', name: 'Countess' }, 'Ada'],
+    [{ lastName: 'Lovelace' }, 'Lovelace'],
+    [{ firstName: ' ', given_name: 'Ada', lastName: '', family_name: 'Lovelace ' }, 'Ada Lovelace'],
+    [{ name: 'Ada Lovelace' }, 'Ada Lovelace']
+  ],
+  create: (parts, more = []) => createDualMode({ internalScopes: [...internalScopes, ...more], publicScopes }, parts)
+} satisfies Parameters<typeof modeContract>[0]
+
+modeContract(dual)
+
+const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauthError('invalid_scope'), upstreamError()]
+
+test('dual: a login requests an internal token and then a public token with fewer scopes', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  t.true(mode.offersPublicToken)
+  const { kind, fields, identity } = await completeLogin(mode)
+  t.is(identity, undefined)
+  t.is(kind, 'complete')
+  t.deepEqual(fields, {
+    internal_token: 'access-token-1',
+    public_token: 'access-token-2',
+    refresh_token: 'refresh-token-2',
+    expires_at: clock.now() + 3_600_000
+  })
+  t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
+  t.deepEqual(mode.tokens(fields, clock.now()), {
+    internal: { access_token: 'access-token-1', expires_in: 3600 },
+    public: { access_token: 'access-token-2', expires_in: 3600 }
+  })
+})
+
+test('dual: expires_at follows the lifetime of the internal token, even if the public token is issued later and expires earlier', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  const slowly = async () => {
+    clock.advanceSeconds(5)
+    return { expiresIn: 100 }
+  }
+  const started = clock.now()
+  idp.next({ expiresIn: 1000 }, slowly)
+  const login = await completeLogin(mode)
+  t.is(login.fields.expires_at, started + 1_000_000)
+  const refreshing = clock.now()
+  idp.next({ expiresIn: 2000 }, slowly)
+  t.is((await completeRefresh(mode, login)).fields.expires_at, refreshing + 2_000_000)
+})
+
+for (const error of [...faults, busyError(429, 1), new TypeError('odd')]) {
+  test(`dual: if the request for the public token fails with "${error.message}", the error is thrown unchanged, and no token is revoked`, async t => {
+    const { mode, idp } = setUpMode(dual)
+    const { state } = await mode.exchangeCode(grant)
+    idp.next(error)
+    t.is(await t.throwsAsync<Error>(mode.nextRequest(state, timeoutMs)), error)
+    t.is(idp.grants.length, 2)
+    t.deepEqual(idp.revoked, [])
+  })
+}
+
+test('dual: after the first request of a login or refresh the second one follows, as long as the internal token is valid', async t => {
+  const { mode, clock } = setUpMode(dual)
+  const { state } = await mode.exchangeCode(grant)
+  t.true(mode.isSecondRequest(state))
+  clock.advance(3_599_999)
+  t.true(mode.isSecondRequest(state))
+  clock.advance(1)
+  t.false(mode.isSecondRequest(state))
+  t.false(mode.isSecondRequest(await completeLogin(mode)))
+})
+
+test('dual: if the internal token has expired before the second request, the first request is repeated', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  const { state } = await mode.exchangeCode(grant)
+  clock.advanceSeconds(3600)
+  const next = await mode.nextRequest(state, timeoutMs)
+  t.is(next.state.fields.internal_token, 'access-token-2')
+  t.like(next.state, { kind: 'half-refreshed', internalExpiresAt: clock.now() + 3_600_000 })
+  t.deepEqual(idp.grants[1], {
+    type: 'refresh',
+    refreshToken: 'refresh-token-1',
+    scope: 'data:read viewables:read'
+  })
+})
+
+for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalScopes]) {
+  test(`dual: a public token with the scopes "${scope.join(' ')}" is rejected at login and at refresh, and the error keeps the new refresh token`, async t => {
+    const { mode, idp } = setUpMode(dual)
+    const { state } = await mode.exchangeCode(grant)
+    for (const first of [state, (await mode.nextRequest(await completeLogin(mode), timeoutMs)).state]) {
+      idp.next({ scope })
+      const request = mode.nextRequest(first, timeoutMs)
+      const error = await t.throwsAsync(request, { instanceOf: ProviderError, message: /more than/ })
+      t.is(rescuedRefreshToken(error), idp.newestRefreshToken)
+    }
+  })
+}
+
+const acceptable = [
+  undefined,
+  [],
+  ['viewables:read'],
+  ['viewables:read', 'viewables:read'],
+  // Keycloak adds the scopes of OpenID Connect.
+  ['openid', 'profile', 'email', 'viewables:read']
+]
+
+for (const scope of acceptable) {
+  test(`dual: a public token with the scopes "${scope?.join(' ')}" is accepted at login and at refresh`, async t => {
+    const { mode, idp } = setUpMode(dual)
+    idp.next({}, { scope })
+    const login = await completeLogin(mode)
+    t.is(login.fields.public_token, 'access-token-2')
+    idp.next({}, { scope })
+    await t.notThrowsAsync(completeRefresh(mode, login))
+  })
+}
+
+test('dual: the error about too many scopes lists them, and shows no part of a token', async t => {
+  const { mode, idp } = setUpMode(dual)
+  const accessToken = 'a-secret-access-token'
+  idp.next({}, { scope: ['openid', 'viewables:read', 'data:read', 'made-up', 'secret-access', 'ü'], accessToken })
+  const error = await t.throwsAsync(completeLogin(mode))
+  t.regex(error?.message ?? '', /more than the public scopes \(data:read, made-up, 2 more\)$/)
+  t.false(JSON.stringify(error).includes('refresh-token'))
+})
+
+test('dual: a provider that returns the internal token again as the public token is rejected', async t => {
+  const { mode, idp } = setUpMode(dual)
+  idp.next({ accessToken: 'the same token' }, { accessToken: 'the same token' })
+  await t.throwsAsync(completeLogin(mode), { message: /more than the public scopes \(data:read\)$/ })
+})
+
+test('dual: a refresh gets a new internal token first, and then a new public token with the newest refresh token', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  const login = await completeLogin(mode)
+  t.deepEqual((await completeRefresh(mode, login)).fields, {
+    internal_token: 'access-token-3',
+    public_token: 'access-token-4',
+    refresh_token: 'refresh-token-4',
+    expires_at: clock.now() + 3_600_000
+  })
+  t.deepEqual(idp.grants.slice(2), [
+    { type: 'refresh', refreshToken: 'refresh-token-2', scope: 'data:read viewables:read' },
+    { type: 'refresh', refreshToken: 'refresh-token-3', scope: 'viewables:read' }
+  ])
+})
+
+test('dual: the first request of a refresh changes only the internal token and the refresh token of the session', async t => {
+  const { mode, clock } = setUpMode(dual)
+  const { fields } = await completeLogin(mode)
+  clock.advanceSeconds(4000)
+  t.deepEqual(await mode.nextRequest({ kind: 'complete', fields: Object.freeze(fields) }, timeoutMs), {
+    claims: undefined,
+    state: {
+      kind: 'half-refreshed',
+      fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' },
+      identity: undefined,
+      internalExpiresAt: clock.now() + 3_600_000
+    }
+  })
+})
+
+test('dual: after a partial refresh at a provider without rotation, the session keeps its refresh token and can complete the refresh', async t => {
+  const { mode, idp } = setUpMode(dual, { rotates: false })
+  const login = await completeLogin(mode)
+  const { refresh_token } = login.fields
+  const { state } = await mode.nextRequest(login, timeoutMs)
+  t.is(state.fields.refresh_token, refresh_token)
+  idp.next(upstreamError())
+  await t.throwsAsync(mode.nextRequest(state, timeoutMs))
+  t.like(await mode.nextRequest(state, timeoutMs), { state: { kind: 'complete', fields: { refresh_token } } })
+})

@@ -1,0 +1,42 @@
+import test from 'ava'
+import { firstName, fullName } from '#src/login/grants.js'
+import { createMode } from '#src/login/mode.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
+import { modes } from '../helpers/modes.js'
+import { createFakeIdp } from './fake-idp.js'
+
+const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
+const loginScopes = { single: 'a b', dual: 'c d' }
+
+for (const mode of modes) {
+  for (const pkce of [true, false]) {
+    test(`createMode() creates the ${mode} mode with its scopes, which ${pkce ? 'sends' : 'does not send'} a code verifier`, async t => {
+      const idp = createFakeIdp()
+      const created = createMode(testConfig(unreachableIdp, { mode, platform: { ...platform, pkce } }), idp, Date.now)
+      t.is(created.name, mode)
+      t.is(created.loginScope, loginScopes[mode])
+      await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n', timeoutMs: 60_000 })
+      t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
+    })
+  }
+}
+
+test('firstName() returns the first non-empty string without the spaces around it', t => {
+  t.is(firstName(undefined, null, 5, {}, [], true, '', ' \t\n', ' Ada ', 'Grace'), 'Ada')
+  t.is(firstName(), '')
+  t.is(firstName(undefined), '')
+})
+
+test('firstName() cuts a name after a thousand characters, and changes neither markup nor the writing direction', t => {
+  for (const length of [1000, 10_000]) t.is(firstName('x'.repeat(length)).length, 1000)
+  for (const name of ['<script>alert(1)</script>', '\u202Eecila', '"};']) t.is(firstName(name), name)
+})
+
+test('fullName() joins the given name and the family name with one space, or returns the one that is present', t => {
+  t.is(fullName({ firstName: 'Ada', lastName: 'Lovelace' }), 'Ada Lovelace')
+  t.is(fullName({ given_name: 'Ada', family_name: 'Lovelace' }), 'Ada Lovelace')
+  t.is(fullName({ firstName: 'Ada' }), 'Ada')
+  t.is(fullName({ family_name: 'Lovelace' }), 'Lovelace')
+  t.is(fullName({ name: 'Ada' }), '')
+  t.is(fullName({}), '')
+})

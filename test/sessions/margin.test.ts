@@ -1,0 +1,93 @@
+// With a margin a session is refreshed before its tokens expire. If that early refresh fails, the current tokens are served.
+import test from 'ava'
+import type { HalfRefreshedSession } from '#src/cookie/record.js'
+import { modes } from '../helpers/modes.js'
+import { oauthError, upstreamError } from '../login/fake-idp.js'
+import { grantsOf, setUpRefresh } from './setup.js'
+
+for (const mode of modes) {
+  const grants = grantsOf[mode]
+
+  test(`${mode}: a session is refreshed when its tokens expire within the margin`, async t => {
+    const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
+    clock.advanceSeconds(3480)
+    t.is(await live(record), record)
+    t.is(refreshes(), 0)
+    clock.advance(1)
+    const refreshed = await live(record)
+    t.is(refreshed.fields.expires_at, clock.now() + 3_600_000)
+    t.is(refreshes(), grants)
+    t.is(await live(refreshed), refreshed)
+  })
+
+  test(`${mode}: if the margin is longer than the lifetime of the tokens, the session is refreshed after half of the lifetime`, async t => {
+    const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120, lifetimeSeconds: 60 })
+    let held = record
+    for (let second = 0; second < 30; second++) {
+      t.is(await live(held), held)
+      clock.advanceSeconds(1)
+    }
+    t.is(await live(held), held)
+    clock.advance(1)
+    held = await live(held)
+    t.is(refreshes(), grants)
+    clock.advanceSeconds(30)
+    t.is(await live(held), held)
+    t.is(refreshes(), grants)
+  })
+
+  for (const error of [upstreamError(), oauthError('invalid_client'), new TypeError('odd')]) {
+    test(`${mode}: an early refresh that fails with "${error.message}" is repeated after one second, and the valid tokens are served`, async t => {
+      const early = { marginSeconds: 120, afterSeconds: 3500 }
+      const { record, clock, idp, live, unavailable, refreshes } = await setUpRefresh(mode, early)
+      idp.next(error, error, error)
+      for (const calls of [1, 1, 2]) {
+        t.is(await live(record), record)
+        t.is(refreshes(), calls)
+        clock.advance(500)
+      }
+      clock.advanceSeconds(101)
+      t.is((await unavailable(record)).record, record)
+      clock.advanceSeconds(1)
+      t.is((await live(record)).fields.expires_at, clock.now() + 3_600_000)
+      t.is(refreshes(), 3 + grants)
+    })
+  }
+
+  test(`${mode}: while the provider fails, tokens are served until they expire and not longer`, async t => {
+    const { record, clock, idp, live, unavailable } = await setUpRefresh(mode, { marginSeconds: 120 })
+    clock.advanceSeconds(3600)
+    t.is(record.fields.expires_at, clock.now())
+    idp.next(upstreamError())
+    t.is(await live(record), record)
+    clock.advance(1)
+    t.is((await unavailable(record)).record, record)
+  })
+
+  test(`${mode}: invalid_grant at an early refresh ends the session, although its tokens are still valid`, async t => {
+    const { record, idp, current } = await setUpRefresh(mode, { marginSeconds: 120, afterSeconds: 3500 })
+    idp.next(oauthError('invalid_grant'))
+    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+  })
+}
+
+test('dual: if the second token request of an early refresh fails, the valid tokens are served and the new internal token is kept', async t => {
+  const { record, clock, idp, live, unavailable } = await setUpRefresh('dual', {
+    marginSeconds: 120,
+    afterSeconds: 3500
+  })
+  idp.next({}, upstreamError())
+  const partial = await live(record)
+  t.is(partial.fields.public_token, record.fields.public_token)
+  t.is(partial.fields.expires_at, record.fields.expires_at)
+  t.is(partial.fields.refresh_token, idp.newestRefreshToken)
+  t.not(partial.fields.internal_token, record.fields.internal_token)
+
+  clock.advanceSeconds(101)
+  idp.next(upstreamError())
+  const later = await unavailable(partial)
+  clock.advanceSeconds(1)
+  const { internalExpiresAt } = partial as HalfRefreshedSession
+  t.is((await live(later.record)).fields.expires_at, internalExpiresAt)
+  t.deepEqual(idp.reused, [])
+})

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import test from 'ava'
+import { systemClock } from '#src/base/clock.js'
+import { createKeyring } from '#src/cookie/keyring.js'
+import { createStores } from '#src/sessions/open-store.js'
+import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { collectLogs } from '../helpers/logs.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+
+async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
+  const config = testConfig(unreachableIdp, overrides)
+  const keyring = createKeyring([config.session.secret])
+  const stores = createStores(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
+  t.teardown(() => stores.close())
+  return stores
+}
+
+test('if redisUrl is not set, the store is in the memory of this process', async t => {
+  const { store, status } = await setUp(t)
+  t.is(status(), 'memory')
+  t.is((await store.acquire({ id: 'id' })).kind, 'granted')
+  await store.logOut({ id: 'id' })
+  t.like(await store.find({ id: 'id' }), { kind: 'over', why: 'loggedOut' })
+})
+
+test('the Redis client is loaded only if redisUrl is set', async t => {
+  const script = (redisUrl: string) => `
+    import { createRequire } from 'node:module'
+    import { parseRedisUrl } from '#src/config/redis-url.js'
+    import { createStores } from '#src/sessions/open-store.js'
+    import { systemClock } from '#src/base/clock.js'
+    const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
+    const log = { info() {}, warn() {}, error() {} }
+    const keyring = { sealer() {}, hasher() {} }
+    const { store } = createStores(config, { keyring, clock: systemClock, log })
+    await store.find({ id: 'id' }).catch(() => {})
+    const loaded = Object.keys(createRequire(import.meta.url).cache)
+    console.log(loaded.some(path => path.includes('ioredis')))
+    process.exit()`
+  const run = async (redisUrl: string) => {
+    const args = ['--input-type=module', '--eval', script(redisUrl)]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: new URL('../..', import.meta.url) })
+    return stdout.trim()
+  }
+  t.is(await run('undefined'), 'false')
+  t.is(await run("parseRedisUrl('redis://127.0.0.1:1')"), 'true')
+})
+
+testWithRedis('only replicas with the same mode, client and issuer share their sessions in Redis', async t => {
+  const { url: redisUrl } = await startRedis(t)
+  const one = await setUp(t, { redisUrl })
+  const replica = await setUp(t, { redisUrl })
+  const others = [
+    await setUp(t, { redisUrl, mode: 'dual' }),
+    await setUp(t, { redisUrl, platform: { clientId: 'another' } }),
+    await setUp(t, { redisUrl, platform: { issuer: 'https://idp.example' } })
+  ]
+  t.is(one.status(), 'redis')
+  await one.store.logOut({ id: 'id' })
+  await eventually(async () => (await replica.store.find({ id: 'id' })).kind === 'over')
+  for (const { store } of others) t.is((await store.find({ id: 'id' })).kind, 'current')
+})

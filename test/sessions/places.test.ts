@@ -1,0 +1,135 @@
+// The place of a process: an abstract Unix socket that proves the death of the process that had it before.
+import { setTimeout as pause } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { systemClock } from '#src/base/clock.js'
+import { createMemoryCells } from '#src/sessions/memory-cells.js'
+import { createPlaces } from '#src/sessions/places.js'
+import { createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { freePort } from '../helpers/ports.js'
+import { environmentFor, startProgram } from '../helpers/program.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { signIn } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const log = { warn() {} }
+
+function createCells() {
+  return createMemoryCells<number, string>({ now: Date.now, lifetimeMs: () => 300_000 })
+}
+
+type Options = Partial<Parameters<typeof createPlaces>[0]>
+
+function startPlaces(t: ExecutionContext, cells: ReturnType<typeof createCells>, owner: string, options: Options = {}) {
+  const places = createPlaces({ cells, owner, clock: systemClock, log, hasRedis: true, ...options })
+  t.teardown(() => places.close())
+  return places
+}
+
+const testOnLinux = process.platform === 'linux' ? test : test.skip
+
+testOnLinux('a process names its place while it has the socket, and the next one proves its death', async t => {
+  const cells = createCells()
+  const port = await freePort()
+  const [first, second] = [startPlaces(t, cells, 'first'), startPlaces(t, cells, 'second')]
+  t.deepEqual(first.me(), { owner: 'first' })
+  first.start(port)
+  await eventually(() => first.me().place !== undefined)
+  const lease = { ...first.me(), until: 0 }
+  second.start(port)
+  await pause(100)
+  t.deepEqual(second.me(), { owner: 'second' }, 'the socket belongs to the first process')
+  t.false(await second.isDead(lease))
+  first.close()
+  await eventually(() => second.me().place !== undefined)
+  await eventually(() => second.isDead(lease))
+  t.false(await second.isDead({ ...second.me(), until: 0 }))
+})
+
+testOnLinux('workers that share a port without Redis warn once at the start that logins can be lost', async t => {
+  const cells = createCells()
+  const port = await freePort()
+  const warningsOf = (options: Options) => {
+    const warnings: unknown[] = []
+    const places = startPlaces(t, cells, 'other', {
+      ...options,
+      log: { warn: (...args: unknown[]) => void warnings.push(args) }
+    })
+    places.start(port)
+    return warnings
+  }
+  const first = startPlaces(t, cells, 'first')
+  first.start(port)
+  await eventually(() => first.me().place !== undefined)
+  const worker = warningsOf({ isWorker: true, hasRedis: false })
+  const others = [warningsOf({ isWorker: true }), warningsOf({ isWorker: false, hasRedis: false })]
+  await eventually(() => worker.length > 0)
+  // The second attempt of all of them.
+  await pause(1200)
+  t.is(worker.length, 1)
+  t.regex(JSON.stringify(worker), /redisUrl is not set, the two may use the same refresh token, and logins can be lost/)
+  // In a restart, the socket belongs to the process that ends.
+  t.deepEqual(others, [[], []])
+})
+
+testOnLinux('processes at two ports have different places, and a lease without a place proves nothing', async t => {
+  const cells = createCells()
+  const [one, two] = [startPlaces(t, cells, 'one'), startPlaces(t, cells, 'two')]
+  one.start(await freePort())
+  two.start(await freePort())
+  await eventually(() => one.me().place !== undefined && two.me().place !== undefined)
+  t.not(one.me().place, two.me().place)
+  t.false(await two.isDead({ ...one.me(), until: 0 }))
+  t.false(await two.isDead({ owner: 'somebody', until: 0 }))
+})
+
+testOnLinux('a machine that was reset to a snapshot names no place, because its clock proves nothing', async t => {
+  const cells = createCells()
+  const places = startPlaces(t, cells, 'one')
+  places.start(await freePort())
+  await eventually(() => places.me().place !== undefined)
+  const name = places.me().place as string
+  await eventually(async () => (await cells.read(name, true)).content !== undefined)
+  const options = { now: Date.now(), message: undefined, mayFail: false }
+  await cells.swap(name, await cells.read(name, true), Number.MAX_SAFE_INTEGER, options)
+  await places.announce()
+  t.deepEqual(places.me(), { owner: 'one' })
+})
+
+testWithRedis('after kill -9 and a restart at the same port, users of the killed process are served soon', async t => {
+  const redis = await startRedis(t)
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 3 })
+  const cwd = await tempFolder(t)
+  const start = (port: number) => {
+    const env = { REDIS_URL: redis.url, PLATFORM_TIMEOUT: '60', PORT: String(port) }
+    return startProgram(t, { cwd, env: { ...environmentFor(idp, defaultCallbackUrl), ...env } })
+  }
+  const port = await freePort()
+  const [other, owner] = [await start(0), await start(port)]
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: other.url } })
+  await signIn(browser)
+  const atOwner = browser.clone()
+  atOwner.connectTo(publicOrigin, owner.url)
+  // No process has a lease in the first 2 seconds after its connection, and the tokens must expire.
+  await pause(3100)
+  const before = idp.tokenRequests.length
+  idp.fail('token', faults.hang())
+  const hasSentToken = () => idp.tokenRequests.length > before
+  // On a slow machine, the process may still be connecting to Redis. The request then gets 503 and is repeated.
+  const asked = eventually(async () => {
+    await atOwner.fetch('/api/auth/profile').catch(() => undefined)
+    return hasSentToken()
+  })
+  await eventually(hasSentToken)
+  owner.signal('SIGKILL')
+  await Promise.all([asked, owner.ended])
+  await start(port)
+  const restarted = performance.now()
+  await eventually(async () => (await browser.fetch('/api/auth/profile')).statusCode === 200)
+  const servedAfterMs = performance.now() - restarted
+  t.log(`served ${Math.round(servedAfterMs)} ms after the restart`)
+  t.true(servedAfterMs < 30_000, `the lease of the killed process would have lasted for 65 s: ${servedAfterMs} ms`)
+  t.deepEqual(idp.reuses, [])
+})

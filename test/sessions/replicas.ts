@@ -1,0 +1,155 @@
+// Creates several stores that share a Redis, as several processes would have them.
+import type { ExecutionContext } from 'ava'
+import { systemClock } from '#src/base/clock.js'
+import { createKeyring } from '#src/cookie/keyring.js'
+import type { SessionRecord } from '#src/cookie/record.js'
+import { createStores, prefixOf, type Stores } from '#src/sessions/open-store.js'
+import type { Commit, GrantedLease } from '#src/sessions/store.js'
+import type { Outcome } from '#src/sessions/transitions.js'
+import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
+import { IMPATIENT, openRedisAt, PATIENT } from '../helpers/redis-clock.js'
+import { startRedis } from '../helpers/redis-server.js'
+
+export interface Replica extends Stores {
+  readonly logs: CollectedLogs
+}
+
+interface ReplicaOptions {
+  readonly secret?: string
+  /** The clock of the replica and of its Redis, in milliseconds since the epoch. */
+  readonly now?: () => number
+  readonly overrides?: TestSettings
+  /** True for tests of outages. */
+  readonly isImpatient?: boolean
+  readonly recoveryMs?: number
+}
+
+/** The beginning of the keys of sessions. */
+export const SESSION_PREFIX = `${prefixOf(testConfig(unreachableIdp))}session:`
+
+export async function startReplica(
+  t: Pick<ExecutionContext, 'teardown'>,
+  url: string,
+  { secret = 'a secret that replicas share', now = Date.now, overrides, isImpatient, recoveryMs }: ReplicaOptions = {}
+): Promise<Replica> {
+  const config = testConfig(unreachableIdp, { redisUrl: url, ...overrides })
+  const logs = await collectLogs()
+  const timing = { ...(isImpatient ? IMPATIENT : PATIENT), ...(recoveryMs !== undefined && { recoveryMs }) }
+  const stores = createStores(config, {
+    keyring: createKeyring([secret]),
+    clock: { ...systemClock, now },
+    log: logs.log,
+    open: openRedisAt(now),
+    timing
+  })
+  t.teardown(() => stores.close())
+  return { ...stores, logs }
+}
+
+export async function startReplicas(
+  t: Pick<ExecutionContext, 'teardown'>,
+  url: string,
+  options: ReplicaOptions = {}
+): Promise<[Replica, Replica]> {
+  return [await startReplica(t, url, options), await startReplica(t, url, options)]
+}
+
+/** Starts a Redis and two replicas that share it. */
+export async function startPair(t: Pick<ExecutionContext, 'teardown'>, options?: ReplicaOptions) {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, options)
+  return { redis, one, two }
+}
+
+export function recordOf(id: string, rev: number, refreshToken = `token ${rev}`): SessionRecord {
+  const fields = { refresh_token: refreshToken, expires_at: 0 }
+  return { kind: 'complete', id, rev, loggedInAt: 0, issuedAt: 0, fields }
+}
+
+/** Asks for the lease of a session until this replica gets it. Fails if the session is over, or if there is a newer one. */
+export async function leaseOf({ store }: Replica, id: string, rev: number): Promise<GrantedLease> {
+  let lease: GrantedLease | undefined
+  if (rev > 0) store.note(recordOf(id, rev))
+  await eventually(async () => {
+    const answer = await store.acquire({ id }).catch(() => undefined)
+    if (answer?.kind === 'granted') lease = answer.lease
+    else if (answer?.kind === 'over' || answer?.kind === 'newer') throw new Error(`The session is ${answer.kind}.`)
+    return lease !== undefined
+  })
+  return lease as GrantedLease
+}
+
+/** Acquires the lease of a session and stores an outcome. */
+export async function commit(
+  replica: Replica,
+  id: string,
+  rev: number,
+  outcome: Outcome<SessionRecord>
+): Promise<Commit | undefined> {
+  const lease = await leaseOf(replica, id, rev)
+  return lease.commit(outcome)
+}
+
+/** Stores a session at revision 1, as a login does. */
+export async function logIn(replica: Replica, id: string): Promise<SessionRecord> {
+  const record = recordOf(id, 1)
+  await commit(replica, id, 0, { kind: 'tokens', record, pauseMs: 0 })
+  return record
+}
+
+/** Stores the next revision of a session, as a refresh does. */
+export async function refresh(replica: Replica, { id, rev }: SessionRecord): Promise<SessionRecord> {
+  const record = recordOf(id, rev + 1)
+  await commit(replica, id, rev, { kind: 'tokens', record, pauseMs: 0 })
+  return record
+}
+
+/** Returns where the session of a cookie stands for a replica, and the newest session that it knows. */
+export async function find({ store }: Replica, record: SessionRecord) {
+  store.note(record)
+  const { kind } = await store.find(record)
+  return { kind, newest: store.newest(record.id) }
+}
+
+export function isUnavailable(replica: Replica): boolean {
+  return replica.status() === 'unavailable'
+}
+
+export function isBack(replica: Replica): boolean {
+  return replica.status() === 'redis'
+}
+
+/** Resolves when the replicas are connected. */
+export async function connected(...replicas: readonly Replica[]): Promise<void> {
+  for (const { store } of replicas) await store.find({ id: 'nobody' })
+}
+
+/** Uses every kind of cell and of message. In a cluster, the cells are on all nodes. */
+export async function useEverything(one: Replica, two: Replica): Promise<void> {
+  for (let n = 0; n < 8; n++) {
+    const session = await refresh(one, await logIn(one, `id-${n}`))
+    await commit(two, session.id, 2, { kind: 'failure', pauseMs: 0, isAmbiguous: false })
+    await commit(two, session.id, 2, { kind: 'over', why: 'refused' })
+    const leaving = await logIn(two, `leaving-${n}`)
+    await two.store.logOut(leaving)
+    await eventually(() => one.store.isLoggedOut(`leaving-${n}`))
+  }
+  const identity = { iss: 'https://idp.example', sub: 'ada', signedIn: { iat: 1 } }
+  for (let n = 0; n < 8; n++) {
+    const record = { ...(await logIn(one, `of-ada-${n}`)), identity: { ...identity, sid: `login-${n}` } }
+    await one.userSessions?.join(record)
+  }
+  await two.userSessions?.markUsed('token')
+  await two.userSessions?.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
+  await two.userSessions?.logOutAll(identity, 1)
+  await eventually(() => one.store.isLoggedOut('of-ada-7'))
+  one.store.pause(30_000)
+  await eventually(() => two.store.pausedMs(true) > 0)
+}
+
+/** The settings with which a server lists the sessions of each user. */
+export const listed: TestSettings = {
+  platform: { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid', 'data:read'] }
+}

@@ -1,0 +1,87 @@
+// Somebody who can write to Redis must not be able to end a process with one long value or message.
+import ava from 'ava'
+import fc from 'fast-check'
+import { createReplyLimit, MAX_REPLY_BYTES } from '#src/sessions/reply-limit.js'
+import { eventually } from '../helpers/eventually.js'
+import { testWithRedis as test } from '../helpers/redis.js'
+import { signIn } from '../helpers/server.js'
+import { startServers } from './deployment.js'
+
+const text = fc.string({ maxLength: 30 })
+const reply = fc.oneof(
+  text.map(value => ({ bytes: `$${Buffer.byteLength(value)}\r\n${value}\r\n`, longest: Buffer.byteLength(value) })),
+  fc
+    .constantFrom('+OK\r\n', ':1000000\r\n', '-ERR $99 is wrong\r\n', '$-1\r\n', '*2\r\n')
+    .map(bytes => ({ bytes, longest: 0 }))
+)
+
+ava('a reply is too long exactly if one of its strings is, however the bytes are divided', t => {
+  fc.assert(
+    fc.property(
+      fc.array(reply),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 20, max: 30 }),
+      (replies, size, limit) => {
+        const isTooLong = createReplyLimit(limit)
+        const bytes = Buffer.from(replies.map(({ bytes }) => bytes).join(''))
+        let found = false
+        for (let at = 0; at < bytes.length && !found; at += size) found = isTooLong(bytes.subarray(at, at + size))
+        t.is(
+          found,
+          replies.some(({ longest }) => longest > limit)
+        )
+      }
+    )
+  )
+})
+
+ava('a string is refused when its length is announced, before its content arrives', t => {
+  t.true(createReplyLimit()(Buffer.from(`*2\r\n$${MAX_REPLY_BYTES + 1}\r\n`)))
+  t.false(createReplyLimit()(Buffer.from(`*2\r\n$${MAX_REPLY_BYTES}\r\n`)))
+})
+
+const LONG = 'x'.repeat(60_000_000)
+
+for (const field of ['e', 'r']) {
+  test(`a value of 60 MB in the field ${field} costs no memory, and only its session gets 503, until a logout`, async t => {
+    const { redis, servers } = await startServers(t, { overrides: { session: { store: 'redis' } } })
+    const [one, two] = servers
+    await signIn(one.browser)
+    const [key = ''] = await redis.admin.keys('*:session:*')
+    const other = one.newBrowser()
+    await signIn(other)
+    two.connect(one.browser)
+    two.connect(other)
+    await redis.admin.hset(key, field, LONG)
+    const before = process.memoryUsage()
+    const statuses: number[] = []
+    for (let n = 0; n < 10; n++) statuses.push((await one.browser.fetch('/api/auth/profile')).statusCode)
+    t.deepEqual([...new Set(statuses)], [503])
+    await eventually(async () => (await other.fetch('/api/auth/profile')).statusCode === 200)
+    for (let n = 0; n < 5; n++) {
+      t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 503)
+      t.is((await other.fetch('/api/auth/profile')).statusCode, 200)
+    }
+    const after = process.memoryUsage()
+    const grownBytes =
+      after.external + after.arrayBuffers + after.heapUsed - before.external - before.arrayBuffers - before.heapUsed
+    t.true(grownBytes < 40_000_000, `${grownBytes} bytes more`)
+    const copy = one.browser.clone()
+    await one.browser.navigate('/api/auth/logout')
+    t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
+    t.true((await redis.admin.hstrlen(key, field)) < 1000)
+  })
+}
+
+test('after a message of 60 MB, replicas still hear of logouts', async t => {
+  const { redis, servers } = await startServers(t)
+  const [one, two] = servers
+  const [channel = ''] = (await redis.admin.pubsub('CHANNELS', '*')) as string[]
+  await redis.admin.publish(channel, LONG)
+  await eventually(async () => Number(((await redis.admin.pubsub('NUMSUB', channel)) as [string, number])[1]) === 2)
+  await signIn(one.browser)
+  const copy = one.browser.clone()
+  two.connect(copy)
+  await one.browser.navigate('/api/auth/logout')
+  t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
+})

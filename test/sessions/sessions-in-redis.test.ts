@@ -1,0 +1,323 @@
+// Whole servers with `session.store: redis`: the sessions are in Redis, and the cookie has only the id and the key of its
+// session.
+import ava, { type ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { requireTokens } from '#src/app.js'
+import { createKeyring } from '#src/cookie/keyring.js'
+import type { SessionReference } from '#src/cookie/record.js'
+import { createSessionCookie } from '#src/cookie/session-cookie.js'
+import type { Browser } from '../helpers/browser.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { askAbout } from '../helpers/gateway.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
+import { testWithRedis as test } from '../helpers/redis.js'
+import { IMPATIENT } from '../helpers/redis-clock.js'
+import { openCallback, signIn, startLogin, type TestServer, type TestServerOptions } from '../helpers/server.js'
+import { startDeployment, startServers } from './deployment.js'
+
+const PROFILE = '/api/auth/profile'
+const HTTPS_CALLBACK = 'https://app.example/api/auth/callback'
+const LARGE = 100_000
+const TOO_LARGE = 270_000
+
+interface SetUp extends Omit<NonNullable<Parameters<typeof startServers>[1]>, 'parts'> {
+  readonly extend?: NonNullable<TestServerOptions['parts']>['extend']
+}
+
+function setUp(t: ExecutionContext, { overrides, extend, ...options }: SetUp = {}) {
+  const settings = { ...overrides, session: { store: 'redis', ...overrides?.session } } as const
+  return startServers(t, { ...options, overrides: settings, ...(extend && { parts: { extend } }) })
+}
+
+/** Returns the number of bytes of the `Cookie` header that the browser sends. */
+function cookieBytes({ cookies }: Browser): number {
+  const pairs = cookies.all().map(({ name, value }) => `${name}=${value}`)
+  return Buffer.byteLength(`Cookie: ${pairs.join('; ')}\r\n`)
+}
+
+/** Decrypts the session cookie of a browser with the secret of the server. */
+function referenceIn(browser: Browser, { config }: Pick<TestServer, 'config'>): SessionReference {
+  const sealer = createKeyring([config.session.secret]).sealer(`session cookie, ${config.mode} mode`)
+  const cookie = browser.cookies.all().find(({ name }) => /platform_session$/.test(name))
+  const ages = { maxAgeSeconds: 1, absoluteMaxAgeSeconds: undefined, now: () => 0 }
+  const opened = createSessionCookie({ sealer, name: cookie?.name ?? '', ...ages }).open(
+    `${cookie?.name}=${cookie?.value}`
+  )
+  return opened as SessionReference
+}
+
+for (const mode of modes) {
+  test(`${mode}: tokens of 100 kB work, and the Cookie header stays below 300 bytes`, async t => {
+    const overrides = { platform: { callbackUrl: HTTPS_CALLBACK } }
+    const { idp, clock, servers, redis } = await setUp(t, {
+      mode,
+      overrides,
+      extend(app) {
+        app.use(requireTokens)
+        app.use((ctx: Context) => {
+          ctx.body = ctx.state.tokens.internal.access_token
+        })
+      }
+    })
+    const [one, two] = servers
+    const { browser } = one
+    idp.settings.accessTokenLength = LARGE
+    await signIn(browser)
+    t.true(cookieBytes(browser) < 300, `${cookieBytes(browser)} bytes`)
+    const use = async () => {
+      const response = await browser.fetch('/internal-token')
+      t.is(response.body.length, LARGE)
+      if (mode === 'dual')
+        t.is((await browser.fetch('/api/auth/token')).json<{ access_token: string }>().access_token.length, LARGE)
+      return response
+    }
+    t.deepEqual((await use()).setCookies, [])
+    const before = referenceIn(browser, one)
+    clock.advanceSeconds(3600)
+    two.connect(browser)
+    t.is((await use()).setCookies.length, 1, 'after a refresh the cookie gets a new lifetime')
+    t.true(cookieBytes(browser) < 300, `${cookieBytes(browser)} bytes`)
+    t.deepEqual(referenceIn(browser, one), { ...before, rev: before.rev + (mode === 'dual' ? 2 : 1) })
+    one.connect(browser)
+    t.deepEqual((await use()).setCookies, [])
+    t.deepEqual(idp.reuses, [])
+
+    const [name = ''] = await redis.admin.keys('*:session:*')
+    t.true((await redis.admin.pttl(name)) > 2 * 86_400_000 - 60_000, 'it does not expire before the session')
+    const sealed = (await redis.admin.hget(name, 'r')) ?? ''
+    const { id, rev, key } = referenceIn(browser, one)
+    const sealer = createKeyring([one.config.session.secret]).sealer('stored session')
+    const context = `session:${id} ${rev}`
+    t.is(sealer.open(sealed, context), undefined, 'the server without the cookie cannot open the record')
+    const record = sealer.open(sealed, context, key)?.toString() ?? ''
+    t.true(record.length > LARGE)
+    t.false(record.includes(key), 'Redis does not have the key')
+  })
+}
+
+test('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
+  const { servers, idp } = await setUp(t, { mode: 'dual' })
+  const [one, two] = servers
+  const callback = await startLogin(one.browser)
+  const again = one.browser.clone()
+  two.connect(again)
+  t.is((await openCallback(one.browser, callback)).statusCode, 302)
+  t.is((await openCallback(again, callback)).statusCode, 302)
+  t.deepEqual(referenceIn(again, two), referenceIn(one.browser, one))
+  t.is((await again.fetch('/api/auth/token')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('while Redis is unavailable, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
+  const overrides = { forwardAuth: { port: 0 } }
+  const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
+  const [{ browser, server }] = servers
+  await signIn(browser)
+  // A process remembers the sessions of the last minute.
+  clock.advanceSeconds(61)
+  redis.pause()
+  for (let n = 0; n < 2; n++) {
+    const response = await browser.fetch(PROFILE)
+    t.is(response.statusCode, 503)
+    t.is(response.headers['retry-after'], '1')
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 503)
+  redis.resume()
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 200)
+  redis.pause()
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302, 'a logout always works')
+  redis.resume()
+})
+
+test('with a read-only Redis, valid tokens work, logouts are seen, and no token is sent', async t => {
+  const { servers, start, redis, clock, idp } = await setUp(t)
+  const [one] = servers
+  const { browser } = one
+  await signIn(browser)
+  const leaving = one.newBrowser()
+  await signIn(leaving)
+  const copy = leaving.clone()
+  t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
+  // A process remembers the sessions of the last minute.
+  clock.advanceSeconds(61)
+  await redis.admin.replicaof('127.0.0.1', 1)
+  const started = await start()
+  for (const server of [...servers, started]) {
+    server.connect(browser)
+    t.is((await browser.fetch(PROFILE)).statusCode, 200)
+    server.connect(copy)
+    t.is((await copy.fetch(PROFILE)).statusCode, 401)
+  }
+
+  clock.advanceSeconds(3600)
+  for (const server of servers) {
+    server.connect(browser)
+    const response = await browser.fetch(PROFILE)
+    t.is(response.statusCode, 503)
+    t.truthy(response.headers['retry-after'])
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, 2)
+  await redis.admin.replicaof('NO', 'ONE')
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.is(idp.tokenRequests.length, 3)
+})
+
+test('if Redis loses its data, users are signed out and can sign in again', async t => {
+  const { servers, redis, clock } = await setUp(t)
+  const [{ browser }] = servers
+  await signIn(browser)
+  // A process remembers the sessions of the last minute for a failover.
+  clock.advanceSeconds(120)
+  await redis.admin.flushall()
+  const waiting = await browser.fetch(PROFILE)
+  t.is(waiting.statusCode, 503, 'another process may store the session again')
+  t.deepEqual(waiting.setCookies, [])
+  clock.advanceSeconds(30)
+  const response = await browser.fetch(PROFILE)
+  t.is(response.statusCode, 401)
+  t.deepEqual(response.setCookies, [], 'the cookie stays, because the data may come back')
+  await signIn(browser)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+})
+
+test('if Redis loses its data, a session of the last minute is stored again by the process that has it', async t => {
+  const { servers, redis, idp, clock } = await setUp(t)
+  const [{ browser }, two] = servers
+  await signIn(browser)
+  const other = browser.clone()
+  two.connect(other)
+  await redis.admin.flushall()
+  t.is((await other.fetch(PROFILE)).statusCode, 200)
+  clock.advanceSeconds(3600)
+  t.is((await other.fetch(PROFILE)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('a session that is too large is refused at the login with its sizes in the log', async t => {
+  const { servers, idp } = await setUp(t)
+  const [{ browser, logs }] = servers
+  idp.settings.accessTokenLength = TOO_LARGE
+  const callback = await openCallback(browser, await startLogin(browser))
+  t.is(callback.statusCode, 500)
+  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
+  t.like(line?.err, { sizes: { token: TOO_LARGE } })
+  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+})
+
+test('if a refresh makes the session too large, the login and its newest refresh token are kept', async t => {
+  const { servers, idp, clock } = await setUp(t)
+  const [{ browser, logs }] = servers
+  await signIn(browser)
+  idp.settings.accessTokenLength = TOO_LARGE
+  clock.advanceSeconds(3600)
+  const refused = await browser.fetch(PROFILE)
+  t.is(refused.statusCode, 503)
+  t.truthy(refused.headers['retry-after'])
+  const line = logs.first('refresh_failed')
+  t.regex(JSON.stringify(line), /the session would be \d+ bytes long, but the limit is 262144/)
+  idp.settings.accessTokenLength = 1000
+  clock.advanceSeconds(2)
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
+  const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
+  const { start: startWith, clock } = await startDeployment(t, { overrides: { session: { store: 'redis' } } })
+  const start = (secret: string, previousSecrets: string[] = []) => startWith({ session: { secret, previousSecrets } })
+  const first = await start(older)
+  const { browser } = first
+  await signIn(browser)
+  const rotated = await start(newer, [older])
+  rotated.connect(browser)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+  const unchanged = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+  const last = await start(newer)
+  for (const [copy, status] of [
+    [browser, 200],
+    [unchanged, 401]
+  ] as const) {
+    last.connect(copy)
+    t.is((await copy.fetch(PROFILE)).statusCode, status)
+  }
+})
+
+test('after a change of the setting, sessions in cookies and sessions in Redis stay valid', async t => {
+  const { start, servers, clock } = await setUp(t)
+  const [inRedis] = servers
+  const inCookies = await start({ session: { store: 'cookie' } })
+  const [early, late] = [inCookies.newBrowser(), inRedis.newBrowser()]
+  await signIn(early)
+  await signIn(late)
+  inRedis.connect(early)
+  inCookies.connect(late)
+  for (let n = 0; n < 2; n++) {
+    t.is((await early.fetch(PROFILE)).statusCode, 200)
+    t.is((await late.fetch(PROFILE)).statusCode, 200)
+    clock.advanceSeconds(3600)
+  }
+})
+
+test('a change of ctx.session is stored although an early refresh has just failed', async t => {
+  const { servers, clock, idp } = await setUp(t, {
+    overrides: { refresh: { marginSeconds: 600 } },
+    extend(app) {
+      app.use(requireTokens)
+      app.use(async (ctx: Context) => {
+        ctx.session.visits = (ctx.session.visits ?? 0) + 1
+        ctx.body = String(ctx.session.visits)
+      })
+    }
+  })
+  const { browser } = servers[0]
+  await signIn(browser)
+  clock.advanceSeconds(3300)
+  idp.fail('token', faults.status(500))
+  const response = await browser.fetch('/visits')
+  t.is(response.statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+  t.is((await browser.fetch('/visits')).text(), '2')
+})
+
+test('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {
+  const { servers, clock, idp } = await setUp(t, {
+    extend(app) {
+      app.use(requireTokens)
+      app.use(async (ctx: Context) => {
+        const added = ctx.path === '/fill' ? 'x'.repeat(TOO_LARGE) : (ctx.query.item ?? [])
+        ctx.session.cart = [...(ctx.session.cart ?? []), ...[added].flat()]
+        ctx.body = ctx.session.cart
+      })
+    }
+  })
+  const [one, two] = servers
+  const { browser } = one
+  await signIn(browser)
+  const copy = browser.clone()
+  const added = await browser.fetch('/cart?item=a')
+  t.is(added.setCookies.length, 1)
+  two.connect(copy)
+  t.deepEqual((await copy.fetch('/cart?item=b')).json(), ['a', 'b'])
+  clock.advanceSeconds(3600)
+  t.deepEqual((await browser.fetch('/cart?item=c')).json(), ['a', 'b', 'c'])
+  const unchanged = await copy.fetch('/cart')
+  t.deepEqual(unchanged.json(), ['a', 'b', 'c'])
+  t.true(cookieBytes(browser) < 300)
+  const tooLarge = await browser.fetch('/fill')
+  t.deepEqual([tooLarge.statusCode, tooLarge.json().error], [500, 'session_too_large'])
+  await Promise.all(['d', 'e', 'f'].map(item => browser.fetch(`/cart?item=${item}`)))
+  clock.advanceSeconds(3600)
+  t.is((await copy.fetch(PROFILE)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+ava('the default keeps sessions in cookies', t => {
+  t.is(testConfig(unreachableIdp).session.store, 'cookie')
+})

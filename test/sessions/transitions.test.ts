@@ -1,0 +1,327 @@
+// The rules of the session store, as examples of ARCHITECTURE.md and as properties of any history of a session.
+import test from 'ava'
+import fc from 'fast-check'
+import {
+  type Acquired,
+  acquire,
+  type Cell,
+  commit,
+  find,
+  type Known,
+  LOGGED_OUT,
+  LOST,
+  logOut,
+  type Outcome,
+  restore,
+  TIMES
+} from '#src/sessions/transitions.js'
+
+const NOW = 1_700_000_000_000
+const RECOVERY_MS = 2000
+const me = { owner: 'me' }
+const other = { owner: 'other' }
+
+const knows = (rev: number, recordRev = rev): Known<string> => ({
+  rev,
+  recordRev,
+  record: recordRev === 0 ? undefined : `record ${recordRev}`
+})
+const cellAt = (rev: number, more: Partial<Cell<string>['entry']> = {}): Cell<string> => ({
+  entry: { rev, hasRecord: true, ...more },
+  record: `record ${rev}`
+})
+const leased = (until: number, owner = other) => ({ lease: { ...owner, until } })
+const tokens = (rev: number): Outcome<string> => ({ kind: 'tokens', record: `record ${rev}`, pauseMs: 0 })
+
+test('find tells where a session stands', t => {
+  t.deepEqual(find(undefined, knows(0)), { kind: 'current' }, 'a login')
+  t.deepEqual(find(undefined, knows(1)), { kind: 'lost' })
+  t.deepEqual(find(cellAt(2), knows(2)), { kind: 'current' })
+  t.deepEqual(find(cellAt(3), knows(2)), { kind: 'newer', rev: 3, record: 'record 3' })
+  t.deepEqual(find(cellAt(3), knows(3, 0)), { kind: 'newer', rev: 3, record: 'record 3' }, 'a reference')
+  t.deepEqual(find(cellAt(1), knows(2)), { kind: 'lost' }, 'a revision that a cookie names is a proof')
+  t.deepEqual(find({ entry: { rev: 3, hasRecord: false } }, knows(2)), { kind: 'lost' })
+  t.deepEqual(find(cellAt(2, { over: 'refused' }), knows(2)), { kind: 'over', why: 'refused' })
+  t.deepEqual(find(cellAt(1, { over: 'refused' }), knows(2)), { kind: 'lost' }, 'a higher revision is live')
+  const ended = { kind: 'over', why: 'denied', isFinal: true }
+  t.deepEqual(find(cellAt(1, { over: 'denied', isFinal: true }), knows(2)), ended, 'over for good')
+})
+
+test('acquire grants the lease for 65 seconds, and to one process at a time', t => {
+  const { result, cell } = acquire(cellAt(2), NOW, { ...knows(2), me }, RECOVERY_MS)
+  t.deepEqual(result, { kind: 'granted', suspect: undefined })
+  t.deepEqual(cell?.entry.lease, { ...me, until: NOW + TIMES.leaseMs })
+  const asked = acquire(cell, NOW + 1, { ...knows(2), me: other }, RECOVERY_MS)
+  t.like(asked.result, { kind: 'busy' })
+  t.is(asked.cell, undefined, 'a caller that finds a session busy writes nothing')
+  t.is(acquire(cell, NOW + 1, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
+  t.is(acquire(cell, NOW + 1, { ...knows(2), me: other, dead: 'me' }, RECOVERY_MS).result.kind, 'granted')
+  t.is(acquire(cell, NOW + TIMES.leaseMs, { ...knows(2), me: other }, RECOVERY_MS).result.kind, 'granted')
+})
+
+test('a lease that lies beyond the longest one is shortened by the first process that finds it', t => {
+  const cell = cellAt(2, leased(NOW + 10 * TIMES.leaseMs))
+  const first = acquire(cell, NOW, { ...knows(2), me }, RECOVERY_MS)
+  t.like(first.result, { kind: 'busy' })
+  t.is(first.cell?.entry.lease?.until, NOW + TIMES.leaseMs)
+  t.is(acquire(first.cell, NOW + TIMES.leaseMs, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
+})
+
+test('a pause after a failure stops refreshes and no change, and a pause that is too long is ignored', t => {
+  const paused = cellAt(2, { notBefore: { until: NOW + 30_000, why: 'failure' } })
+  t.deepEqual(acquire(paused, NOW, { ...knows(2), me }, RECOVERY_MS).result, {
+    kind: 'paused',
+    ms: 30_000,
+    isSuspect: false
+  })
+  const change = acquire(paused, NOW, { ...knows(2), me, isChange: true }, RECOVERY_MS)
+  t.is(change.result.kind, 'granted')
+  t.deepEqual(change.cell?.entry.notBefore, paused.entry.notBefore)
+  const changed = commit(change.cell, NOW, { rev: 2, owner: 'me', outcome: { kind: 'change', record: 'changed' } })
+  t.deepEqual(changed.cell, {
+    entry: { rev: 3, hasRecord: true, notBefore: paused.entry.notBefore },
+    record: 'changed'
+  })
+  const tooLong = cellAt(2, { notBefore: { until: NOW + 66_000, why: 'failure' } })
+  t.is(acquire(tooLong, NOW, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
+})
+
+test('data loss: the first acquire repairs the cell, publishes "lost", and no process gets the lease for the recovery time', t => {
+  for (const cell of [undefined, cellAt(1, leased(NOW + 1000)), { entry: { rev: 2, hasRecord: false } }]) {
+    const repaired = acquire(cell, NOW, { ...knows(2), me }, RECOVERY_MS)
+    t.deepEqual([repaired.result, repaired.message], [{ kind: 'lost' }, 'lost'])
+    t.like(repaired.cell, { entry: { rev: 2, hasRecord: true }, record: 'record 2' })
+    t.deepEqual(repaired.cell?.entry.lease, cell?.entry.lease)
+    const soon = acquire(repaired.cell, NOW + RECOVERY_MS - 1, { ...knows(2), me }, RECOVERY_MS)
+    t.deepEqual([soon.result, soon.cell], [{ kind: 'lost' }, undefined])
+    t.is(acquire(repaired.cell, NOW + RECOVERY_MS, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
+  }
+})
+
+test('a request without a record starts a recovery time of 30 seconds, and then finds that the session is lost', t => {
+  const repaired = acquire<string>(undefined, NOW, { ...knows(3, 0), me }, RECOVERY_MS)
+  t.deepEqual(repaired.result, { kind: 'lost' })
+  t.like(repaired.cell?.entry, { rev: 3, hasRecord: false, notBefore: { until: NOW + 30_000 } })
+  const later = acquire(repaired.cell, NOW + 30_000, { ...knows(3, 0), me }, RECOVERY_MS)
+  t.deepEqual(later, { result: { kind: 'over', why: LOST } }, 'not stored: another request may bring the record')
+  const brought = restore(repaired.cell, NOW + 1000, { ...knows(3), me: other, unused: [] }, RECOVERY_MS)
+  t.is(brought.cell?.record, 'record 3')
+})
+
+test('commit stores tokens also without the lease, and leaves the lease of another process', t => {
+  const stored = commit(cellAt(2, leased(NOW + 1000)), NOW, { rev: 2, owner: 'me', outcome: tokens(3) })
+  t.deepEqual(stored.result, { kind: 'stored' })
+  t.deepEqual(stored.cell, { entry: { rev: 3, hasRecord: true, ...leased(NOW + 1000) }, record: 'record 3' })
+  t.is(commit(undefined, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }).result.kind, 'stored')
+  const repaired = { entry: { rev: 3, hasRecord: false } }
+  t.is(commit(repaired, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }).cell?.record, 'record 3')
+})
+
+test('a failure, an end or a change counts only under the lease', t => {
+  const outcomes: readonly Outcome<string>[] = [
+    { kind: 'failure', pauseMs: 1000, isAmbiguous: true },
+    { kind: 'over', why: 'refused' },
+    { kind: 'change', record: 'changed' }
+  ]
+  for (const outcome of outcomes) {
+    for (const cell of [undefined, cellAt(2), cellAt(2, leased(NOW + 1000))]) {
+      t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome }), { result: { kind: 'busy' } })
+    }
+    const mine = commit(cellAt(2, leased(NOW + 1000, me)), NOW, { rev: 2, owner: 'me', outcome })
+    t.is(mine.result.kind, 'stored')
+    t.is(mine.cell?.entry.lease, undefined)
+  }
+})
+
+test('all processes know since when and how often the provider has refused a refresh token in an ambiguous way', t => {
+  const refused = (cell: Cell<string> | undefined, now: number, isAmbiguous = true) => {
+    const granted = acquire(cell, now, { ...knows(2), me }, RECOVERY_MS)
+    const outcome = { kind: 'failure', pauseMs: 1000, isAmbiguous } as const
+    return { granted, ...commit(granted.cell, now, { rev: 2, owner: 'me', outcome }) }
+  }
+  const first = refused(cellAt(2), NOW)
+  const suspicion = { since: NOW, last: NOW, refusals: 1 }
+  t.deepEqual(first.cell?.entry.suspect, suspicion)
+  t.like(acquire(first.cell, NOW + 999, { ...knows(2), me: other }, RECOVERY_MS).result, { isSuspect: true })
+  const second = refused(first.cell, NOW + 10_000)
+  t.deepEqual(second.granted.result, { kind: 'granted', suspect: suspicion })
+  t.deepEqual(second.cell?.entry.suspect, { since: NOW, last: NOW + 10_000, refusals: 2 })
+  const failed = refused(second.cell, NOW + 20_000, false)
+  t.deepEqual(failed.cell?.entry.suspect, second.cell?.entry.suspect, 'another failure says nothing about the token')
+  const later = refused(failed.cell, NOW + 10_000 + TIMES.suspicionMs + 1)
+  t.like(later.granted.result, { suspect: undefined })
+  t.like(later.cell?.entry.suspect, { refusals: 1 }, 'refusals that are far apart are not related')
+  const refreshed = commit(refused(second.cell, NOW + 20_000).granted.cell, NOW, {
+    rev: 2,
+    owner: 'me',
+    outcome: tokens(3)
+  })
+  t.is(refreshed.cell?.entry.suspect, undefined)
+})
+
+test('after a logout or an end by the access list, commit returns over, and nothing brings the session back', t => {
+  for (const why of [LOGGED_OUT, 'denied not_listed']) {
+    const { cell, result, message } = logOut(cellAt(2, leased(NOW + 1000, me)), 1, why)
+    t.deepEqual([result, message], [{ rev: 2, record: 'record 2' }, 'loggedOut'])
+    t.deepEqual(cell, { entry: { rev: 2, hasRecord: false, over: why, isFinal: true } })
+    t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }), {
+      result: { kind: 'over', why, isFinal: true }
+    })
+    t.is(acquire(cell, NOW, { ...knows(9), me }, RECOVERY_MS).result.kind, 'over')
+    t.is(restore(cell, NOW, { ...knows(9), me, unused: [] }, RECOVERY_MS).cell, undefined)
+    t.deepEqual(logOut(cell, 9), { result: undefined })
+  }
+})
+
+test('the lease stays while the access list is checked, and only its owner stores the result', t => {
+  const unchecked = { rev: 2, owner: 'me', outcome: { kind: 'unchecked', record: 'record 3' } } as const
+  const { cell } = commit(cellAt(2, leased(NOW + 1000, me)), NOW, unchecked)
+  t.deepEqual(cell, { entry: { rev: 3, hasRecord: true, ...leased(NOW + 1000, me) }, record: 'record 3' })
+  t.is(acquire(cell, NOW, { ...knows(3), me: other }, RECOVERY_MS).result.kind, 'busy')
+  const outcome = { kind: 'change', record: 'record 4' } as const
+  t.is(commit(cell, NOW, { rev: 3, owner: 'other', outcome }).result.kind, 'busy')
+  t.deepEqual(commit(cell, NOW, { rev: 3, owner: 'me', outcome }).cell, cellAt(4))
+  t.is(commit(cellAt(2), NOW, unchecked).cell?.record, 'record 3', 'the refresh token is stored also without the lease')
+})
+
+test('restore takes the lease for the revision that was sent, and for no other one', t => {
+  const request = { ...knows(2), me, unused: [], sent: { rev: 2, ms: 5000 } }
+  const taken = restore(cellAt(2, leased(NOW + 1000)), NOW, request, RECOVERY_MS)
+  t.deepEqual(taken.cell?.entry.lease, { ...me, until: NOW + TIMES.leaseMs - 5000 })
+  const longer = restore(cellAt(2, leased(NOW + TIMES.leaseMs + 5000)), NOW, request, RECOVERY_MS)
+  t.deepEqual(longer.cell?.entry.lease, { ...me, until: NOW + TIMES.leaseMs })
+  const older = restore(cellAt(2, leased(NOW + 1000, me)), NOW, request, RECOVERY_MS)
+  t.is(older.cell?.entry.lease?.until, NOW + TIMES.leaseMs - 5000, 'an old replica brings back an earlier lease')
+  t.is(restore(cellAt(3, leased(NOW + 1000)), NOW, { ...request, ...knows(3) }, RECOVERY_MS).cell, undefined)
+})
+
+test('restore releases a lease of this process that nothing uses', t => {
+  const change = { owner: 'me/change' }
+  const release = (owner: { owner: string }, unused: string[]) =>
+    restore(cellAt(2, leased(NOW + 1000, owner)), NOW, { ...knows(2), me, unused }, RECOVERY_MS)
+  t.is(release(me, ['me', 'me/change']).cell?.entry.lease, undefined)
+  t.is(release(change, ['me', 'me/change']).cell?.entry.lease, undefined)
+  t.is(release(me, ['me/change']).cell, undefined)
+  t.is(release(other, ['me']).cell, undefined)
+})
+
+// Properties of any sequence of steps. A process knows what it has stored or read. Time passes, and data gets lost.
+interface Step {
+  readonly who: number
+  readonly what: 'acquire' | 'tokens' | 'failure' | 'over' | 'restore' | 'logOut' | 'lose'
+  readonly ms: number
+}
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.record({
+    who: fc.nat({ max: 2 }),
+    what: fc.constantFrom(...(['acquire', 'tokens', 'failure', 'over', 'restore', 'logOut', 'lose'] as const)),
+    ms: fc.oneof(fc.constant(0), fc.nat({ max: 3000 }), fc.nat({ max: 70_000 }))
+  }),
+  { maxLength: 40 }
+)
+
+interface Ran {
+  readonly cell?: Cell<string>
+  readonly result: unknown
+}
+
+function run(
+  what: Exclude<Step['what'], 'lose'>,
+  cell: Cell<string> | undefined,
+  now: number,
+  mine: Known<string>,
+  owner: string,
+  ms: number
+): Ran {
+  const by = (outcome: Outcome<string>) => commit(cell, now, { rev: mine.rev, owner, outcome })
+  switch (what) {
+    case 'acquire':
+      return acquire(cell, now, { ...mine, me: { owner } }, RECOVERY_MS)
+    case 'restore':
+      return restore(cell, now, { ...mine, me: { owner }, unused: [owner] }, RECOVERY_MS)
+    case 'logOut':
+      return logOut(cell, mine.rev)
+    case 'tokens':
+      return by(tokens(mine.rev + 1))
+    case 'failure':
+      return by({ kind: 'failure', pauseMs: ms, isAmbiguous: true })
+    case 'over':
+      return by({ kind: 'over', why: 'refused' })
+  }
+}
+
+test('in any history, a lease and a pause are bounded, revisions never decrease, and a logout is final', t => {
+  fc.assert(
+    fc.property(steps, (history): boolean => {
+      let cell: Cell<string> | undefined = cellAt(1)
+      let now = NOW
+      const known: Known<string>[] = [knows(1), knows(1), knows(1)]
+      for (const { who, what, ms } of history) {
+        now += ms
+        const mine: Known<string> = known[who] as Known<string>
+        const owner = `process ${who}`
+        const before: Cell<string> | undefined = cell
+        if (what === 'lose') {
+          cell = undefined
+          continue
+        }
+        const step: Ran = run(what, before, now, mine, owner, ms)
+        const after: Cell<string> | undefined = step.cell ?? before
+        cell = after
+        const { entry } = after ?? {}
+        if (!entry) continue
+        if (before && entry.rev < before.entry.rev) return false
+        if (before?.entry.isFinal && !(entry.isFinal && entry.over === before.entry.over)) return false
+        if (entry.lease && entry.lease.until > now + TIMES.leaseMs && step.cell) return false
+        if (entry.notBefore && entry.notBefore.until > now + TIMES.maxPauseMs && step.cell) return false
+        if (entry.hasRecord !== (after?.record !== undefined)) return false
+        if (what === 'tokens' && (step.result as { kind: string }).kind === 'stored') known[who] = knows(entry.rev)
+        const acquired = step.result as Acquired<string> | undefined
+        if (acquired?.kind === 'newer') known[who] = knows(acquired.rev)
+      }
+      return true
+    }),
+    { numRuns: 2000 }
+  )
+  t.pass()
+})
+
+test('in any history without data loss, two processes never have the lease of the same revision at the same time', t => {
+  fc.assert(
+    fc.property(steps, history => {
+      let cell: Cell<string> | undefined = cellAt(1)
+      let now = NOW
+      const granted = new Map<number, { owner: string; until: number }>()
+      for (const { who, what, ms } of history) {
+        now += ms
+        const owner = `process ${who}`
+        const rev: number = cell?.entry.rev ?? 1
+        if (what === 'acquire') {
+          const step: ReturnType<typeof acquire<string>> = acquire(
+            cell,
+            now,
+            { ...knows(rev), me: { owner } },
+            RECOVERY_MS
+          )
+          if (step.result.kind === 'granted') {
+            const earlier = granted.get(rev)
+            if (earlier && earlier.owner !== owner && earlier.until > now) return false
+            granted.set(rev, { owner, until: now + TIMES.leaseMs })
+          }
+          cell = step.cell ?? cell
+        }
+        if (what === 'tokens' || what === 'failure') {
+          const outcome: Outcome<string> =
+            what === 'tokens' ? tokens(rev + 1) : { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+          const isOwner = cell?.entry.lease?.owner === owner
+          cell = commit(cell, now, { rev, owner, outcome }).cell ?? cell
+          if (isOwner) granted.delete(rev)
+        }
+      }
+      return true
+    }),
+    { numRuns: 2000 }
+  )
+  t.pass()
+})

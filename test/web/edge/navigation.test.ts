@@ -1,0 +1,222 @@
+// A user who opens a protected URL in a tab gets a page, and a script gets an empty body.
+import test from 'ava'
+import { requireTokens } from '#src/app.js'
+import { isPrefetch, opensDocument } from '#src/web/edge/navigation.js'
+import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { startUpstream } from '../../helpers/upstream.js'
+import { authorize } from '../support.js'
+
+type Headers = Readonly<Record<string, string>>
+
+const html = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+const mode = (mode: string, dest: string) => ({ 'sec-fetch-mode': mode, 'sec-fetch-dest': dest })
+
+const requests: readonly (readonly [what: string, method: string, headers: Headers, opens: boolean])[] = [
+  ['a navigation', 'GET', { ...html, ...mode('navigate', 'document') }, true],
+  ['a form', 'POST', { ...html, ...mode('navigate', 'document') }, true],
+  ['a navigation without Fetch Metadata', 'GET', html, true],
+  [
+    'a navigation that names quality values',
+    'GET',
+    { accept: 'application/json;q=0.5, Text/HTML; level=1; q=0.6' },
+    true
+  ],
+  ['a navigation that a service worker sends again', 'GET', { ...html, ...mode('same-origin', 'empty') }, true],
+  ['a navigation that a service worker passes on', 'GET', { ...html, ...mode('navigate', 'empty') }, true],
+  ['a frame', 'GET', { ...html, ...mode('navigate', 'iframe') }, false],
+  ['a fetch that accepts HTML', 'GET', { ...html, ...mode('cors', 'empty') }, false],
+  ['a fetch', 'GET', { accept: '*/*', ...mode('cors', 'empty') }, false],
+  ['a navigation that accepts no HTML', 'GET', { accept: 'image/avif', ...mode('navigate', 'document') }, false],
+  ['curl', 'GET', { accept: '*/*' }, false],
+  ['no Accept', 'GET', {}, false],
+  ['axios', 'GET', { accept: 'application/json, text/plain, */*' }, false],
+  ['a client that accepts both', 'GET', { accept: 'text/html, application/json' }, false],
+  ['text/*', 'GET', { accept: 'text/*' }, true],
+  ['HTML that is not acceptable', 'GET', { accept: 'text/html;q=0' }, false],
+  ['jQuery, which loads HTML', 'GET', { ...html, 'x-requested-with': 'XMLHttpRequest' }, false],
+  ['a POST without Fetch Metadata', 'POST', html, false]
+]
+
+for (const [what, method, headers, opens] of requests) {
+  test(`${what} ${opens ? 'opens a document' : 'does not open a document'}`, t => {
+    t.is(opensDocument(method, headers), opens)
+  })
+}
+
+const marks: readonly Headers[] = [
+  { 'sec-purpose': 'prefetch;prerender' },
+  { purpose: 'Prefetch' },
+  { 'x-purpose': 'preview' },
+  { 'x-sec-purpose': 'PREFETCH' },
+  { 'x-moz': 'prefetch' },
+  { 'next-router-prefetch': '1' },
+  { 'next-router-prefetch': '' },
+  { 'next-router-segment-prefetch': '/_tree' }
+]
+
+test('prefetches of browsers and frameworks are recognized, and a client-side navigation is none', t => {
+  for (const headers of marks) t.true(isPrefetch(headers), JSON.stringify(headers))
+  for (const headers of [{}, { rsc: '1' }, { purpose: '' }]) t.false(isPrefetch(headers))
+})
+
+test('a marked prefetch of a login or a logout gets 403 and changes nothing', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  for (const headers of marks) {
+    for (const path of ['/api/auth/login', '/api/auth/logout']) {
+      for (const response of [await browser.fetch(path, { headers }), await browser.navigate(path, { headers })]) {
+        t.is(response.statusCode, 403, `${path} ${JSON.stringify(headers)}`)
+        t.deepEqual(response.setCookies, [])
+      }
+    }
+    t.is((await browser.fetch('/api/auth/profile', { headers })).statusCode, 200)
+  }
+})
+
+async function startProtected(t: Parameters<typeof startUpstream>[0], options: TestServerOptions = {}) {
+  const upstream = await startUpstream(t)
+  const rules = [
+    `GET,POST /api/files/** ${upstream.origin}/files/**`,
+    `GET /api/actions/** ${upstream.origin}/actions/** no-links`
+  ]
+  const started = await startTestServer(t, {
+    mode: 'dual',
+    ...options,
+    overrides: { ...options.overrides, proxy: { routes: rules, ...options.overrides?.proxy } },
+    parts: {
+      extend: app =>
+        void app.use((ctx, next) => {
+          if (!/^\/(api\/)?own\b/.test(ctx.path)) return next()
+          return requireTokens(ctx, async () => {
+            ctx.body = 'the handler ran'
+          })
+        })
+    }
+  })
+  return { ...started, upstream }
+}
+
+const signInLink = /<a class="button" href="([^"]*)">Sign in</
+
+for (const path of ['/own?a=1&b=%2F', '/api/own', '/api/files/folder%2520/report.txt?v=2']) {
+  test(`a bookmark to ${path} shows the sign-in page, and signing in returns to it`, async t => {
+    const { browser, upstream } = await startProtected(t)
+    for (const headers of [
+      {},
+      { 'sec-fetch-mode': undefined, 'sec-fetch-dest': undefined, 'sec-fetch-site': undefined }
+    ]) {
+      const page = await browser.navigate(path, { headers })
+      t.is(page.statusCode, 401)
+      t.is(page.headers['session-status'], 'signed-out')
+      t.is(page.headers['cache-control'], 'no-store')
+      t.regex(page.text(), /<h1>You are not signed in<\/h1>/)
+      const link = signInLink.exec(page.text())?.[1]?.replaceAll('&#38;', '&') ?? ''
+      t.is(link, `/api/auth/login?return_to=${encodeURIComponent(path)}`)
+    }
+    for (const response of [await browser.fetch(path), await browser.get(path, { headers: { accept: '*/*' } })]) {
+      t.is(response.statusCode, 401)
+      t.is(response.body.length, 0)
+    }
+    // The chain of redirects leads through the provider, so its last request is cross-site.
+    const login = `/api/auth/login?return_to=${encodeURIComponent(path)}`
+    const opened = await browser.navigate(login, { from: browser.origin ?? '', follow: true })
+    t.is(opened.statusCode, 200)
+    t.is(opened.url.pathname + opened.url.search, path)
+    t.is(upstream.requests.length, path.includes('files') ? 1 : 0)
+  })
+}
+
+test('a proxied URL accepts links from other sites, also with the Origin of the login form, unless its rule has no-links', async t => {
+  const { browser, upstream } = await startProtected(t)
+  await signIn(browser)
+  const from = 'https://portal.example'
+  const link = await browser.navigate('/api/files/a', { from })
+  t.is(link.statusCode, 200)
+  t.is(link.headers['content-security-policy'], "sandbox; default-src 'none'")
+  t.is(link.headers['cross-origin-opener-policy'], undefined)
+  t.is((await browser.navigate('/api/files/a', { from, headers: { origin: from } })).statusCode, 200)
+  t.is(
+    (
+      await browser.request('HEAD', '/api/files/a', {
+        headers: { ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site' }
+      })
+    ).statusCode,
+    200
+  )
+  const sent = upstream.requests.length
+  const refused = [
+    await browser.navigate('/api/actions/a', { from }),
+    await browser.fetch('/api/files/a', { from }),
+    await browser.fetch('/api/files/a', { from, dest: 'image' }),
+    await browser.request('POST', '/api/files/a', {
+      headers: { ...html, ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site', origin: from }
+    })
+  ]
+  for (const { statusCode } of refused) t.is(statusCode, 403)
+  t.is(upstream.requests.length, sent)
+  t.is((await browser.navigate('/api/actions/a', { from: browser.origin ?? '' })).statusCode, 200)
+})
+
+test('with proxy.csrfHeader, the refusal of a navigation names the setting, whichever other reason there is', async t => {
+  const { browser } = await startProtected(t, { overrides: { proxy: { csrfHeader: 'X-CSRF' } } })
+  await signIn(browser)
+  for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-purpose': 'prefetch' }]) {
+    const page = await browser.navigate('/api/actions/a', { from: 'https://portal.example', headers })
+    t.is(page.statusCode, 403)
+    t.regex(page.text(), /<h1>The server refused this request<\/h1>[\s\S]*\(setting proxy\.csrfHeader\)/)
+  }
+})
+
+test('a refusal says what the browser sent, accuses nobody, and has a link that opens the URL again', async t => {
+  const { browser } = await startProtected(t)
+  await signIn(browser)
+  const from = 'https://portal.example'
+  const rows = [
+    [
+      '/api/auth/token',
+      { 'sec-fetch-site': 'cross-site' },
+      /started by another site: it sent Sec-Fetch-Site: cross-site\./,
+      true
+    ],
+    ['/api/auth/profile', { 'sec-fetch-site': '<b>', ...html }, /it sent Sec-Fetch-Site: \(an unusual value\)/, true],
+    [
+      '/own',
+      { 'sec-fetch-site': undefined, origin: from, 'sec-fetch-mode': undefined },
+      /it sent Origin: https:\/\/portal\.example/,
+      true
+    ],
+    ['/api/auth/login', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }, /a script cannot fetch it/, true],
+    ['/api/auth/logout', { 'next-router-prefetch': '1' }, /must not be prefetched/, false]
+  ] as const
+  for (const [path, headers, says, hasLink] of rows) {
+    const page = await browser.navigate(path, { from, headers })
+    t.is(page.statusCode, 403, path)
+    t.regex(page.text(), says)
+    t.notRegex(page.text(), /tried to use|attack/i)
+    t.is(page.text().includes('<a class="button" href="" target="_top">Try again</a>'), hasLink, path)
+  }
+  const form = await browser.request('POST', '/own', { headers: { ...html, 'sec-fetch-site': 'cross-site' } })
+  t.is(form.statusCode, 403)
+  t.false(form.text().includes('href=""'), 'a link cannot send a form again')
+})
+
+test('a service worker that sends a navigation again can log in and out, and a script cannot log in', async t => {
+  const { browser } = await startProtected(t)
+  for (const again of [mode('same-origin', 'empty'), mode('navigate', 'empty')])
+    await logInAndOut({ ...html, ...again })
+  t.is((await browser.fetch('/api/auth/login', { headers: { ...html } })).statusCode, 403)
+  t.is((await browser.fetch('/api/auth/login', { headers: mode('same-origin', 'empty') })).statusCode, 403)
+
+  async function logInAndOut(again: Headers) {
+    t.is((await browser.navigate('/own', { headers: again })).statusCode, 401)
+    t.regex((await browser.fetch('/own', { headers: again })).text(), /You are not signed in/)
+    const back = await authorize(browser, '/api/auth/login?return_to=/own', {
+      from: browser.origin ?? '',
+      headers: again
+    })
+    t.is((await browser.fetch(back, { headers: again })).statusCode, 302)
+    t.is((await browser.fetch('/own')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/logout', { headers: again })).statusCode, 302)
+    t.is((await browser.fetch('/own')).statusCode, 401)
+  }
+})

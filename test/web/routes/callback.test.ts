@@ -1,0 +1,736 @@
+import type { ServerResponse } from 'node:http'
+import test, { type ExecutionContext } from 'ava'
+import type { Extension } from '#src/web/routes/extension.js'
+import type { Browser, BrowserResponse } from '../../helpers/browser.js'
+import { findSecrets } from '../../helpers/byte-recorder.js'
+import { createClock } from '../../helpers/clock.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
+import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { type ModeName, modes } from '../../helpers/modes.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import {
+  authorize,
+  guarded,
+  httpsCallbackUrl,
+  loginCookieName,
+  openedSession,
+  parameter,
+  sessionCookies,
+  sessionCookiesSet,
+  sessionHeader,
+  startDiscovered,
+  startSignedIn,
+  withParameters
+} from '../support.js'
+
+const callbackPath = '/api/auth/callback'
+
+/** Starts a server and a browser that has a session and has begun another login, which is about to return to `back`. */
+async function startReturning(t: ExecutionContext, options: Parameters<typeof startTestServer>[1] = {}) {
+  const server = await startSignedIn(t, options)
+  const back = await startLogin(server.browser, '/after')
+  return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
+}
+
+/** Asserts that the callback was rejected with `status`, exchanged no code and changed no cookie of the browser. */
+function assertRefused(
+  t: ExecutionContext,
+  response: BrowserResponse,
+  status: number,
+  { browser, idp, calls, session }: Pick<TestServer, 'browser' | 'idp'> & { calls: number; session: string },
+  what = ''
+) {
+  t.is(response.statusCode, status, what)
+  t.deepEqual(response.setCookies, [], what)
+  t.is(response.headers.location, undefined, what)
+  t.is(idp.tokenRequests.length, calls, what)
+  t.is(sessionHeader(browser), session, what)
+}
+
+// The login that a callback belongs to.
+
+test('a state that is missing, not sealed by this deployment or of another browser is rejected, with a code and with an error', async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const state = parameter(back, 'state')
+  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
+  const flipped = (at: number) => state.slice(0, at) + (state[at] === 'A' ? 'B' : 'A') + state.slice(at + 1)
+  const states = [
+    undefined,
+    '',
+    'x',
+    'undefined',
+    'A'.repeat(300),
+    ...[0, 1, 8, 30, Math.floor(state.length / 2), state.length - 30].map(flipped),
+    state.slice(0, -4),
+    `${state}AAAA`,
+    `${state}.`,
+    `${state}=`,
+    state.toLowerCase(),
+    sessionCookies(browser)[0]?.[1].slice(1),
+    browser.cookies.value(loginCookieName),
+    foreign
+  ]
+  const denied = { code: undefined, error: 'access_denied' }
+  for (const other of states) {
+    for (const response of [{}, denied]) {
+      const refused = await openCallback(browser, withParameters(back, { ...response, state: other }))
+      assertRefused(t, refused, 400, server, other)
+      t.regex(refused.text(), /invalid_request/)
+    }
+  }
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the login can still be finished')
+})
+
+test('a callback for the login of another browser is rejected, and that browser can still finish its login', async t => {
+  const server = await startReturning(t)
+  const attacker = server.newBrowser()
+  const planted = await startLogin(attacker)
+  // The browser has its own login cookie at first and none later. In both cases its session does not change.
+  assertRefused(t, await openCallback(server.browser, planted), 400, server)
+  server.browser.cookies.delete(loginCookieName)
+  const unbound = await server.browser.get(planted)
+  assertRefused(t, unbound, 400, server)
+  t.is(unbound.json().error, 'session_cookie_missing')
+  t.is((await server.browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(attacker, planted)).statusCode, 302)
+})
+
+test('a login that took more than ten minutes is rejected, or leads to the start page if the browser has a session, which does not change', async t => {
+  const server = await startReturning(t)
+  const { browser, back, clock, idp, calls, session, newBrowser } = server
+  const stranger = newBrowser()
+  const planted = await startLogin(stranger)
+  // A login in another tab extends the cookie, but not the time of the first login.
+  for (const seconds of [300, 301]) {
+    for (const one of [browser, stranger]) await one.navigate('/api/auth/login')
+    clock.advanceSeconds(seconds)
+  }
+  t.truthy(stranger.cookies.value(loginCookieName))
+  for (const one of [stranger, newBrowser(), browser]) {
+    assertRefused(t, await openCallback(one, planted), 400, server)
+  }
+  const answers = [await openCallback(browser, back)]
+  browser.cookies.delete(loginCookieName)
+  answers.push(await openCallback(browser, back))
+  for (const response of answers) {
+    t.is(response.statusCode, 302)
+    t.is(response.headers.location, '/')
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, calls)
+  t.is(sessionHeader(browser), session)
+})
+
+// The parameters of the callback.
+
+test('repeated, overlong, unprintable, contradictory and missing parameters are rejected, and no code is exchanged, but unknown ones are ignored', async t => {
+  const server = await startReturning(t)
+  const { browser, back } = server
+  const state = parameter(back, 'state')
+  const code = parameter(back, 'code')
+  const queries = [
+    `code=${code}&code=${code}&state=${state}`,
+    `code=${code}&code=other&state=${state}`,
+    `code=${code}&state=${state}&state=${state}`,
+    `code=${code}&state=${state}&state=`,
+    `code=${code}&state=${state}&iss=a&iss=a`,
+    `error=access_denied&error=access_denied&state=${state}`,
+    `error=access_denied&error_description=a&error_description=b&state=${state}`,
+    `error=access_denied&error_uri=a&error_uri=b&state=${state}`,
+    `code[]=${code}&state=${state}`,
+    `code[a]=${code}&state=${state}`,
+    `code=${code}&state[]=${state}`,
+    `code=${'a'.repeat(4097)}&state=${state}`,
+    `code=${code}&state=${'a'.repeat(4097)}`,
+    `code=${code}&state=${state}&iss=${'a'.repeat(4097)}`,
+    `error=${'a'.repeat(4097)}&state=${state}`,
+    `code=${code}&state=${state}&error=access_denied`,
+    `state=${state}`,
+    `code=&state=${state}`,
+    `code=&error=&state=${state}`,
+    `error_description=no+error&state=${state}`,
+    '',
+    ...['%00', '%0d%0a', '%09', '%7f', '%ff', '%c3%28', '%e2%82', '%ed%a0%80', '%c3%a9', '%f0%9f%98%80'].flatMap(
+      bad => [
+        `code=a${bad}b&state=${state}`,
+        `code=${code}&state=${state}${bad}`,
+        `code=${code}&state=${state}&iss=a${bad}b`,
+        `error=a${bad}b&state=${state}`
+      ]
+    )
+  ]
+  for (const query of queries) {
+    const response = await browser.get(`${callbackPath}?${query}`)
+    assertRefused(t, response, 400, server, query.slice(0, 200))
+    t.is(response.json().error, 'invalid_request')
+  }
+  const unknown = '&session_state=a&session_state=b&x[]=%ff&utm=1'
+  t.is((await openCallback(browser, back + unknown)).headers.location, '/after')
+})
+
+test('control characters and other invalid bytes in the URL are rejected, and no code is exchanged', async t => {
+  const { back, browser, idp, calls, server } = await startReturning(t)
+  const cookie = browser.cookies.header(new URL(publicOrigin))
+  for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
+    const target = `${callbackPath}?code=a${bad}b&state=${parameter(back, 'state')}${bad}`
+    const request = `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`
+    const [answer] = (await sendRaw(server.port, request)).answers
+    t.is(answer?.statusCode, 400, JSON.stringify(bad))
+    t.notRegex(answer?.head ?? '', /set-cookie/i)
+  }
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test('a callback with the issuer of another provider is rejected, whether it has a code or an error', async t => {
+  const server = await startDiscovered(t)
+  const { browser, idp } = server
+  for (const iss of ['https://evil.example', `${idp.issuer}/`, idp.issuer.toUpperCase()]) {
+    const back = withParameters(await startLogin(browser), { iss })
+    assertRefused(t, await openCallback(browser, back), 400, { ...server, calls: 0, session: '' }, iss)
+    const denied = withParameters(back, { code: undefined, error: 'access_denied' })
+    assertRefused(t, await openCallback(browser, denied), 400, { ...server, calls: 0, session: '' }, iss)
+  }
+  for (const login of [{}, { iss: idp.issuer }]) {
+    idp.settings.login = login
+    t.is((await signIn(browser)).statusCode, 302, 'the right issuer and no issuer are accepted')
+  }
+})
+
+test('a callback without an issuer is rejected if the discovery document says that the provider sends one', async t => {
+  const server = await startDiscovered(t)
+  server.idp.discovery = document => ({ ...document, authorization_response_iss_parameter_supported: true })
+  const back = await startLogin(server.browser)
+  assertRefused(t, await openCallback(server.browser, back), 400, { ...server, calls: 0, session: '' })
+  const named = withParameters(back, { iss: server.idp.issuer })
+  t.is((await openCallback(server.browser, named)).statusCode, 302)
+})
+
+test('any iss parameter is accepted if the issuer is not known, and any ID token without the scope openid', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.settings.login = { iss: 'https://whoever.example' }
+  idp.fail('token', faults.change({ id_token: 'whatever' }))
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+const refusals = [
+  ['access_denied', 403, 'access_denied'],
+  ['temporarily_unavailable', 503, 'temporarily_unavailable'],
+  ['server_error', 503, 'server_error'],
+  ['invalid_scope', 400, 'invalid_scope'],
+  ['unauthorized_client', 400, 'unauthorized_client'],
+  ['login_required', 400, 'login_required'],
+  ['something_new', 400, 'invalid_request'],
+  ['<script>alert(1)</script>', 400, 'invalid_request'],
+  ['constructor', 400, 'invalid_request']
+] as const
+
+test("if the provider rejected the login, the response has one of the built-in texts and none of the provider's", async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const words = { error_description: '<script>alert("quoted")</script>', error_uri: 'https://evil.example/help' }
+  const descriptions = new Set<unknown>()
+  for (const [error, status, code] of refusals) {
+    const url = withParameters(back, { code: undefined, error, ...words })
+    const json = await browser.get(url)
+    assertRefused(t, json, status, server, error)
+    t.is(json.json().error, code)
+    descriptions.add(json.json().error_description)
+    t.is(json.headers['retry-after'] !== undefined, status === 503, error)
+    const page = await openCallback(browser, url)
+    assertRefused(t, page, status, server, error)
+    t.regex(page.headers['content-type'] ?? '', /^text\/html/)
+    t.is(page.headers.refresh, undefined, 'the same URL would have the same error')
+    for (const text of [json.text(), page.text()]) {
+      t.notRegex(text, /<script|alert|quoted|evil\.example|something_new|constructor/)
+    }
+  }
+  t.is(descriptions.size, 3, 'there are three texts: for a denied login, a busy provider and any other error')
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(browser, back)).statusCode, 302, 'the login can still be finished')
+})
+
+// Successful logins.
+
+for (const mode of modes) {
+  test(`a new login in ${mode} mode replaces the previous session, even if another user had planted that session`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, newBrowser } = server
+    const attacker = newBrowser()
+    await signIn(attacker)
+    for (const [name, value] of sessionCookies(attacker)) browser.cookies.set(name, value, new URL(publicOrigin))
+    const planted = openedSession(browser, server)
+    await signIn(browser)
+    const own = openedSession(browser, server)
+    for (const field of Object.keys(planted) as (keyof typeof planted)[]) {
+      const mayBeEqual = ['expires_at', '_rev', '_login', '_issued', '_expire'].includes(field)
+      if (!mayBeEqual) t.not(own[field], planted[field], field)
+    }
+    // A logout with the planted session does not end the new session.
+    await attacker.navigate('/api/auth/logout')
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  })
+}
+
+test('when a small session replaces a large one, the cookies that are no longer needed are deleted', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, idp } = server
+  idp.settings.accessTokenLength = 4500
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 3)
+  idp.settings.accessTokenLength = 500
+  const callback = await signIn(browser)
+  t.deepEqual(
+    sessionCookiesSet(callback).map(({ name, value, attributes }) => [name, value === '', attributes['max-age']]),
+    [
+      ['platform_session', false, '86400'],
+      ['platform_session.1', true, '0'],
+      ['platform_session.2', true, '0']
+    ]
+  )
+  t.is(sessionCookies(browser).length, 1)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('a session too large for four cookies is an error with its sizes in the log, and the previous session stays', async t => {
+  const server = await startReturning(t)
+  const { back, browser, idp, logs, session } = server
+  idp.settings.accessTokenLength = 16_000
+  const response = await browser.get(back)
+  t.is(response.statusCode, 500)
+  t.is(response.json().error, 'session_too_large')
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const unused = idp.issued.refreshTokens.at(-1)?.value as string
+  await eventually(() => idp.revoked.includes(unused))
+  const line = logs.lines.find(line => line.includes('session_too_large') && line.includes('"level":50'))
+  t.regex(line ?? '', /"token":16000/)
+  t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
+})
+
+test('the callback URL may contain a query', async t => {
+  const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
+  const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const back = await startLogin(browser)
+  t.true(back.startsWith(`${callbackUrl}&`))
+  const callback = await openCallback(browser, back)
+  t.is(callback.headers.location, '/')
+  t.is(idp.tokenRequests[0]?.form.redirect_uri, callbackUrl)
+})
+
+// Repeated and simultaneous callbacks.
+
+/** Starts a server that counts the callbacks that have arrived. */
+async function startCounting(t: ExecutionContext, mode: ModeName) {
+  let arrived = 0
+  const extend: Extension = app => {
+    app.middleware.unshift((ctx, next) => {
+      if (ctx.path === callbackPath) arrived += 1
+      return next()
+    })
+  }
+  const server = await startTestServer(t, { mode, parts: { extend } })
+  const haveArrived = (count: number) => eventually(() => arrived === count)
+  return { ...server, haveArrived }
+}
+
+for (const mode of modes) {
+  test(`six simultaneous requests for the same callback exchange the code once in ${mode} mode, and all of them succeed`, async t => {
+    const { browser, idp, haveArrived } = await startCounting(t, mode)
+    const back = await startLogin(browser, '/after')
+    const hold = idp.hold('token')
+    const twins = Array.from({ length: 6 }, () => browser.clone())
+    const answers = Promise.all(twins.map(twin => openCallback(twin, back)))
+    await haveArrived(6)
+    await hold.arrived()
+    hold.release()
+    for (const answer of await answers) {
+      t.is(answer.statusCode, 302)
+      t.is(answer.headers.location, '/after')
+    }
+    t.is(idp.tokenRequests.filter(({ form }) => form.grant_type === 'authorization_code').length, 1)
+    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
+    for (const twin of twins) t.is((await twin.fetch(guarded)).statusCode, 200)
+  })
+
+  test(`if a code exchange fails in ${mode} mode, it is not repeated, and all waiting callbacks get the error`, async t => {
+    const { browser, idp, haveArrived } = await startCounting(t, mode)
+    const back = await startLogin(browser)
+    const hold = idp.hold('token')
+    const answers = Promise.all([1, 2, 3].map(() => openCallback(browser.clone(), back)))
+    await haveArrived(3)
+    await hold.arrived()
+    await idp.offline()
+    for (const { statusCode } of await answers) t.is(statusCode, 504)
+    t.is(idp.tokenRequests.length, 1)
+  })
+}
+
+/** Returns a browser with the login cookie of `browser` and no session, as if the response of its callback had been lost. */
+function withoutSession(browser: Browser): Browser {
+  const copy = browser.clone()
+  for (const [name] of sessionCookies(copy)) copy.cookies.delete(name)
+  return copy
+}
+
+test('a repeated callback redirects and does not change the session, even with another code, and is rejected in another browser', async t => {
+  const { browser, back, clock, idp, newBrowser } = await startReturning(t)
+  await openCallback(browser, back)
+  const calls = idp.tokenRequests.length
+  const code = parameter(await startLogin(newBrowser()), 'code')
+  for (const [seconds, url] of [
+    [0, back],
+    [30, back],
+    [170, back],
+    [0, withParameters(back, { code })]
+  ] as const) {
+    clock.advanceSeconds(seconds)
+    const session = sessionHeader(browser)
+    const again = await openCallback(browser, url)
+    t.is(again.statusCode, 302)
+    t.is(again.headers.location, '/after')
+    t.deepEqual(again.setCookies, [])
+    t.is(sessionHeader(browser), session)
+  }
+  const thief = newBrowser()
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  await thief.navigate('/api/auth/login')
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  t.deepEqual(sessionCookies(thief), [])
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test('a repeated callback does not replace the session by one with a refresh token that has been used since', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock, idp } = server
+  idp.settings.accessTokenLifetimeSeconds = 10
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const refreshed = sessionHeader(browser)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.is(sessionHeader(browser), refreshed)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('if the response to a callback was lost, repeating the callback within a minute gives the browser its session', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  const back = await startLogin(browser, '/after')
+  const unlucky = browser.clone()
+  await openCallback(browser, back)
+  clock.advanceSeconds(59)
+  const again = await openCallback(unlucky, back)
+  t.is(again.statusCode, 302)
+  t.is(again.headers.location, '/after')
+  t.is((await unlucky.fetch('/api/auth/token')).statusCode, 200)
+  t.is(openedSession(unlucky, server)._id, openedSession(browser, server)._id)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a repeated callback after the logout is rejected, even with cookies from before the logout, and does not change the session of a later login', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  const loginCookie = browser.cookies.value(loginCookieName) ?? ''
+  await openCallback(browser, back)
+  const kept = [browser.clone(), withoutSession(browser)]
+  await browser.navigate('/api/auth/logout')
+  for (const replay of [browser, ...kept]) {
+    const response = await openCallback(replay, back)
+    t.is(response.statusCode, 400)
+    t.deepEqual(response.setCookies, [])
+    t.is((await replay.fetch(guarded)).statusCode, 401)
+  }
+  t.is(idp.tokenRequests.length, 1)
+
+  browser.cookies.set(loginCookieName, loginCookie, new URL(publicOrigin))
+  await signIn(browser)
+  const session = sessionHeader(browser)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+// Failures of the provider.
+
+type Failing = readonly [what: string, fault: Fault, status: number]
+
+// Further unusable members of a token response are listed in test/provider/token-set.test.ts.
+const unusable: readonly Failing[] = [
+  ['a wrong client secret', faults.error('invalid_client', 401), 502],
+  ['a client that the gateway rejects', faults.gateway(), 502],
+  ['a 4xx in HTML', faults.html(403), 502],
+  ['500', faults.status(500), 502],
+  ['an empty response', faults.empty(200), 502],
+  ['broken JSON', faults.notJson(), 502],
+  ['an endless response', faults.giant(Number.POSITIVE_INFINITY), 502],
+  ['no access token', faults.change({ access_token: undefined }), 502],
+  ['a number as refresh token', faults.change({ refresh_token: 42 }), 502],
+  ['a connection that is cut before the response', faults.reset(), 504],
+  ['a connection that is cut after the tokens were issued', faults.reset('after'), 504],
+  ['an incomplete response', faults.half(), 504]
+]
+
+const codeExchangeOnly: readonly Failing[] = [
+  ['a code that the provider rejects', faults.error('invalid_grant'), 400],
+  ['a code that GitHub rejects', faults.error('bad_verification_code', 200), 400],
+  ['no refresh token', faults.change({ refresh_token: undefined }), 502]
+]
+
+for (const mode of modes) {
+  test(`a failed code exchange in ${mode} mode is not repeated, and the previous session stays`, async t => {
+    const server = await startSignedIn(t, { mode })
+    const { browser, idp } = server
+    for (const [what, fault, status] of [...unusable, ...codeExchangeOnly]) {
+      const state = { ...server, calls: idp.tokenRequests.length + 1, session: sessionHeader(browser) }
+      const back = await startLogin(browser)
+      idp.fail('token', fault)
+      const response = await browser.get(back)
+      assertRefused(t, response, status, state, what)
+      t.deepEqual(Object.keys(response.json()).sort(), ['error', 'error_description', 'request_id'], what)
+      t.is((await browser.fetch(guarded)).statusCode, 200, what)
+    }
+  })
+}
+
+// Cognito ignores `scope` at a refresh, and only the access token says so.
+const wideJwt = `e30.${btoa('{"scope":"viewables:read data:read"}')}.signature`
+
+// In dual mode a login makes a second token request. It gets the public token, which has fewer scopes and is sent to browsers.
+const publicTokenOnly: readonly Failing[] = [
+  ['a refresh token that the provider rejects', faults.error('invalid_grant'), 502],
+  ['more scopes than the public scopes', faults.change({ scope: 'viewables:read data:read' }), 502],
+  ['more scopes, named by the JWT only', faults.change({ scope: undefined, access_token: wideJwt }), 502]
+]
+
+test('if the request for the public token fails in dual mode, the login fails and its refresh token is revoked', async t => {
+  const server = await startSignedIn(t, { mode: 'dual' })
+  const { browser, idp, logs, recorder } = server
+  for (const [what, fault, status] of [...unusable, ...publicTokenOnly]) {
+    const state = { ...server, calls: idp.tokenRequests.length + 2, session: sessionHeader(browser) }
+    const revoked = idp.revoked.length
+    const back = await startLogin(browser)
+    idp.fail('token', faults.none, fault)
+    assertRefused(t, await browser.get(back), status, state, what)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200, what)
+    await eventually(() => idp.revoked.length > revoked)
+    const { grant } = idp.issued.accessTokens.at(-1) ?? {}
+    const granted = idp.issued.refreshTokens.filter(token => token.grant === grant).map(({ value }) => value)
+    t.is(idp.revoked.length, revoked + 1, what)
+    t.true(granted.includes(idp.revoked.at(-1) ?? ''), what)
+    if (what.startsWith('more scopes')) {
+      t.is(idp.revoked.at(-1), granted.at(-1), 'the newest one is revoked')
+      t.regex(JSON.stringify(logs.all('request_failed').at(-1)), /more than the public scopes \(data:read\)/)
+    }
+    const alive = granted.filter(token => idp.isAlive(token))
+    t.deepEqual(alive, [], what)
+  }
+  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
+})
+
+test('if the revocation after a failed login fails too, the response is the same and the next login succeeds', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await startLogin(browser)
+  idp.fail('token', faults.none, faults.status(500))
+  idp.failWhen('revoke', () => faults.reset())
+  t.is((await openCallback(browser, back)).statusCode, 502)
+  await eventually(() => idp.requestsTo('revoke').length > 0)
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('while the provider is down a callback gets 504, and when it is up the same callback succeeds', async t => {
+  const { back, browser, idp, session } = await startReturning(t)
+  await idp.offline()
+  const response = await openCallback(browser, back)
+  t.is(response.statusCode, 504)
+  t.regex(response.text(), /<h1>The sign-in service cannot be reached<\/h1>/)
+  t.is((await browser.get(back)).json().error_description, 'The identity provider could not be reached.')
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  await idp.online()
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code had not reached the provider')
+})
+
+const html = { headers: { accept: 'text/html' } }
+
+for (const mode of modes) {
+  test(`if the provider is busy in ${mode} mode, the callback gets 503, and repeating the callback later succeeds`, async t => {
+    const { back, browser, calls, clock, idp, logs, session } = await startReturning(t, { mode })
+    const busy: readonly (readonly [Fault, string])[] = [
+      [faults.tooManyRequests(30), '30'],
+      [faults.html(429), '5'],
+      [faults.answer({ status: 503, headers: { 'retry-after': '2' } }), '2'],
+      [faults.tooManyRequests(0), '1']
+    ]
+    for (const [fault, retryAfter] of busy) {
+      idp.fail('token', fault)
+      const page = await browser.get(back, html)
+      t.is(page.statusCode, 503)
+      t.is(page.headers['retry-after'], retryAfter)
+      // Without a URL in the Refresh header the browser loads the same URL again.
+      t.is(page.headers.refresh, retryAfter)
+      t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
+      t.deepEqual(page.setCookies, [])
+      t.is(sessionHeader(browser), session)
+      clock.advanceSeconds(Number(retryAfter))
+    }
+    t.is(idp.tokenRequests.length, calls + busy.length)
+    const [line] = logs.all('request_failed')
+    t.like(line, { level: 40, status: 503, err: { type: 'ProviderError', endpoint: 'token', status: 429 } })
+    t.is((await openCallback(browser, back)).headers.location, '/after')
+    t.deepEqual(idp.requestsTo('revoke'), [])
+  })
+}
+
+test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login', async t => {
+  const { back, browser, clock, idp } = await startReturning(t)
+  idp.fail('token', faults.tooManyRequests(31))
+  t.is((await browser.get(back, html)).headers.refresh, '31; url=/api/auth/login?return_to=%2Fafter')
+  clock.advanceSeconds(590)
+  idp.fail('token', faults.tooManyRequests(4), faults.tooManyRequests(6))
+  t.is((await browser.get(back, html)).headers.refresh, '4')
+  clock.advanceSeconds(4)
+  t.is((await browser.get(back, html)).headers.refresh, '6; url=/api/auth/login?return_to=%2Fafter')
+})
+
+test('if the request for the public token gets 429, the login repeats it once after its Retry-After, and after a second 429 its refresh token is revoked, and the page leads to a new login', async t => {
+  const clock = createClock()
+  const { back, browser, calls, config, idp, session } = await startReturning(t, {
+    mode: 'dual',
+    clock,
+    parts: { clock }
+  })
+  idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
+  const answer = browser.get(back, html)
+  await eventually(() => clock.timers().includes(3000))
+  clock.advanceSeconds(3)
+  const page = await answer
+  t.is(page.statusCode, 503)
+  t.is(page.headers['retry-after'], '7')
+  t.is(page.headers.refresh, '7; url=/api/auth/login?return_to=%2Fafter')
+  t.deepEqual(page.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, calls + 3)
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+  t.is(idp.requestsTo('revoke')[0]?.form.token, idp.tokenRequests.at(-1)?.form.refresh_token)
+
+  clock.advanceSeconds(7)
+  const address = String(page.headers.refresh).split('url=')[1] ?? ''
+  const again = await authorize(browser, address, { from: publicOrigin })
+  idp.fail('token', faults.none, faults.tooManyRequests(4))
+  const success = openCallback(browser, again)
+  await eventually(() => clock.timers().includes(4000))
+  t.is(idp.tokenRequests.length, calls + 5)
+  clock.advanceSeconds(4)
+  t.is((await success).headers.location, '/after')
+  t.is(idp.tokenRequests.length, calls + 6)
+  t.deepEqual(idp.reuses, [])
+  t.is(idp.requestsTo('revoke').length, 1)
+  t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+})
+
+test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of all users for 30 seconds', async t => {
+  const { back, browser, calls, clock, idp, newBrowser } = await startReturning(t, { mode: 'dual' })
+  const [signedIn, arriving] = [newBrowser(), newBrowser()]
+  await signIn(signedIn)
+  const other = await startLogin(arriving)
+  idp.fail('token', faults.none, faults.tooManyRequests(30))
+  const page = await browser.get(back, html)
+  t.is(page.headers['retry-after'], '30')
+  const sent = calls + 4
+  t.is(idp.tokenRequests.length, sent)
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+
+  t.is((await arriving.get(other, html)).headers['retry-after'], '30')
+  t.is((await signedIn.fetch('/api/auth/token')).statusCode, 200, 'its tokens are still valid')
+  clock.advanceSeconds(29)
+  t.is((await arriving.get(other, html)).headers['retry-after'], '1')
+  t.is(idp.tokenRequests.length, sent)
+  clock.advanceSeconds(1)
+  t.is((await openCallback(arriving, other)).statusCode, 302)
+  t.is(idp.tokenRequests.length, sent + 2)
+})
+
+test('if the server runs below a path prefix, the page after a busy provider leads to a new login below this prefix', async t => {
+  const overrides = { platform: { callbackUrl: httpsCallbackUrl } }
+  const { browser, idp } = await startTestServer(t, { overrides })
+  const back = await startLogin(browser, '/tools/viewer/models?id=1&x=;')
+  idp.fail('token', faults.tooManyRequests(60))
+  const { headers } = await browser.get(back, html)
+  t.is(headers.refresh, '60; url=/tools/viewer/api/auth/login?return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B')
+})
+
+for (const step of ['code exchange', 'request for the public token'] as const) {
+  test(`if the provider does not respond to the ${step}, the callback gets 504 after the time limit`, async t => {
+    // The first login loads the HTTP client, so that loading it does not count toward the eight seconds.
+    await signIn((await startTestServer(t)).browser)
+    const { back, browser, calls, idp, session } = await startReturning(t, {
+      mode: 'dual',
+      overrides: { platform: { timeoutSeconds: 8 } }
+    })
+    let unanswered: ServerResponse | undefined
+    idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), exchange => {
+      unanswered = exchange.response
+    })
+    const started = performance.now()
+    const response = await browser.get(back)
+    t.is(response.statusCode, 504)
+    t.is(response.json().error, 'temporarily_unavailable')
+    t.is(response.json().error_description, 'The identity provider has not responded in time.')
+    t.true(performance.now() - started >= 7900)
+    t.deepEqual(response.setCookies, [])
+    t.is(sessionHeader(browser), session)
+    t.is(idp.tokenRequests.length, calls + (step === 'request for the public token' ? 2 : 1))
+    // The server waits in the background for up to a minute, because a late response would still complete the login.
+    unanswered?.destroy()
+    if (step === 'request for the public token') await eventually(() => idp.revoked.length === 1)
+  })
+}
+
+/** The highest log level of a login in dual mode whose token requests meet the given faults: 50 is an error, 40 a warning. */
+const logged: readonly (readonly [level: number, reason: string, cases: readonly (readonly Fault[])[]])[] = [
+  [
+    50,
+    'the provider rejects the client, so that the operator has to act',
+    [
+      [faults.error('invalid_client', 401)],
+      [faults.gateway()],
+      [faults.empty(401)],
+      [faults.none, faults.error('invalid_scope')],
+      [faults.none, faults.error('invalid_client', 401)]
+    ]
+  ],
+  [
+    40,
+    'the provider fails for a while or the code has expired',
+    [
+      [faults.status(500)],
+      [faults.tooManyRequests()],
+      [faults.reset()],
+      [faults.error('invalid_grant')],
+      [faults.none, faults.tooManyRequests(11)]
+    ]
+  ]
+]
+
+for (const [level, reason, cases] of logged) {
+  test(`a login is logged with level ${level} if ${reason}`, async t => {
+    const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
+    const events = level === 50 ? ['request_failed'] : ['request_failed', 'login_failed']
+    for (const [index, inOrder] of cases.entries()) {
+      const back = await startLogin(browser)
+      const before = logs.entries.length
+      idp.fail('token', ...inOrder)
+      await openCallback(browser, back)
+      const lines = logs.entries.slice(before).filter(({ event }) => events.includes(String(event)))
+      t.is(Math.max(...lines.map(line => Number(line.level))), level, `case ${index}`)
+    }
+  })
+}
