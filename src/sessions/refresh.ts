@@ -249,7 +249,9 @@ export function createRefresh(dependencies: RefreshDependencies) {
       return await access?.decide({ claims: identity && { sub: identity.sub }, accessToken, mayRefuse: false })
     } catch (error) {
       const message = 'could not check whether an account is still allowed, so its session continues'
-      log.warn({ event: 'access_not_checked', err: error }, message)
+      // Any other error is a fault of this server, so it would also prevent all later checks.
+      const isProviders = error instanceof OAuthError || error instanceof ProviderError
+      log[isProviders ? 'warn' : 'error']({ event: 'access_not_checked', err: error }, message)
       return undefined
     }
   }

@@ -2,8 +2,10 @@
 // process that checks it.
 import test from 'ava'
 import fc from 'fast-check'
+import pino from 'pino'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { createAccess, type Judgement } from '#src/login/access.js'
+import { ProviderError } from '#src/provider/errors.js'
 import { needsCheck, uncheckedRecord } from '#src/sessions/access-check.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { type ModeName, modes } from '../helpers/modes.js'
@@ -19,7 +21,7 @@ function idToken(groups?: string): string {
 
 /** The access list has one group, which is in the user info and not in the ID token. */
 async function setUpGuarded(name: ModeName, options: RefreshOptions = {}) {
-  const account = { groups: 'admins' as string | undefined, asked: 0, gate: Promise.resolve() }
+  const account = { groups: 'admins' as string | undefined, asked: 0, gate: Promise.resolve() as Promise<unknown> }
   const access = createAccess([{ text: 'groups=admins', claim: 'groups', value: 'admins' }], {
     endpoint: async () => 'https://idp.example/userinfo' as never,
     async userInfo() {
@@ -56,6 +58,20 @@ for (const mode of modes) {
     t.deepEqual(await other.current(record), denied)
     t.deepEqual(idp.revoked, [idp.newestRefreshToken])
   })
+
+  for (const [what, error, level] of [
+    ['a fault of the provider is a warning', new ProviderError('userinfo', 'timeout', 'too slow'), 'warn'],
+    ['a fault of this server is an error', new TypeError('groups is undefined'), 'error']
+  ] as const) {
+    test(`${mode}: if the access list cannot be checked, the session continues, and in the log ${what}`, async t => {
+      const { idp, record, account, live, logs } = await setUpGuarded(mode)
+      account.gate = Promise.reject(error)
+      account.gate.catch(() => {})
+      idp.next({ idToken: idToken() })
+      await live(record)
+      t.is(logs.first('access_not_checked')?.level, pino.levels.values[level])
+    })
+  }
 
   test(`${mode}: a slow check of an account that is still allowed costs no second refresh`, async t => {
     const { idp, record, addProcess, beginCheck, clock, refreshes, account } = await setUpGuarded(mode)
