@@ -7,6 +7,8 @@
  * namespace and the port, because these decide which processes compete for the same socket. For each place, the store has a cell
  * with the time at which the newest process of this place bound the socket. If that time is later than the time in a lease, the
  * owner of the lease has died.
+ *
+ * A process that has waited too long for the socket stays connected to it, so that the process that has it can count them.
  */
 import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
@@ -26,6 +28,9 @@ interface Place {
 
 const RETRY_MS = 1000
 const WARN_AFTER_MS = 60_000
+const COUNT_TIMEOUT_MS = 1000
+// Every process of the network namespace can connect to the socket.
+const MAX_CONNECTIONS = 1000
 
 interface PlacesOptions {
   readonly cells: Cells<number>
@@ -42,12 +47,30 @@ interface PlacesOptions {
 export type Places = ReturnType<typeof createPlaces>
 
 export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cluster.isWorker }: PlacesOptions) {
-  const server = net.createServer(socket => socket.destroy())
+  // The connection of the newcomer counts too, in place of this process. So the number is that of the other processes.
+  const server = net.createServer(newcomer => {
+    newcomer
+      .unref()
+      .resume()
+      .on('error', () => {})
+    server.getConnections((_error, processes) => newcomer.write(String(processes)))
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  /** The connection to the process that has the socket. */
+  let waiting: net.Socket | undefined
   /** Undefined until this process has bound the socket. */
   let place: Place | undefined
   let isStarted = false
   let isCopy = false
   let stopRetry = () => {}
+
+  function wait(port: number): void {
+    waiting ??= connect(port)
+      .unref()
+      .on('close', () => {
+        waiting = undefined
+      })
+  }
 
   function current(): Place | undefined {
     return isCopy ? undefined : place
@@ -89,7 +112,7 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
       const elapsedMs = startStopwatch(clock)
       let hasWarned = false
       // Without `exclusive`, the workers of a Node.js cluster would share the socket.
-      const bind = () => server.listen({ path: `\0platform-auth-server-${port}`, exclusive: true })
+      const bind = () => server.listen({ path: socketOf(port), exclusive: true })
       server.unref()
       server.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code !== 'EADDRINUSE') return
@@ -104,10 +127,12 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
             `another process has the same port in this network namespace; ${consequence}`
           )
         }
+        if (hasWarned) wait(port)
         stopRetry = clock.after(RETRY_MS, bind)
       })
       server.on('listening', () => {
         place = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
+        waiting?.destroy()
         void announce()
       })
       bind()
@@ -127,10 +152,34 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
     close(): void {
       place = undefined
       stopRetry()
+      waiting?.destroy()
       server.removeAllListeners('error').on('error', () => {})
       server.close(() => {})
     }
   }
+}
+
+/**
+ * Returns the number of processes of this server that share the port in this network namespace, or 0 if there is none. A process
+ * counts when it has warned about the others. On a system without abstract sockets, the number is always 0.
+ */
+export async function countProcesses(port: number): Promise<number> {
+  if (process.platform !== 'linux') return 0
+  const socket = connect(port).setTimeout(COUNT_TIMEOUT_MS, () => socket.destroy())
+  const answer = await new Promise<unknown>(resolve => socket.once('data', resolve).once('close', () => resolve(0)))
+  socket.destroy()
+  return Number(answer)
+}
+
+function connect(port: number): net.Socket {
+  return net
+    .connect(socketOf(port))
+    .resume()
+    .on('error', () => {})
+}
+
+function socketOf(port: number): string {
+  return `\0platform-auth-server-${port}`
 }
 
 /**

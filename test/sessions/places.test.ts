@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
-import { createPlaces } from '#src/sessions/places.js'
+import { countProcesses, createPlaces } from '#src/sessions/places.js'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
@@ -72,6 +72,31 @@ testOnLinux('workers that share a port without Redis warn once at the start that
   t.regex(JSON.stringify(worker), /redisUrl is not set, the two may use the same refresh token, and logins can be lost/)
   // In a restart, the socket belongs to the process that ends.
   t.deepEqual(others, [[], []])
+})
+
+testOnLinux('processes that share a port are counted, until they end', async t => {
+  const cells = createCells()
+  const port = await freePort()
+  t.is(await countProcesses(port), 0)
+  const start = async (owner: string) => {
+    const warnings: unknown[] = []
+    const log = { warn: (...args: unknown[]) => void warnings.push(args) }
+    const places = startPlaces(t, cells, owner, { log, isWorker: true, hasRedis: false })
+    places.start(port)
+    await eventually(() => places.me().place !== undefined || warnings.length > 0)
+    return places
+  }
+  const becomes = (count: number) => eventually(async () => (await countProcesses(port)) === count)
+  const first = await start('first')
+  await becomes(1)
+  const second = await start('second')
+  const third = await start('third')
+  await becomes(3)
+  third.close()
+  await becomes(2)
+  first.close()
+  await eventually(() => second.me().place !== undefined)
+  await becomes(1)
 })
 
 testOnLinux('processes at two ports have different places, and a lease without a place proves nothing', async t => {

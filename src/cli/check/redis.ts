@@ -3,6 +3,7 @@ import { connect } from 'node:tls'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
 import { databaseAdvice } from '../../sessions/open-store.js'
+import { countProcesses } from '../../sessions/places.js'
 import { tlsOptions } from '../../sessions/redis-client.js'
 import {
   connectionError,
@@ -20,7 +21,7 @@ const REDIS_SECONDS = 2
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const { redisUrl } = config
-  if (redisUrl === undefined) return [withoutRedis(config)]
+  if (redisUrl === undefined) return withoutRedis(config)
   const tested = await testRights(redisUrl, config, REDIS_SECONDS * 1000)
   if ('reason' in tested) {
     const code = (await certificateProblem(tested, redisUrl, config)) ?? (await greeting(tested, redisUrl))
@@ -43,12 +44,20 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   ]
 }
 
-function withoutRedis({ platform }: Config): Finding {
-  if (!platform.backChannelLogout)
-    return ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')
-  const message =
-    'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.'
-  return warning(message, 'Set redisUrl.')
+async function withoutRedis({ port, platform }: Config): Promise<Finding[]> {
+  const processes = await countProcesses(port)
+  const findings: Finding[] = []
+  if (processes > 1) {
+    const message = `${processes} processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`
+    findings.push(warning(message, 'Set redisUrl, or run one process.'))
+  }
+  if (platform.backChannelLogout) {
+    const message =
+      'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.'
+    findings.push(warning(message, 'Set redisUrl.'))
+  }
+  if (findings.length > 0) return findings
+  return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
 }
 
 // With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check

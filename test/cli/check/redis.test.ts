@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test from 'ava'
+import { systemClock } from '#src/base/clock.js'
 import type { Finding } from '#src/cli/check/findings.js'
 import { checkRedis, redisFindings } from '#src/cli/check/redis.js'
 import {
@@ -10,11 +11,13 @@ import {
   type RedisCondition,
   serverCommands
 } from '#src/cli/check/redis-inspection.js'
+import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import { prefixOf } from '#src/sessions/open-store.js'
+import { countProcesses, createPlaces } from '#src/sessions/places.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
-import { listen } from '../../helpers/ports.js'
+import { freePort, listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import {
   startClusterWithTls,
@@ -53,6 +56,33 @@ test('check reports that no Redis is configured', async t => {
   const [finding] = await findingsOf({ redisUrl: undefined, platform: { backChannelLogout: true } })
   t.like(finding, { status: 'warning', next: 'Set redisUrl.' })
   t.regex(finding?.message ?? '', /When the server restarts, it forgets logouts/)
+})
+
+const testOnLinux = process.platform === 'linux' ? test : test.skip
+
+testOnLinux('check warns if several processes share the port without Redis', async t => {
+  const cells = createMemoryCells<number, string>({ now: Date.now, lifetimeMs: () => 300_000 })
+  const port = await freePort()
+  for (const owner of ['one', 'two']) {
+    const places = createPlaces({
+      cells,
+      owner,
+      clock: systemClock,
+      log: { warn() {} },
+      hasRedis: false,
+      isWorker: true
+    })
+    t.teardown(() => places.close())
+    places.start(port)
+  }
+  await eventually(async () => (await countProcesses(port)) === 2)
+  t.deepEqual(await findingsOf({ port, redisUrl: undefined }), [
+    {
+      status: 'warning',
+      message: `2 processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`,
+      next: 'Set redisUrl, or run one process.'
+    }
+  ])
 })
 
 testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
