@@ -1,14 +1,14 @@
-/** Writes a CPU profile of one scenario, and prints the areas and the functions with the most CPU time. */
+/** Writes a CPU profile of one scenario, and prints the parts and the functions with the most CPU time. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { areasOf, fileOf } from './areas.js'
 import { startCandidates } from './lineup.js'
+import { fileOf, isNotCounted, partsOf } from './parts.js'
 import { REFRESHES_PER_SECOND, startRefreshes } from './refresh-cost.js'
 import { print, table } from './report.js'
 import { SERVER, scenarios } from './scenarios.js'
 
 const FOLDER = new URL('profiles/', import.meta.url)
-const MOST_FUNCTIONS = 40
+const MOST_FUNCTIONS = 30
 const WARM_UP_SECONDS = 2
 
 /**
@@ -51,16 +51,17 @@ async function scenarioOf(name, candidateName, around, { connections }) {
 
 function summarize(cpuProfile) {
   const { nodes, samples, timeDeltas } = cpuProfile
-  const areas = areasOf(cpuProfile).map(({ area, share, example }) => [area, percent(share), example])
-  print('Each function counts for the area of the nearest caller that has one.\n')
-  print(table(['area', 'CPU time', 'most expensive function'], areas))
+  const parts = partsOf(cpuProfile).map(({ part, share, example }) => [part, percent(share), example])
+  print('Each function counts for the part of the nearest caller that has one.\n')
+  print(table(['part', 'CPU time', 'most expensive function'], parts))
 
   const byId = new Map(nodes.map(node => [node.id, node.callFrame]))
   const functions = new Map()
   let total = 0
   for (const [index, id] of samples.entries()) {
-    const { functionName, url, lineNumber } = byId.get(id)
-    if (functionName === '(idle)') continue
+    const callFrame = byId.get(id)
+    if (isNotCounted(callFrame)) continue
+    const { functionName, url, lineNumber } = callFrame
     const micros = timeDeltas[index]
     total += micros
     const name = `${functionName || '(anonymous)'} ${url ? `${fileOf(url)}:${lineNumber + 1}` : ''}`

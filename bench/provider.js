@@ -3,7 +3,7 @@ import http from 'node:http'
 import { ALGORITHM, idToken, jwks } from './id-token.js'
 import { answerParent } from './processes.js'
 import { randomToken } from './sessions.js'
-import { USER_INFO } from './settings.js'
+import { PUBLIC_SCOPES, USER_INFO } from './settings.js'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
@@ -23,7 +23,8 @@ function discovery(issuer) {
 // The code of a login that began at `/authorize`. The nonce of the login follows it.
 const SIGNED_IN = 'signed-in.'
 
-let accessToken = randomToken(900)
+/** The server rejects a public token that is also the internal token. */
+let accessTokens = { internal: randomToken(900), public: randomToken(900) }
 let issued = 0
 let lifetimeSeconds = 3599
 
@@ -33,7 +34,7 @@ function tokens(issuer, form) {
   const code = form.get('code') ?? ''
   return {
     token_type: 'Bearer',
-    access_token: accessToken,
+    access_token: form.get('scope') === PUBLIC_SCOPES.join(' ') ? accessTokens.public : accessTokens.internal,
     refresh_token: `rotated-${issued}`.padEnd(42, '-'),
     expires_in: lifetimeSeconds,
     ...(code.startsWith(SIGNED_IN) && { id_token: idToken(issuer, code.slice(SIGNED_IN.length)) })
@@ -107,7 +108,7 @@ answerParent({
   issued: () => issued,
   /** Sets the length of all later access tokens. */
   tokenLength(length) {
-    accessToken = randomToken(length)
+    accessTokens = { internal: randomToken(length), public: randomToken(length) }
   },
   /** Sets the lifetime of all later access tokens. */
   tokenLifetime(seconds) {
