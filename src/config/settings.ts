@@ -15,7 +15,7 @@ import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls
 
 /**
  * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
- * tables of README.md and docs/configuration.md are generated from it. To add a setting, add a row.
+ * tables of README.md and docs/reference/configuration.md are generated from it. To add a setting, add a row.
  */
 
 /**

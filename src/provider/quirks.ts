@@ -60,7 +60,7 @@ interface ProviderRow {
 const RETURNS_ALL_SCOPES =
   'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
 
-// docs/providers/ names the tested versions of these providers. Those that can run on any host are recognised by their paths.
+// docs/reference/providers/ names the tested versions of these providers. Those that can run on any host are recognised by their paths.
 const table: readonly ProviderRow[] = [
   {
     recognises: ({ issuer, tokenEndpoint = issuer }) =>

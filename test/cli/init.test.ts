@@ -57,7 +57,7 @@ test('the settings file of init has its schema, only the given settings, and the
     '  spreadSeconds: 1500'
   ])
   const [schema = '', ...more] = text.split('\n')
-  t.true(readText('docs/configuration.md').includes(`\n${schema}\n`), schema)
+  t.true(readText('docs/reference/configuration.md').includes(`\n${schema}\n`), schema)
   t.true(more.length < 29, text)
   t.true(text.includes('npx platform-auth-server --help all'))
   for (const [, path = ''] of text.matchAll(/node_modules\/platform-auth-server\/([\w./-]+\w)/g))

@@ -11,7 +11,7 @@ import { enough, keysOf, load, problemsOf } from './given.js'
 const root = new URL('../../', import.meta.url)
 const textOf = (path: string) => readFile(new URL(path, root), 'utf8')
 
-test('the README, docs/configuration.md, config/ and the chart agree with the settings table', t => {
+test('the README, docs/reference/configuration.md, config/ and the chart agree with the settings table', t => {
   const { status, stderr } = spawnSync(process.execPath, ['scripts/reference.js', '--check'], {
     cwd: root,
     encoding: 'utf8'
@@ -19,9 +19,9 @@ test('the README, docs/configuration.md, config/ and the chart agree with the se
   t.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })
 
-test('the README lists all required settings, and docs/configuration.md lists every setting', async t => {
+test('the README lists all required settings, and docs/reference/configuration.md lists every setting', async t => {
   const rowOf = (key: SettingKey) => `| \`${key}\`<br>\`${settingOf(key).env}\``
-  const [readme, page] = await Promise.all([textOf('README.md'), textOf('docs/configuration.md')])
+  const [readme, page] = await Promise.all([textOf('README.md'), textOf('docs/reference/configuration.md')])
   for (const key of settingKeys) {
     t.true(page.includes(rowOf(key)), key)
     if (settingOf(key).default === required) t.true(readme.includes(rowOf(key)), key)

@@ -134,7 +134,7 @@ test('all samples have the refresh margin and spread of config/dual.yaml', t => 
   for (const path of [
     'deploy/platform-auth-server-environment',
     'deploy/kubernetes/platform-auth-server.yaml',
-    'docs/deployment.md'
+    'docs/deploy/kubernetes.md'
   ]) {
     t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_MARGIN(=|, value: ")${refresh.marginSeconds}\\b`), path)
     t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_SPREAD(=|, value: ")${refresh.spreadSeconds}\\b`), path)

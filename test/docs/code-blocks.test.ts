@@ -49,11 +49,11 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
   // Settings of an identity provider. test/real/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
-  // The .env of the Compose sample, and values of the Helm chart. test/docs/ten-steps.test.ts tests them.
+  // The .env of the Compose sample, and values of the Helm chart. test/docs/one-machine.test.ts tests them.
   if (language === 'ini' || (language === 'yaml' && text.trimStart().startsWith('image:'))) return 'steps'
   if (language === 'yaml') return 'settings'
   // Configurations of bundlers. `npm run test:clients` uses them.
-  if (path === 'docs/bundlers.md' && language !== 'sh' && language !== 'yaml' && !text.includes('/client'))
+  if (path === 'docs/pages/bundlers.md' && language !== 'sh' && language !== 'yaml' && !text.includes('/client'))
     return 'bundler'
   // A text and a template of the error pages.
   if (language === 'html' || (language === 'json' && text.includes('accountNotAllowed'))) return 'pages'
@@ -86,7 +86,7 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 const own = /^npx platform-auth-server\b(?! sessions)/
 const npm = /^npm (run [\w:]+|test|ci)\b/
 // These commands need Docker, a cluster, systemd, Hydra or Redis. test/cli/sessions.test.ts runs `sessions`. test/deploy/ and test/real/rehearsal/ test the files that they
-// use. test/docs/ten-steps.test.ts runs the commands that create secrets.
+// use. test/docs/one-machine.test.ts runs the commands that create secrets.
 const elsewhere =
   /^[()]$|^(npx platform-auth-server sessions|docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
 // The optional packages, which are development dependencies of this repository.

@@ -26,7 +26,7 @@ for (const path of texts) {
 }
 
 test('the documents contain links, so the test of the links can fail', t => {
-  for (const path of ['README.md', 'docs/README.md', 'docs/troubleshooting.md']) {
+  for (const path of ['README.md', 'docs/README.md', 'docs/run/troubleshooting.md']) {
     t.true(linksOf(readText(path)).length > 0, path)
   }
 })

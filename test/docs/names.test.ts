@@ -82,9 +82,9 @@ test('the documents contain command lines, so the test of the commands can fail'
   t.true(all.filter(line => line.includes(`npx ${program}`)).length >= 5)
 })
 
-test('every message of check that docs/redis-and-replicas.md quotes is in the source code', t => {
+test('every message of check that docs/run/redis.md quotes is in the source code', t => {
   const sources = filesBelow('src/cli/check').map(readText).join('\n')
-  const messages = codeSpans(readText('docs/redis-and-replicas.md')).filter(span => /^[A-Z].* .*\.$/.test(span))
+  const messages = codeSpans(readText('docs/run/redis.md')).filter(span => /^[A-Z].* .*\.$/.test(span))
   t.true(messages.length > 6)
   // A message can contain a value, so only its beginning is compared.
   for (const message of messages) t.true(sources.includes(message.split(' ', 4).join(' ')), message)
@@ -93,9 +93,9 @@ test('every message of check that docs/redis-and-replicas.md quotes is in the so
 // Messages of nginx that operators search for.
 const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
 
-test('every message that docs/troubleshooting.md quotes is in the source code', t => {
+test('every message that docs/run/troubleshooting.md quotes is in the source code', t => {
   const sources = filesBelow('src').map(readText).join('\n').replace(/\s+/g, ' ')
-  const text = readText('docs/troubleshooting.md').replace(/\s+/g, ' ')
+  const text = readText('docs/run/troubleshooting.md').replace(/\s+/g, ' ')
   const messages = [...text.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message)
   t.true(messages.length > 3)
   for (const message of messages.filter(message => !ofNginx.includes(message)))

@@ -26,10 +26,9 @@ const wanted = [
   /^deploy\/helm\/(\.helmignore|README\.md|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
   /^deploy\/helm\/(templates|examples)\/\w[\w-]*\.(yaml|tpl|txt)$/,
   /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
-  /^docs\/[\w-]+\.(md|yaml|svg)$/,
+  /^docs\/([\w-]+\/)*[\w-]+\.(md|yaml|svg)$/,
   /^src\/pages\/client\/client\.(js|d\.ts)$/,
   /^src\/pages\/texts\/[a-z]{2}\.json$/,
-  /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,
   /^examples\/README\.md$/,
   /^examples\/viewer(-without-token)?\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/

@@ -14,7 +14,7 @@ test('a program with strict types compiles against the packed package, and a del
   t.regex(compile(other, ['use.mts']).output, /^use\.mts\(\d+,\d+\): error .*'pubic'/)
 })
 
-// docs/testing.md has this table.
+// docs/pages/testing.md has this table.
 test('the package can be imported with each setting of `module`, but not by a static import of CommonJS in node16 and node18', async t => {
   const statically = "import { loadConfig } from 'platform-auth-server'\nvoid loadConfig()\n"
   const files = { 'use.mts': programThatUsesTypes, 'dynamic.cts': commonJsProgram, 'static.cts': statically }

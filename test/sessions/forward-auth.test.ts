@@ -91,11 +91,11 @@ for (const mode of modes) {
   })
 }
 
-const documentedSizes = tableRows(readText('docs/forward-auth.md')).filter(([, cookies]) =>
+const documentedSizes = tableRows(readText('docs/apis/forward-auth.md')).filter(([, cookies]) =>
   / in (one|two)$/.test(cookies ?? '')
 )
 
-ava('docs/forward-auth.md documents the size of four kinds of entries', t => t.is(documentedSizes.length, 4))
+ava('docs/apis/forward-auth.md documents the size of four kinds of entries', t => t.is(documentedSizes.length, 4))
 
 for (const [session = '', , inRedis = ''] of documentedSizes) {
   test(`an entry in Redis has the documented size: ${session}`, async t => {

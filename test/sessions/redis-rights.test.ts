@@ -1,4 +1,4 @@
-// The ACL line in docs/redis-and-replicas.md allows everything that servers need, and nothing else.
+// The ACL line in docs/run/redis.md allows everything that servers need, and nothing else.
 import { Redis } from 'ioredis'
 import { optionalCommands, serverCommands } from '#src/cli/check/redis-inspection.js'
 import { startRedis, testWithRedis as test } from '../helpers/redis.js'

@@ -1,13 +1,13 @@
-// The rights of a Redis user that docs/redis-and-replicas.md documents.
+// The rights of a Redis user that docs/run/redis.md documents.
 import { readText } from '../helpers/repository.js'
 
-const [, line = ''] = /```\n(user auth on >.*)\n```/.exec(readText('docs/redis-and-replicas.md')) ?? []
+const [, line = ''] = /```\n(user auth on >.*)\n```/.exec(readText('docs/run/redis.md')) ?? []
 
 /** The words of the documented ACL line: `user`, the name, `on`, the password, and the rights. */
 export const documentedUser: readonly string[] = line.split(' ')
 export const documentedRights: readonly string[] = documentedUser.slice(4)
 
-const [, cluster = ''] = /In a cluster, the user also needs `(.*?)`/.exec(readText('docs/redis-and-replicas.md')) ?? []
+const [, cluster = ''] = /In a cluster, the user also needs `(.*?)`/.exec(readText('docs/run/redis.md')) ?? []
 
 /** The additional rights for a cluster. */
 export const clusterRights: readonly string[] = cluster.split(' ')

@@ -247,7 +247,7 @@ const gitlabAnswer = {
 const authentikAnswer = { access_token: jwt({ scope: 'openid' }), expires_in: 300 }
 const zitadelAnswer = { expires_in: 43_199, scope: undefined }
 
-/** By the name of the page in docs/providers/. */
+/** By the name of the page in docs/reference/providers/. */
 const imitations: Readonly<Record<string, Imitation>> = {
   google: {
     without: ['end_session_endpoint'],
@@ -287,9 +287,9 @@ const imitations: Readonly<Record<string, Imitation>> = {
   }
 }
 
-/** Loads the settings of a page in docs/providers/, except the placeholders. */
+/** Loads the settings of a page in docs/reference/providers/, except the placeholders. */
 async function settingsOf(t: ExecutionContext, page: string) {
-  const [block] = fencedBlocks(readText(`docs/providers/${page}.md`))
+  const [block] = fencedBlocks(readText(`docs/reference/providers/${page}.md`))
   const placeholder = /^PLATFORM_CLIENT_(ID|SECRET)$|^SERVER_SESSION_SECRET$|^PLATFORM_CALLBACK_URL$/
   const variables = Object.entries(parseEnv(block?.text ?? '')).filter(([name]) => !placeholder.test(name))
   return (await load(t, { env: Object.fromEntries(variables) })).config
@@ -298,7 +298,7 @@ async function settingsOf(t: ExecutionContext, page: string) {
 for (const [page, { without = [], login, refresh, userInfo, authorization, endSession }] of Object.entries(
   imitations
 )) {
-  test(`with the settings of docs/providers/${page}.md, a login, a refresh and a logout work with its responses`, async t => {
+  test(`with the settings of docs/reference/providers/${page}.md, a login, a refresh and a logout work with its responses`, async t => {
     const { mode, logout, platform } = await settingsOf(t, page)
     const { scopes, prompt, authorizationParams, logoutParams, clientAuthentication } = platform
     const settings = { scopes, prompt, authorizationParams, logoutParams, clientAuthentication }

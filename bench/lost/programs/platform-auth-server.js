@@ -1,5 +1,5 @@
 /**
- * This server with the session in cookies, as docs/redis-and-replicas.md recommends: one process needs no Redis, and several
+ * This server with the session in cookies, as docs/run/redis.md recommends: one process needs no Redis, and several
  * processes share one. All other settings are defaults.
  */
 import { readFileSync } from 'node:fs'

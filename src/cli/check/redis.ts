@@ -108,7 +108,7 @@ const openToAll = warning(
 )
 
 function addRights(rights: readonly string[]): string {
-  return `Add ${rights.join(' ')} to this user. docs/redis-and-replicas.md has a complete ACL line.`
+  return `Add ${rights.join(' ')} to this user. docs/run/redis.md has a complete ACL line.`
 }
 
 function shownRights(rights: readonly string[]): string {

@@ -20,7 +20,7 @@ export function settingsText(values: Values): string {
     '# yaml-language-server: $schema=./node_modules/platform-auth-server/config/schema.json',
     '# Settings of platform-auth-server. The secrets are in .env, and all other settings have their defaults.',
     '# `npx platform-auth-server --help all` lists all settings. In an installed package,',
-    '# node_modules/platform-auth-server/docs/configuration.md explains them, and config/full.yaml there is a sample.'
+    '# node_modules/platform-auth-server/docs/reference/configuration.md explains them, and config/full.yaml there is a sample.'
   ]
   const keys = settingKeys.filter(key => values[key] !== undefined && !settingOf(key).secret)
   return settingsFile(header, keys, values, key => [`# ${settingOf(key).summary}`])

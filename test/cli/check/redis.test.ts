@@ -212,7 +212,7 @@ testWithRedis('check names each command, key and channel that the Redis user may
     return line(redisUrl)
   }
   const failed = (shown: string, rights: string) =>
-    `failed The user of redisUrl lacks rights that replicas need (NOPERM): ${shown}. Next: Add ${rights} to this user. docs/redis-and-replicas.md has a complete ACL line.`
+    `failed The user of redisUrl lacks rights that replicas need (NOPERM): ${shown}. Next: Add ${rights} to this user. docs/run/redis.md has a complete ACL line.`
   t.is(await lineWith(...documentedRights), working)
   t.is(await lineWith(...documentedRights, '-ping'), failed('commands PING', '+ping'))
   t.is(

@@ -1,4 +1,4 @@
-// Angular: the recipe of docs/bundlers.md with the demo, in Chromium.
+// Angular: the recipe of docs/pages/bundlers.md with the demo, in Chromium.
 import { join } from 'node:path'
 import type { Program } from './program.js'
 import {

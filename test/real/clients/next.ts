@@ -1,4 +1,4 @@
-// Next.js: the recipes of docs/bundlers.md with the demo, in Chromium. One exports static pages, the other keeps the server of
+// Next.js: the recipes of docs/pages/bundlers.md with the demo, in Chromium. One exports static pages, the other keeps the server of
 // Next.js.
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

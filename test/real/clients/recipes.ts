@@ -1,4 +1,4 @@
-// Follows the recipes of docs/bundlers.md: the configurations, flags and versions come from the document.
+// Follows the recipes of docs/pages/bundlers.md: the configurations, flags and versions come from the document.
 import type { Page } from 'playwright-core'
 import { fencedBlocks, fencedLines } from '../../helpers/markdown.js'
 import { freePort, isAnswering } from '../../helpers/ports.js'
@@ -7,7 +7,7 @@ import { readText } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { run, startService } from '../programs.js'
 
-const page = readText('docs/bundlers.md')
+const page = readText('docs/pages/bundlers.md')
 
 /** The ports of the development server and of this server. */
 export interface Ports {
@@ -24,7 +24,7 @@ export function documented(text: string, ports?: Ports): string {
 /** Returns a package with the version that the document names. */
 export function documentedVersion(name: string): string {
   const [, version] = new RegExp(`For \`${name}\` (\\d[\\d.]*\\d)`).exec(page) ?? []
-  if (version === undefined) throw new Error(`docs/bundlers.md names no version of ${name}.`)
+  if (version === undefined) throw new Error(`docs/pages/bundlers.md names no version of ${name}.`)
   return `${name}@${version}`
 }
 
@@ -88,6 +88,6 @@ function withPorts(text: string, ports: Ports): string {
 
 function only<T>(found: readonly T[]): T {
   if (found.length !== 1 || found[0] === undefined)
-    throw new Error(`docs/bundlers.md has ${found.length} matches, not one.`)
+    throw new Error(`docs/pages/bundlers.md has ${found.length} matches, not one.`)
   return found[0]
 }

@@ -1,4 +1,4 @@
-// A service worker of Workbox: the recipe of docs/bundlers.md, in Chromium.
+// A service worker of Workbox: the recipe of docs/pages/bundlers.md, in Chromium.
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './program.js'

@@ -1,4 +1,4 @@
-// Test runners: a test of an application with `platform-auth-server/testing`, as docs/testing.md names them. Each runner runs the
+// Test runners: a test of an application with `platform-auth-server/testing`, as docs/pages/testing.md names them. Each runner runs the
 // package in a realm of its own, or with other globals than those of Node.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Turbo: the recipe of docs/bundlers.md, in Chromium.
+// Turbo: the recipe of docs/pages/bundlers.md, in Chromium.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

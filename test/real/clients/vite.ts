@@ -1,4 +1,4 @@
-// Vite: the recipe of docs/bundlers.md with the demo, in Chromium.
+// Vite: the recipe of docs/pages/bundlers.md with the demo, in Chromium.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

@@ -9,7 +9,7 @@ import { hasNginx } from '../gateways/gateways.js'
 import { letIn } from './crowd.js'
 import { deploy } from './deployment.js'
 
-// Follows the steps for new secrets in docs/secrets.md while users use the application.
+// Follows the steps for new secrets in docs/run/secrets.md while users use the application.
 
 const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'

@@ -1,4 +1,4 @@
-// Follows docs/ten-steps.md as far as that is possible without Docker and a cluster.
+// Follows docs/deploy/one-machine.md as far as that is possible without Docker and a cluster.
 import { spawnSync } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { fencedBlocks, linesOf } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-const [, oneMachine = '', kubernetes = ''] = readText('docs/ten-steps.md').split(/^## .*$/m)
+const [, oneMachine = '', kubernetes = ''] = readText('docs/deploy/one-machine.md').split(/^## .*$/m)
 
 function blockWith(section: string, text: string): string {
   const blocks = fencedBlocks(section).filter(block => block.text.includes(text))

@@ -37,12 +37,12 @@ function labelsOf(text: string, name: string): string[] {
   return [...new Set(labels)].filter(label => label !== 'le')
 }
 
-test('docs/logs-and-metrics.md lists every metric of the server with its labels, and no other metric', async t => {
+test('docs/reference/logs-and-traces.md lists every metric of the server with its labels, and no other metric', async t => {
   const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name.localeCompare(b.name)
   const own = (await scraped())
     .filter(({ name }) => name.startsWith('platform_auth_'))
     .map(({ name, type, labels }) => ({ name, isHistogram: type === 'histogram', labels: labels.toSorted() }))
-  const documented = tableRows(readText('docs/logs-and-metrics.md'))
+  const documented = tableRows(readText('docs/reference/logs-and-traces.md'))
     .filter(([name]) => name?.startsWith('`platform_auth_'))
     .map(([name = '', labels = '']) => ({
       name: codeSpans(name).join(),
@@ -122,14 +122,14 @@ test('every panel of the dashboard filters by the selected job', t => {
   }
 })
 
-// Operators search the log by event name, so docs/logs-and-metrics.md lists exactly the events that exist.
+// Operators search the log by event name, so docs/reference/logs-and-traces.md lists exactly the events that exist.
 
 const written = new Set(
   filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
 )
 
-test('docs/logs-and-metrics.md lists every event that the server logs and no other', t => {
-  const [logs = ''] = readText('docs/logs-and-metrics.md').split('\n## Metrics', 1)
+test('docs/reference/logs-and-traces.md lists every event that the server logs and no other', t => {
+  const [logs = ''] = readText('docs/reference/logs-and-traces.md').split('\n## Metrics', 1)
   // An item names one or more events, each with its level: "- `revoked` (info), `revocation_failed` (warn): …".
   const items = logs.matchAll(/^- (`\w+` \((?:fatal|error|warn|info|debug)\b[^:]*):/gm)
   const events = [...items].flatMap(([, names = '']) => codeSpans(names))
