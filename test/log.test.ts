@@ -6,8 +6,8 @@ import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
 import type { Logger } from 'pino'
 import { type Colours, coloursFor } from '#src/base/colours.js'
-import { createLog, standardOutput } from '#src/log.js'
 import { ProviderError } from '#src/provider/errors.js'
+import { createLog, standardOutput } from '#src/server/log.js'
 import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
@@ -20,7 +20,7 @@ const onFullDisk = testWhere(existsSync(FULL), `no ${FULL}`)
 for (const pretty of [false, true]) {
   onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {
     const program = `
-      const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
+      const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/server/log.js'))})
       const log = createLog({ level: 'info', pretty: ${pretty} })
       log.info('lost')
       log.fatal('lost')
@@ -56,7 +56,7 @@ onFullDisk('the log continues when the disk has space again', async t => {
 
 test('a reader that stops reading the log delays the program by one second at most', async t => {
   const program = `
-    const { standardOutput } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
+    const { standardOutput } = await import(${JSON.stringify(import.meta.resolve('#src/server/log.js'))})
     // The command line reads this property too. After that, a write to a full pipe fails instead of blocking.
     process.stdout.isTTY
     const output = standardOutput()

@@ -1,13 +1,13 @@
 import { Command as Commander, CommanderError, Option } from 'commander'
 import { nearest } from '../base/nearest.js'
-import { version } from '../base/version.js'
+import { version } from '../base/package.js'
 import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
-import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
-import { UsageError } from './errors.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
 import { nameOf, settingOptions, settingsAmong } from './options.js'
-import type { Terminal } from './terminal.js'
+import type { CommandEntry, Invocation } from './terminal/command.js'
+import { UsageError } from './terminal/errors.js'
+import type { Terminal } from './terminal/terminal.js'
 
 const MAX_HELP_COLUMNS = 120
 

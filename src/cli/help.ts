@@ -1,6 +1,6 @@
 import type { Help } from 'commander'
 import { defaultText, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
-import type { CommandEntry } from './command.js'
+import type { CommandEntry } from './terminal/command.js'
 
 // The texts of `--help` that commander does not generate. `--help` shows only the most used settings.
 

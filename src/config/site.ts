@@ -4,24 +4,32 @@ import { join } from 'node:path'
 import { type Config, STARTER_PAGE } from './settings.js'
 import { AUTH_ROUTES, basePathOf, homeUrlOf } from './urls.js'
 
-export type Site = ReturnType<typeof createSite>
+export interface Site {
+  readonly cookies: CookieNames
+  /** The origin of the callback URL, which is also the origin of this site's pages. */
+  readonly origin: string
+  /** The public path before our routes, either '' or '/path'. A reverse proxy removes this path from each request. */
+  readonly basePath: string
+  /** The absolute URL of the start page. */
+  readonly homeUrl: string
+  /** The public path of the start page. */
+  readonly homePath: string
+  /** True if a page may exist at the URL of the start page. Otherwise error pages do not link to that URL. */
+  readonly hasStartPage: boolean
+  /** The public path of the login route. */
+  readonly loginPath: string
+}
 
-export function createSite(config: Config) {
+export function createSite(config: Config): Site {
   const { callbackUrl } = config.platform
   const basePath = basePathOf(callbackUrl)
   return {
     cookies: cookieNames(config.session.cookieName, callbackUrl),
-    /** The origin of the callback URL, which is also the origin of this site's pages. */
     origin: new URL(callbackUrl).origin,
-    /** The public path before our routes, either '' or '/path'. A reverse proxy removes this path from each request. */
     basePath,
-    /** The absolute URL of the start page. */
     homeUrl: homeUrlOf(callbackUrl),
-    /** The public path of the start page. */
     homePath: `${basePath}/`,
-    /** True if a page may exist at the URL of the start page. Otherwise error pages do not link to that URL. */
     hasStartPage: hasStartPage(config),
-    /** The public path of the login route. */
     loginPath: `${basePath}${AUTH_ROUTES.login}`
   }
 }

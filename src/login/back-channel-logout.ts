@@ -18,7 +18,7 @@ interface BackChannelLogoutDependencies extends LogoutTokenOptions {
  * @throws ProviderError if the keys of the provider cannot be read
  * @throws StoreUnavailableError if a logout is not stored now. The same token can then be sent again.
  */
-type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
+export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
 
 export function createBackChannelLogout(dependencies: BackChannelLogoutDependencies): BackChannelLogout {
   const { userSessions, endSessions } = dependencies

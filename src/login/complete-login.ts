@@ -96,7 +96,7 @@ type CallbackResult =
 export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
 
 /** Never rejects. Unexpected errors become the result `failed`. */
-type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
+export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
 // A repeated callback sends the same code, and some providers accept a code for one minute only. So after a wait of more than 30
 // seconds, the callback is not repeated.

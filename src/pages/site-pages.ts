@@ -1,7 +1,7 @@
 /** The built-in pages with the operator's name, logo, colour, texts and templates. */
 import { accentStyle } from './colour.js'
-import { readLogo } from './custom/files.js'
-import { emptyFolder, readPagesFolder } from './custom/folder.js'
+import { readLogo } from './custom-files.js'
+import { emptyFolder, readPagesFolder } from './custom-folder.js'
 import { type ErrorDetails, errorPage, type LoginLoop, loginLoopPage } from './error-page.js'
 import { type Html, html } from './html.js'
 import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, styleElement } from './page.js'
@@ -17,11 +17,25 @@ export interface PagesSettings {
   readonly folder?: string | undefined
 }
 
+export interface Pages {
+  /**
+   * Returns the tag (BCP 47) of the language in which a user gets the pages.
+   * @param accepted the language tags that the user accepts, with the preferred tag first
+   */
+  languageFor(accepted: readonly string[]): string
+  /** The Content-Security-Policy of the pages. */
+  readonly securityPolicy: string
+  /** @param language the result of `languageFor` */
+  errorPage(details: ErrorDetails, language: string): string
+  /** @param language the result of `languageFor` */
+  loginLoopPage(loop: LoginLoop, language: string): string
+}
+
 /**
  * Reads the operator's files once, so that no request has to read them.
  * @throws {PageFilesError} if one of the files cannot be used
  */
-export function createPages(settings: PagesSettings = {}) {
+export function createPages(settings: PagesSettings = {}): Pages {
   const { name, accent, folder } = settings
   const logo = settings.logo === undefined ? undefined : readLogo(settings.logo)
   const { texts, templates } = folder === undefined ? emptyFolder : readPagesFolder(folder)
@@ -41,18 +55,10 @@ export function createPages(settings: PagesSettings = {}) {
   }
 
   return {
-    /**
-     * Returns the tag (BCP 47) of the language in which a user gets the pages. Its argument contains the language tags
-     * that the user accepts, with the preferred tag first.
-     */
     languageFor: languageChoice([...all.keys()] as [string, ...string[]]),
-    /** The Content-Security-Policy of the pages. */
     securityPolicy: securityPolicyFor([], styles),
-    /** @param language the result of `languageFor` */
-    errorPage: (details: ErrorDetails, language: string) =>
-      render(language, texts => errorPage(details, texts, language)),
-    /** @param language the result of `languageFor` */
-    loginLoopPage: (loop: LoginLoop, language: string) => render(language, texts => loginLoopPage(loop, texts))
+    errorPage: (details, language) => render(language, texts => errorPage(details, texts, language)),
+    loginLoopPage: (loop, language) => render(language, texts => loginLoopPage(loop, texts))
   }
 }
 

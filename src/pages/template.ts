@@ -2,7 +2,7 @@
  * The template of a page, which an operator may replace. A template gets only the values that are listed here, and none
  * of them is a secret. All values are escaped or are markup of this server.
  */
-import { fileError } from './custom/files.js'
+import { fileError } from './custom-files.js'
 import { fillMarkup, type Html, hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from './html.js'
 
 /** The values of a page that a template can show. */

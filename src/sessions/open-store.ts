@@ -40,7 +40,7 @@ export interface StoreOptions {
 }
 
 /** `unavailable` means that Redis is configured but does not work at the moment. */
-type StoreStatus = 'memory' | 'redis' | 'unavailable'
+export type StoreStatus = 'memory' | 'redis' | 'unavailable'
 
 export type Stores = ReturnType<typeof createStores>
 

@@ -4,7 +4,7 @@
  */
 import { loadConfig } from '../config/load.js'
 import type { Overrides } from '../config/settings.js'
-import { type RunningServer, type StartOptions, startServer } from '../start.js'
+import { type RunningServer, type StartOptions, startServer } from '../server/start.js'
 import { createTestBrowser, type TestBrowser } from './browser.js'
 
 export type { TestBrowser } from './browser.js'

@@ -3,7 +3,7 @@
 import http, { type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'
-import { serve } from '#src/server.js'
+import { serve } from '#src/server/serve.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { testConfig } from '../helpers/config.js'
 import { askForwardAuth } from '../helpers/gateway.js'

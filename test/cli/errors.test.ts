@@ -1,5 +1,5 @@
 import test from 'ava'
-import { listenError } from '#src/cli/errors.js'
+import { listenError } from '#src/cli/terminal/errors.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run } from './shell.js'
 

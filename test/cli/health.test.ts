@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import test, { type ExecutionContext } from 'ava'
-import { withFlagsOfContainer } from '#src/cli/container.js'
+import { withFlagsOfContainer } from '#src/cli/terminal/container.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { defaultCommand, environmentFor, startProgram } from '../helpers/program.js'

@@ -3,7 +3,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
-import type { Terminal } from '#src/cli/terminal.js'
+import type { Terminal } from '#src/cli/terminal/terminal.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 export interface ShellOptions {

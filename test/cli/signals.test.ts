@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import test from 'ava'
-import { holdSignals, untilStopped } from '#src/cli/signals.js'
+import { holdSignals, untilStopped } from '#src/cli/commands/signals.js'
 import { eventually } from '../helpers/eventually.js'
 import { subscribe } from './shell.js'
 

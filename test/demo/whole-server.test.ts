@@ -2,7 +2,7 @@
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { serve } from '#src/server.js'
+import { serve } from '#src/server/serve.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { publicOrigin, type TestSettings, testConfig } from '../helpers/config.js'

@@ -3,30 +3,24 @@ import { posix } from 'node:path'
 
 export type Sources = Readonly<Record<string, string>>
 
-// Each row may import only from the rows below it. Two parts in the same row do not import each other.
+// Each row may import from the rows below it. The parts of one row may import each other, as long as no folders form a cycle.
 const rows: readonly (readonly string[])[] = [
-  ['cli', 'index.ts', 'testing'],
-  ['start.ts'],
-  ['server.ts', 'open-demo.ts'],
-  ['app.ts'],
+  ['cli'],
+  ['server', 'app.ts', 'index.ts', 'testing'],
   ['web'],
-  ['services.ts'],
-  ['log.ts'],
-  ['sessions'],
-  ['provider', 'cookie'],
-  ['config'],
-  ['pages'],
+  ['login', 'sessions'],
+  ['provider', 'cookie', 'config', 'pages', 'demo'],
   ['base']
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
 
-// The demo is in no row. No part depends on it, and it imports only from these folders.
-const demoMayImport = ['config', 'pages', 'base']
+// The demo is loaded only when asked for. Other parts know only this file, which imports the rest of the demo dynamically.
+const DEMO_ENTRY = 'demo/open.ts'
 
 // Each of these packages may be imported only by the parts listed next to it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['provider']],
-  [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'demo']],
+  [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'server', 'demo']],
   [/^ioredis$/, ['sessions']],
   [/^undici$/, ['web']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
@@ -51,23 +45,46 @@ export function breaches(sources: Sources): readonly string[] {
   const found: string[] = []
   for (const [path, list] of imports) {
     const part = partOf(path)
-    if (part !== 'demo' && !rowOf.has(part)) found.push(`${path} has no place in the layers`)
+    if (!rowOf.has(part)) found.push(`${path} has no place in the layers`)
     for (const one of list) found.push(...(one.isOwn ? arrowBreaches(path, one) : packageBreaches(path, one)))
     found.push(...textBreaches(path, sources[path] ?? ''))
   }
-  return [...found, ...cycles(imports)]
+  return [...found, ...cycles(ownTargets(imports)), ...cycles(foldersOf(ownTargets(imports)))]
+}
+
+/** A file or folder, and those that it imports. */
+type Graph = ReadonlyMap<string, readonly string[]>
+
+function ownTargets(imports: ReadonlyMap<string, readonly Import[]>): Graph {
+  return new Map([...imports].map(([path, list]) => [path, list.filter(one => one.isOwn).map(one => one.target)]))
+}
+
+/** The files of a folder are apart from its sub-folders, so `web`, `web/edge` and `web/routes` are three folders. */
+function foldersOf(files: Graph): Graph {
+  const folders = new Map<string, Set<string>>()
+  for (const [path, targets] of files) {
+    const folder = folderOf(path)
+    const others = targets.map(folderOf).filter(target => target !== folder)
+    folders.set(folder, new Set([...(folders.get(folder) ?? []), ...others]))
+  }
+  return new Map([...folders].map(([folder, targets]) => [folder, [...targets]]))
+}
+
+// A file directly in src/, such as app.ts, stands for itself.
+function folderOf(path: string): string {
+  // Until the token requests of a refresh are in login, login and sessions import each other.
+  return path.includes('/') ? posix.dirname(path).replace(/^login$/, 'sessions') : path
 }
 
 function arrowBreaches(path: string, { kind, target }: Import): string[] {
-  const [from, to] = [partOf(path), partOf(target)]
-  if (from === to) return []
-  if (to === 'demo') {
-    if (from === 'open-demo.ts' && kind !== 'static') return []
-    return [`${path} imports ${target}: the demo is loaded by open-demo.ts alone, when asked for`]
-  }
-  if (from === 'demo') return demoMayImport.includes(to) ? [] : [`${path} imports ${target}: the demo stands alone`]
-  const isDown = (rowOf.get(from) ?? -1) < (rowOf.get(to) ?? -1)
-  return isDown ? [] : [`${path} imports ${target}: not a layer below`]
+  const found: string[] = []
+  const [from, to] = [rowOf.get(partOf(path)) ?? -1, rowOf.get(partOf(target)) ?? -1]
+  if (from > to) found.push(`${path} imports ${target}: not in a layer below`)
+  const entersDemo = partOf(target) === 'demo' && target !== DEMO_ENTRY
+  const isFromDemo = partOf(path) === 'demo' && path !== DEMO_ENTRY
+  if (entersDemo && !isFromDemo && (path !== DEMO_ENTRY || kind === 'static'))
+    found.push(`${path} imports ${target}: ${DEMO_ENTRY} alone loads the demo, when asked for`)
+  return found
 }
 
 function packageBreaches(path: string, { target }: Import): string[] {
@@ -94,20 +111,20 @@ function importsEnv(code: string): boolean {
   return /\bimport\s*\{[^}]*\benv\b[^}]*\}\s*from\s*'(node:)?process'/.test(code)
 }
 
-function cycles(imports: ReadonlyMap<string, readonly Import[]>): string[] {
+function cycles(graph: Graph): string[] {
   const found: string[] = []
   const done = new Set<string>()
-  const visit = (path: string, trail: readonly string[]): void => {
-    const start = trail.indexOf(path)
+  const visit = (node: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(node)
     if (start !== -1) {
-      found.push(`a cycle: ${[...trail.slice(start), path].join(' > ')}`)
+      found.push(`a cycle: ${[...trail.slice(start), node].join(' > ')}`)
       return
     }
-    if (done.has(path)) return
-    for (const { isOwn, target } of imports.get(path) ?? []) if (isOwn) visit(target, [...trail, path])
-    done.add(path)
+    if (done.has(node)) return
+    for (const target of graph.get(node) ?? []) visit(target, [...trail, node])
+    done.add(node)
   }
-  for (const path of imports.keys()) visit(path, [])
+  for (const node of graph.keys()) visit(node, [])
   return found
 }
 
@@ -134,9 +151,7 @@ function ownPath(specifier: string): string {
 }
 
 function partOf(path: string): string {
-  const part = path.split('/', 1)[0] ?? path
-  // Until the token requests of a refresh are in login, the two folders import each other.
-  return part === 'login' ? 'sessions' : part
+  return path.split('/', 1)[0] ?? path
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Config } from '#src/config/settings.js'
-import { createLog } from '#src/log.js'
+import { createLog } from '#src/server/log.js'
 
 export type LogEntry = Readonly<Record<string, unknown>>
 

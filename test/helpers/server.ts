@@ -1,7 +1,7 @@
 // Starts a whole server with its own identity provider, browser and clock for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type ServeOptions, serve } from '#src/server.js'
+import { type ServeOptions, serve } from '#src/server/serve.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'

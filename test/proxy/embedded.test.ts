@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import test from 'ava'
-import { createApp } from '#src/app.js'
+import { createApp } from '#src/server/start.js'
 import { collectLogs } from '../helpers/logs.js'
 import { listen } from '../helpers/ports.js'
 import { startProxy, startUpstream } from '../helpers/upstream.js'

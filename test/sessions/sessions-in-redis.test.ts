@@ -2,10 +2,10 @@
 // session.
 import ava, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
-import { requireTokens } from '#src/app.js'
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionReference } from '#src/cookie/record.js'
 import { createSessionCookie } from '#src/cookie/session-cookie.js'
+import { requireTokens } from '#src/web/routes/custom-routes.js'
 import type { Browser } from '../helpers/browser.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'

@@ -4,7 +4,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { pino } from 'pino'
 import { loadConfig } from '#src/config/load.js'
-import { serve } from '#src/server.js'
+import { serve } from '#src/server/serve.js'
 import { createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../helpers/hostile-idp/index.js'

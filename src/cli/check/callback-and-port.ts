@@ -3,7 +3,7 @@ import { errorCode } from '../../base/error-code.js'
 import { closeServer, listen } from '../../base/listener.js'
 import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
-import { explainListenError, type Listener, listeners } from '../errors.js'
+import { explainListenError, type Listener, listeners } from '../terminal/errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
 /** Reports the callback URL to register, and every conflict of this URL with the settings `port` and `host`. */

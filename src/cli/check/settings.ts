@@ -16,7 +16,7 @@ import { withoutUser } from '../../config/urls.js'
 import type { Mode } from '../../login/mode.js'
 import { quirksOf } from '../../provider/quirks.js'
 import { openTunnel } from '../../provider/tunnel.js'
-import { messageOf } from '../errors.js'
+import { messageOf } from '../terminal/errors.js'
 import { connectionError, explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {

@@ -10,9 +10,9 @@ import {
   writtenValue
 } from '../../config/settings.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
-import { type Command, sourcesOf } from '../command.js'
-import { exitCodes } from '../errors.js'
-import { columnsOf, wrap, wrapLines } from '../terminal.js'
+import { type Command, sourcesOf } from '../terminal/command.js'
+import { exitCodes } from '../terminal/errors.js'
+import { columnsOf, wrap, wrapLines } from '../terminal/terminal.js'
 
 /** Shows all settings, even if some are invalid, because this command helps an operator to find the cause of an error. */
 export const config: Command = async function config(invocation) {

@@ -1,4 +1,4 @@
-import type { CommandEntry, CommandFlag } from '../command.js'
+import type { CommandEntry, CommandFlag } from '../terminal/command.js'
 
 // Lists the commands and their flags. Each command is a file of this folder, which is loaded only when the command runs.
 

@@ -2,8 +2,6 @@ import { join } from 'node:path'
 import { findFiles } from '../../config/file.js'
 import { newSecret } from '../../config/secrets.js'
 import type { Values } from '../../config/settings.js'
-import type { Command } from '../command.js'
-import { exitCodes } from '../errors.js'
 import {
   existingSecretsMessage,
   gitStateOf,
@@ -17,6 +15,8 @@ import {
   yamlFile
 } from '../init/files.js'
 import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../init/questions.js'
+import type { Command } from '../terminal/command.js'
+import { exitCodes } from '../terminal/errors.js'
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a

@@ -14,9 +14,9 @@ import { createTransport } from '../../provider/transport.js'
 import { StoreUnavailableError } from '../../sessions/cells.js'
 import { createStores } from '../../sessions/open-store.js'
 import type { ListedSession, UserSelector, UserSessions, UserWithSessions } from '../../sessions/user-sessions.js'
-import { type Command, sourcesOf } from '../command.js'
-import { exitCodes, messageOf, RunError, UsageError } from '../errors.js'
-import { columnsOf, counted, wrapLines } from '../terminal.js'
+import { type Command, sourcesOf } from '../terminal/command.js'
+import { exitCodes, messageOf, RunError, UsageError } from '../terminal/errors.js'
+import { columnsOf, counted, wrapLines } from '../terminal/terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation

@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { coloursFor } from '../../base/colours.js'
 import { isError } from '../../base/error-code.js'
+import { programPath, version } from '../../base/package.js'
 import type { Tracing } from '../../base/tracing.js'
-import { version } from '../../base/version.js'
 import type { Environment } from '../../config/dot-env.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
-import type { RunningServer } from '../../start.js'
+import type { RunningServer } from '../../server/start.js'
 import { checkCallback } from '../check/callback-and-port.js'
 import { checkTls, checkWwwroot } from '../check/settings.js'
-import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../command.js'
-import { exitCodes, listenError, messageOf } from '../errors.js'
-import { holdSignals, reloadSecretsOnHangup, untilStopped } from '../signals.js'
-import { columnsOf, programPath, type Terminal } from '../terminal.js'
+import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../terminal/command.js'
+import { exitCodes, listenError, messageOf } from '../terminal/errors.js'
+import { columnsOf, type Terminal } from '../terminal/terminal.js'
+import { holdSignals, reloadSecretsOnHangup, untilStopped } from './signals.js'
 
 export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return watch(invocation.terminal)
@@ -71,8 +71,8 @@ async function runServer(invocation: Invocation): Promise<number> {
   // Loading these modules takes most of the time of a start, so they are loaded only after the signals are held.
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([
     import('../../config/load.js'),
-    import('../../log.js'),
-    import('../../start.js')
+    import('../../server/log.js'),
+    import('../../server/start.js')
   ])
   const loaded = await loadConfig(sources)
   const { config } = loaded

@@ -6,8 +6,8 @@ import { type SettingKey, settingOf, type Values } from '../../config/settings.j
 import { type Flags, layerOfFlags } from '../../config/sources.js'
 import { readString, yesOrNo } from '../../config/types.js'
 import { callbackPath } from '../../config/urls.js'
-import { RunError } from '../errors.js'
-import type { Terminal } from '../terminal.js'
+import { RunError } from '../terminal/errors.js'
+import type { Terminal } from '../terminal/terminal.js'
 
 export const clientIdPlaceholder = 'replace-with-your-client-id'
 

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
-import { requestId, requestLog } from './request.js'
+import { requestId, requestLog } from '../request/request.js'
 
 // Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
 // client may have written. If the value does not match, the IP address of the connection is logged instead.

@@ -7,10 +7,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { HttpError, type Refusal } from '../errors/http-error.js'
-import { isBrowserPrefetch, isDocument, isNavigation, isPrefetch } from './navigation.js'
+import { isBrowserPrefetch, isDocument, isNavigation, isPrefetch } from '../request/navigation.js'
 
 /** The kinds of routes, each with its own policy. */
-export type Audience = keyof typeof POLICIES
+export type RoutePolicy = keyof typeof POLICIES
 
 /** The parts of a browser's request that the check uses. */
 export interface BrowserRequest {
@@ -92,7 +92,7 @@ const POLICIES = {
     destinations: HARMLESS_DESTINATIONS
   },
   /** The custom routes behind `requireTokens`. They may be pages, so links from other sites must work. */
-  program: { otherSites: 'links', prefetches: 'ownPages' },
+  customRoute: { otherSites: 'links', prefetches: 'ownPages' },
   /** Whole web sites behind a gateway, with their links and their WebSockets. */
   forwardAuth: { otherSites: 'links', prefetches: 'ownPages', provesOrigin: true, acceptsUpgrades: true }
 } as const satisfies Record<string, Policy>
@@ -127,7 +127,7 @@ const TOPICS: Partial<Record<OriginRejection, Refusal>> = {
 }
 
 /** A GET of these may have an effect. */
-const ACCEPT_NO_LINKS: readonly Audience[] = ['proxyWithoutLinks', 'logoutEverywhere']
+const ACCEPT_NO_LINKS: readonly RoutePolicy[] = ['proxyWithoutLinks', 'logoutEverywhere']
 
 const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
@@ -135,24 +135,24 @@ const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 /**
  * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the
  * session is used.
- * @example app.use(requestOrigin('program', { publicOrigin: site.origin }))
+ * @example app.use(requestOrigin('customRoute', { publicOrigin: site.origin }))
  */
-export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {
+export function requestOrigin(name: RoutePolicy, options: OriginOptions): Middleware {
   return function requestOrigin(ctx, next) {
-    checkOrigin(ctx, audience, options)
+    checkOrigin(ctx, name, options)
     return next()
   }
 }
 
 /** Throws HttpError 403 if the request may not use the session. */
-export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audience, options: OriginOptions): void {
+export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, name: RoutePolicy, options: OriginOptions): void {
   const { headers } = ctx.req
-  const rejection = rejectionOf({ methods: [ctx.method], headers }, audience, options)
+  const rejection = rejectionOf({ methods: [ctx.method], headers }, name, options)
   if (rejection === undefined) return
   const description = DESCRIPTIONS[rejection](headers)
   // The page of the other topics has a link to the same URL, which would be a request of this site. A link of another site to a URL
   // that accepts no links must not get there with one more click.
-  const topic = ACCEPT_NO_LINKS.includes(audience) ? undefined : TOPICS[rejection]
+  const topic = ACCEPT_NO_LINKS.includes(name) ? undefined : TOPICS[rejection]
   throw new HttpError({ status: 403, error: 'access_denied', description, refusal: topic ?? 'refused' })
 }
 
@@ -162,10 +162,10 @@ export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, audience: Audi
  */
 export function rejectionOf(
   { methods, headers }: BrowserRequest,
-  audience: Audience,
+  name: RoutePolicy,
   { publicOrigin, csrfHeader }: OriginOptions
 ): OriginRejection | undefined {
-  const policy: Policy = POLICIES[audience]
+  const policy: Policy = POLICIES[name]
   // No link can send this header, so the other reasons do not matter.
   if (csrfHeader !== undefined && headers[csrfHeader.toLowerCase()] === undefined) return 'no_csrf_header'
   const site = headers['sec-fetch-site']

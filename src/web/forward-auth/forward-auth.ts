@@ -10,13 +10,13 @@ import { closeServer, listen } from '../../base/listener.js'
 import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
 import type { Span } from '../../base/tracing.js'
 import { denialOf } from '../../login/access.js'
-import type { Services } from '../../services.js'
 import { ignoreStops } from '../edge/arrivals.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
 import { endSpanWithStatus } from '../edge/observe.js'
-import { requestIdOf } from '../edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
-import type { SessionStatus } from '../edge/session-status.js'
+import { requestIdOf } from '../request/request.js'
+import type { SessionStatus } from '../request/session-status.js'
+import type { Services } from '../services.js'
 
 interface Decision {
   readonly status: 200 | 401 | 403 | 500 | 503

@@ -4,10 +4,10 @@
  */
 import type { Context, Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
-import type { Services } from '../../services.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
-import { requireTokens } from '../routes/require-tokens.js'
+import { createRequireTokens } from '../routes/require-tokens.js'
+import type { Services } from '../services.js'
 import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
@@ -29,7 +29,7 @@ export function proxy(services: Services): Middleware {
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())
   const forward = createForward(services, findRoute, upstreams)
-  const refreshSession = requireTokens(services)
+  const refreshSession = createRequireTokens(services)
 
   return function proxy(ctx, next) {
     // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original

@@ -8,22 +8,22 @@ import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { SessionRecord } from '../../cookie/record.js'
 import { clientModule } from '../../pages/index.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
-import type { Services } from '../../services.js'
-import { type Audience, requestOrigin } from '../edge/request-origin.js'
+import { type RoutePolicy, requestOrigin } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { providerFailure } from '../errors/login-error.js'
+import { sessionRecord } from '../request/session.js'
+import type { Services } from '../services.js'
 import { backChannelLogout } from './back-channel-logout.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
-import { requireTokens, tokensOf } from './require-tokens.js'
-import { sessionRecord } from './session.js'
+import { createRequireTokens, tokensOf } from './require-tokens.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(services: Services): Router {
   const { site, mode } = services
-  const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
-  const pageData = [from('pageData'), requireTokens(services)] as const
+  const from = (route: RoutePolicy) => requestOrigin(route, { publicOrigin: site.origin })
+  const pageData = [from('pageData'), createRequireTokens(services)] as const
   // Each route accepts exactly one spelling of its path, because a reverse proxy's rules for this path might not match
   // other spellings.
   const router = new Router({ sensitive: true, strict: true })

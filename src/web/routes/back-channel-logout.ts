@@ -1,9 +1,9 @@
 /** The route for logout tokens. It exists only with the setting `platform.backChannelLogout`. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
-import type { Services } from '../../services.js'
-import { requestLog } from '../edge/request.js'
 import { closingError, invalidRequest } from '../errors/http-error.js'
+import { requestLog } from '../request/request.js'
+import type { Services } from '../services.js'
 
 // A logout token has about 1,000 characters, so this limit is sufficient.
 const MAX_BODY_BYTES = 16 * 1024

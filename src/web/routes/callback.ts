@@ -1,12 +1,12 @@
 import type { Context, Middleware } from 'koa'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
-import type { Services } from '../../services.js'
-import { requestLog } from '../edge/request.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
-import { publicPathOf, redirect, rememberReturnTo } from './return-path.js'
-import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from './session.js'
+import { requestLog } from '../request/request.js'
+import { publicPathOf, redirect, rememberReturnTo } from '../request/return-path.js'
+import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, writeSession } from '../request/session.js'
+import type { Services } from '../services.js'
 
 /**
  * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service

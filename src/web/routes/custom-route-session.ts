@@ -7,9 +7,9 @@ import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
 import { isKeptInRedis, type SessionFields, type SessionRecord, withCustomFields } from '../../cookie/record.js'
-import type { Services } from '../../services.js'
-import { requestLog } from '../edge/request.js'
-import { removeSession, sessionRecord, writeSession } from './session.js'
+import { requestLog } from '../request/request.js'
+import { removeSession, sessionRecord, writeSession } from '../request/session.js'
+import type { Services } from '../services.js'
 
 // koa-session requires a key for an external store. Here each request has a separate store, so the key can be any
 // constant.
@@ -22,7 +22,7 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * Creates the middleware. It must run after `requireTokens`. If the handlers have changed the session, it saves the session after
  * they have run.
  */
-export function programSession(services: Services): Middleware {
+export function customRouteSession(services: Services): Middleware {
   const { config, site, refreshes, store, log } = services
   const { cookies } = site
 
@@ -92,7 +92,7 @@ export function programSession(services: Services): Middleware {
     return created
   }
 
-  return function programSession(ctx, next) {
+  return function customRouteSession(ctx, next) {
     const marked: Marked = ctx
     // If `requireTokens` runs a second time for a request, it must not discard the changes that earlier handlers made.
     if (marked[HAS_SESSION]) return next()

@@ -4,10 +4,10 @@
  */
 import type { Context, Middleware } from 'koa'
 import { isLocalRequest } from '../../config/urls.js'
-import type { DemoProvider, Services } from '../../services.js'
 import { requestOrigin } from '../edge/request-origin.js'
-import { requireTokens } from './require-tokens.js'
-import { sessionRecord, writeSession } from './session.js'
+import { sessionRecord, writeSession } from '../request/session.js'
+import type { DemoProvider, Services } from '../services.js'
+import { createRequireTokens } from './require-tokens.js'
 
 /**
  * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's
@@ -18,7 +18,7 @@ import { sessionRecord, writeSession } from './session.js'
 export function demoRoutes(services: Services, demo: DemoProvider): Middleware {
   const { now, site } = services
   const checkOrigin = requestOrigin('proxyWithoutLinks', { publicOrigin: site.origin })
-  const refreshSession = requireTokens(services)
+  const refreshSession = createRequireTokens(services)
 
   return function demoRoutes(ctx, next) {
     const route = `${ctx.method} ${ctx.path}`

@@ -2,12 +2,12 @@ import type { Middleware } from 'koa'
 import { readCookie } from '../../cookie/request-cookies.js'
 import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
-import type { Services } from '../../services.js'
-import { requestLog } from '../edge/request.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/login-error.js'
-import { readReturningQuery, redirect, rememberReturnTo } from './return-path.js'
-import { readLoginCookie, writeLoginCookie } from './session.js'
+import { requestLog } from '../request/request.js'
+import { readReturningQuery, redirect, rememberReturnTo } from '../request/return-path.js'
+import { readLoginCookie, writeLoginCookie } from '../request/session.js'
+import type { Services } from '../services.js'
 
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
 export function login({ beginLogin, site, metrics, log }: Services): Middleware {

@@ -1,11 +1,11 @@
 import type { Context, Middleware } from 'koa'
 import type { LogOut } from '../../login/log-out.js'
-import type { Services } from '../../services.js'
-import { requestLog } from '../edge/request.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
-import { publicPathOf, readReturningQuery, redirect } from './return-path.js'
-import { clearLoginCookie, openSession, removeSession } from './session.js'
+import { requestLog } from '../request/request.js'
+import { publicPathOf, readReturningQuery, redirect } from '../request/return-path.js'
+import { clearLoginCookie, openSession, removeSession } from '../request/session.js'
+import type { Services } from '../services.js'
 
 /**
  * `GET /api/auth/logout` terminates the session. It redirects to the page in the `return_to` parameter, by default the

@@ -8,12 +8,11 @@ import {
 } from '../../cookie/record.js'
 import { denialOf } from '../../login/access.js'
 import type { Tokens } from '../../login/mode.js'
-import type { Services } from '../../services.js'
 import { LOGGED_OUT, LOST } from '../../sessions/transitions.js'
-import { opensDocument } from '../edge/navigation.js'
-import { requestLog } from '../edge/request.js'
-import { setSessionStatus, setSessionUser } from '../edge/session-status.js'
+import { requestOrigin } from '../edge/request-origin.js'
 import { accountNotAllowed, BusyError, HttpError } from '../errors/http-error.js'
+import { opensDocument } from '../request/navigation.js'
+import { requestLog } from '../request/request.js'
 import {
   openSession,
   readLoginCookie,
@@ -22,7 +21,9 @@ import {
   withholdCookies,
   writeLoginCookie,
   writeSession
-} from './session.js'
+} from '../request/session.js'
+import { mayBeExecuted, setSessionStatus, setSessionUser } from '../request/session-status.js'
+import type { Services } from '../services.js'
 
 /** The state of a request after `requireTokens` has run. */
 export interface TokensState {
@@ -33,9 +34,9 @@ export interface TokensState {
  * Creates the middleware that runs before every route that needs tokens. It refreshes the session if necessary and sets
  * `ctx.state.tokens`. Without a session, it responds with 401 and an empty body, or with the sign-in page in a tab. If the account
  * is no longer allowed, it responds with 403. If the session cannot be refreshed now, it responds with 503 and `Retry-After`.
- * @example router.get('/profile', requireTokens(services), handler)
+ * @example router.get('/profile', createRequireTokens(services), handler)
  */
-export function requireTokens(services: Services): Middleware {
+export function createRequireTokens(services: Services): Middleware {
   const { refreshes, mode, store, site, sessionCookie, sessionUser, log } = services
   const { cookies } = site
 
@@ -54,7 +55,7 @@ export function requireTokens(services: Services): Middleware {
       if (denialOf(current.why)) throw accountNotAllowed()
       return unauthorized(ctx)
     }
-    const isNew = current.record !== undefined && apply(ctx, session, current.record)
+    const isNew = current.record !== undefined && adopt(ctx, session, current.record)
     if (current.kind === 'unavailable') {
       const { retryAfterSeconds, why } = current
       const mayBeOver = why === 'refused'
@@ -80,7 +81,7 @@ export function requireTokens(services: Services): Middleware {
    * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A cookie that
    * refers to a session in Redis gets a revision only after Redis has confirmed it.
    */
-  function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
+  function adopt(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
     if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {
       useSession(ctx, record)
       return false
@@ -95,6 +96,27 @@ export function requireTokens(services: Services): Middleware {
   function forgetSuccess(ctx: Context): void {
     const loginCookie = readLoginCookie(ctx, cookies)
     if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
+  }
+}
+
+/**
+ * Creates the middleware that protects what may be a page of the operator: a custom route or a static file. Links from other sites
+ * are accepted.
+ */
+export function protectWithSession(services: Services): Middleware {
+  const checkOrigin = requestOrigin('customRoute', { publicOrigin: services.site.origin })
+  const refreshSession = createRequireTokens(services)
+
+  return function protectWithSession(ctx, next) {
+    // The response is for one user, so no shared cache may store it. A custom route may change these headers.
+    ctx.set('Cache-Control', 'private, no-store')
+    ctx.vary('Cookie')
+    return checkOrigin(ctx, () =>
+      refreshSession(ctx, () => {
+        mayBeExecuted(ctx)
+        return next()
+      })
+    )
   }
 }
 

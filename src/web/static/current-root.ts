@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Config, STARTER_PAGE } from '../../config/settings.js'
 import { AUTH_PATH, isAuthPath } from '../../config/urls.js'
 import { wwwrootProblem } from '../../config/wwwroot.js'
-import type { Services } from '../../services.js'
+import type { Services } from '../services.js'
 import { fileFinder } from './find-file.js'
 import { openInside } from './open-inside.js'
 

@@ -1,9 +1,7 @@
-import type { Context, Next } from 'koa'
+import type { Middleware } from 'koa'
 import { isProtectedFile } from '../../config/file-patterns.js'
-import type { Services } from '../../services.js'
-import { requestOrigin } from '../edge/request-origin.js'
-import { mayBeExecuted } from '../edge/session-status.js'
-import { requireTokens } from '../routes/require-tokens.js'
+import { protectWithSession } from '../routes/require-tokens.js'
+import type { Services } from '../services.js'
 
 /**
  * Protects the static files that match `access.files`. The decision depends on the file and not on the URL, so that no
@@ -18,29 +16,18 @@ export interface FileGuard {
    */
   protects(path: string, realPath: string): boolean
   /** Calls `next` if the request has a session. Otherwise responds as the routes that need tokens do. */
-  admit(ctx: Context, next: Next): Promise<unknown>
+  readonly admit: Middleware
 }
 
 /** Returns undefined if no file needs a session. The files of the packaged starter page are always public. */
 export function fileGuard(services: Services): FileGuard | undefined {
-  const { config, site } = services
+  const { config } = services
   const patterns = config.access.files
   if (!patterns || config.wwwroot === undefined) return undefined
-  const checkOrigin = requestOrigin('program', { publicOrigin: site.origin })
-  const refreshSession = requireTokens(services)
 
   return {
     protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
-    async admit(ctx, next) {
-      ctx.set('Cache-Control', 'private, no-store')
-      ctx.vary('Cookie')
-      await checkOrigin(ctx, () =>
-        refreshSession(ctx, () => {
-          mayBeExecuted(ctx)
-          return next()
-        })
-      )
-    }
+    admit: protectWithSession(services)
   }
 }
 

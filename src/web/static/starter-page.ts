@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
 import { isLocalRequest, isLoopback } from '../../config/urls.js'
-import type { Services } from '../../services.js'
+import type { Services } from '../services.js'
 
 /** True if the folder of static files contains the starter page. */
 export function hasStarterPage(wwwroot: string): boolean {

@@ -3,8 +3,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { getHeapSpaceStatistics } from 'node:v8'
 import type { Config } from '#src/config/settings.js'
-import { createLog } from '#src/log.js'
-import { serve } from '#src/server.js'
+import { createLog } from '#src/server/log.js'
+import { serve } from '#src/server/serve.js'
 
 const config = JSON.parse(process.argv[2] ?? '') as Config
 const log = createLog(config.log)

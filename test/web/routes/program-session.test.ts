@@ -1,7 +1,7 @@
 // A program that uses this server as a library can store its own data in ctx.session, which koa-session provides.
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
-import { requireTokens } from '#src/app.js'
+import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { createDeferred } from '../../helpers/deferred.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'

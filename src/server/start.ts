@@ -1,12 +1,25 @@
-/** Starts a server in the same way as the command line, with a demo identity provider on request. */
+/** The two ways to run this server in your application: as a Koa application, or as a whole server like that of the command line. */
+import type Koa from 'koa'
 import { pino } from 'pino'
-import { requireComplete } from './config/load.js'
-import type { Config } from './config/settings.js'
+import { assemble } from '../app.js'
+import { requireComplete } from '../config/load.js'
+import type { Config } from '../config/settings.js'
+import { type DemoChoices, openDemo } from '../demo/open.js'
+import type { Extension } from '../web/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
-import { type DemoChoices, openDemo } from './open-demo.js'
-import { type ListeningServer, serve } from './server.js'
-import type { AppOptions, ServiceOptions } from './services.js'
-import type { Extension } from './web/routes/extension.js'
+import { type ListeningServer, serve } from './serve.js'
+import { type AppOptions, createServices, type ServiceOptions } from './services.js'
+
+/**
+ * Creates the server as a Koa application. Add custom routes with `app.use()`, and start it with `app.listen()`.
+ * The module in the setting `extend` is not loaded, because only `startServer` can wait for an import.
+ * @param options a clock or a logger that replaces the default one
+ * @throws {ConfigError} if `config` lacks a setting
+ */
+export function createApp(config: Config, options: Partial<AppOptions> = {}): Koa {
+  requireComplete(config)
+  return assemble(createServices(config, options))
+}
 
 export interface StartOptions extends Partial<AppOptions> {
   /**

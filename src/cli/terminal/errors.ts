@@ -1,5 +1,5 @@
-import { errorCode, isError } from '../base/error-code.js'
-import { settingOf } from '../config/settings.js'
+import { errorCode, isError } from '../../base/error-code.js'
+import { settingOf } from '../../config/settings.js'
 
 // Expected errors of the command line, which are reported in one sentence. Any other error is a bug in this program.
 

@@ -1,19 +1,20 @@
 /** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assemble, requireTokens } from './app.js'
-import { within } from './base/clock.js'
-import { closeServer, listen } from './base/listener.js'
-import { version } from './base/version.js'
-import type { Config } from './config/settings.js'
-import { localUrlOf } from './config/urls.js'
+import { assemble } from '../app.js'
+import { within } from '../base/clock.js'
+import { closeServer, listen } from '../base/listener.js'
+import { version } from '../base/package.js'
+import type { Config } from '../config/settings.js'
+import { localUrlOf } from '../config/urls.js'
+import { requireDatabase } from '../sessions/open-store.js'
+import { countRequests, ignoreStops, inTurn, limitBodyTimes } from '../web/edge/arrivals.js'
+import { respondToClientErrors } from '../web/edge/client-errors.js'
+import { CLIENT_LIMITS, type ClientLimits, watchConnections } from '../web/edge/connections.js'
+import { listenForGateways } from '../web/forward-auth/forward-auth.js'
+import { requireTokens } from '../web/routes/custom-routes.js'
+import { type Extension, extensionTools, loadExtension } from '../web/routes/extension.js'
 import { createServices, type ServiceOptions } from './services.js'
-import { requireDatabase } from './sessions/open-store.js'
-import { countRequests, ignoreStops, inTurn, limitBodyTimes } from './web/edge/arrivals.js'
-import { respondToClientErrors } from './web/edge/client-errors.js'
-import { CLIENT_LIMITS, type ClientLimits, watchConnections } from './web/edge/connections.js'
-import { listenForGateways } from './web/forward-auth/forward-auth.js'
-import { type Extension, extensionTools, loadExtension } from './web/routes/extension.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {
   readonly extend?: Extension | undefined
@@ -67,7 +68,7 @@ export async function serve(
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
   // The module is loaded only if metrics are on, so that servers without metrics start quickly.
-  const metricsModule = config.metrics.port === undefined ? undefined : await import('./base/prometheus.js')
+  const metricsModule = config.metrics.port === undefined ? undefined : await import('../base/prometheus.js')
   const prometheus = metricsModule?.createPrometheusMetrics(version())
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...options })
   const { log, shutdown } = services

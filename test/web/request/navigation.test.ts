@@ -1,7 +1,7 @@
 // A user who opens a protected URL in a tab gets a page, and a script gets an empty body.
 import test from 'ava'
-import { requireTokens } from '#src/app.js'
-import { isPrefetch, opensDocument } from '#src/web/edge/navigation.js'
+import { isPrefetch, opensDocument } from '#src/web/request/navigation.js'
+import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { startUpstream } from '../../helpers/upstream.js'
 import { authorize } from '../support.js'

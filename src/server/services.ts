@@ -1,31 +1,28 @@
-/**
- * Creates the services of the server from the configuration, each one after those that it uses. All middleware gets the same
- * `Services` value, and takes from it what it needs.
- */
+/** Creates the services of the server from the configuration, each one after those that it uses. */
 import { type Logger, pino } from 'pino'
-import { type Clock, systemClock } from './base/clock.js'
-import { type Metrics, noMetrics } from './base/metrics.js'
-import { createBackground, createShutdownHooks } from './base/shutdown.js'
-import type { Tracing } from './base/tracing.js'
-import type { Config } from './config/settings.js'
-import { createSite } from './config/site.js'
-import { createKeyring } from './cookie/keyring.js'
-import type { SessionRecord } from './cookie/record.js'
-import { createSessionCookie } from './cookie/session-cookie.js'
+import { type Clock, systemClock } from '../base/clock.js'
+import { type Metrics, noMetrics } from '../base/metrics.js'
+import { createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
+import type { Tracing } from '../base/tracing.js'
+import type { Config } from '../config/settings.js'
+import { createSite } from '../config/site.js'
+import { createKeyring } from '../cookie/keyring.js'
+import { createSessionCookie } from '../cookie/session-cookie.js'
+import { createAccess } from '../login/access.js'
+import { createBeginLogin } from '../login/begin-login.js'
+import { createCodeExchanges } from '../login/code-exchange.js'
+import { createCompleteLogin } from '../login/complete-login.js'
+import { createLogOuts } from '../login/log-out.js'
+import { createMode } from '../login/mode.js'
+import { createProfiles } from '../login/profiles.js'
+import { createLoginTransactions } from '../login/transaction.js'
+import { createPages } from '../pages/index.js'
+import { createIdentityProvider, type IdentityProvider } from '../provider/client.js'
+import { createTransport } from '../provider/transport.js'
+import { createRefreshes } from '../sessions/current.js'
+import { createStores, type StoreOptions, type Stores } from '../sessions/open-store.js'
+import type { DemoProvider, Services } from '../web/services.js'
 import { logOptions, standardOutput } from './log.js'
-import { createAccess } from './login/access.js'
-import { createBeginLogin } from './login/begin-login.js'
-import { createCodeExchanges } from './login/code-exchange.js'
-import { createCompleteLogin } from './login/complete-login.js'
-import { createLogOuts } from './login/log-out.js'
-import { createMode } from './login/mode.js'
-import { createProfiles } from './login/profiles.js'
-import { createLoginTransactions } from './login/transaction.js'
-import { createPages } from './pages/index.js'
-import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
-import { createTransport } from './provider/transport.js'
-import { createRefreshes } from './sessions/current.js'
-import { createStores, type StoreOptions, type Stores } from './sessions/open-store.js'
 
 /** The dependencies that a program can replace. */
 export interface AppOptions {
@@ -47,19 +44,37 @@ export interface ServiceOptions extends AppOptions {
   readonly demo: DemoProvider | undefined
 }
 
-/** The counts of the built-in demo identity provider, which the starter page of a demo shows. */
-export interface DemoProvider {
-  readonly calls: {
-    /** The number of token requests with a refresh token. */
-    readonly refreshToken: number
-    /** The number of these requests whose refresh token was already spent. Each of them ended a login. */
-    readonly reusedRefreshToken: number
-  }
+/** The services of the middleware, and those that only the server itself uses. */
+export interface ServerServices extends Services {
+  /** The number of sessions that this process remembers. */
+  readonly rememberedSessions: () => number
+  /**
+   * Binds a socket that identifies where this process runs (its place, see `sessions/places.ts`), so that leases can name that
+   * place. Call this function when the server listens.
+   */
+  readonly startPlace: (port: number) => void
+  readonly shutdown: Shutdown
+  /**
+   * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
+   * lists the secret with which the session was encrypted.
+   */
+  readonly replaceSecrets: (fresh: Config) => void
 }
 
-export type Services = ReturnType<typeof createServices>
+interface Shutdown {
+  readonly hooks: ShutdownHooks
+  readonly isDraining: () => boolean
+  /** Makes `/readyz` respond with 503. */
+  startDraining(): void
+  /** Resolves when no revocation is in progress. */
+  revocationsEnded(): Promise<void>
+  /** Resolves when no revocation, refresh or code exchange is in progress. */
+  workEnded(): Promise<void>
+  /** Closes all connections. Work that has not ended is lost. */
+  close(): Promise<void>
+}
 
-export function createServices(config: Config, options: Partial<ServiceOptions> = {}) {
+export function createServices(config: Config, options: Partial<ServiceOptions> = {}): ServerServices {
   const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
   const { log = pino(logOptions(config.log.level), standardOutput()) } = options
   const { session, platform } = config
@@ -106,28 +121,24 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   // The module that checks logout tokens is loaded only if `platform.backChannelLogout` is on.
   const backChannelLogout =
     userSessions &&
-    import('./login/back-channel-logout.js').then(module =>
+    import('../login/back-channel-logout.js').then(module =>
       module.createBackChannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
     )
   // Without this handler, a failure before the first logout token would end the process.
   backChannelLogout?.catch(() => {})
 
   let isDraining = false
-  const shutdown = {
+  const shutdown: Shutdown = {
     hooks,
     isDraining: () => isDraining,
-    /** Makes `/readyz` respond with 503. */
     startDraining() {
       isDraining = true
     },
-    /** Resolves when no revocation is in progress. */
     revocationsEnded: () => background.ended(),
-    /** Resolves when no revocation, refresh or code exchange is in progress. */
     async workEnded() {
       await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
       await store.saved()
     },
-    /** Closes all connections. Work that has not ended is lost. */
     async close() {
       await stores.close()
       transport.close()
@@ -142,12 +153,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     mode,
     store,
     sessionCookie,
-    /**
-     * Returns a string that is the same for all sessions of a user, and does not reveal who the user is. Without the scope
-     * `openid`, the user is unknown, so each session has a different string. While a secret is being replaced, the string has one
-     * word for each secret, so that it shares a word with the strings of replicas that know only one of the secrets.
-     */
-    sessionUser({ id, identity }: SessionRecord): string {
+    sessionUser({ id, identity }) {
       const hashes = userHasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
       return hashes.map(hash => hash.slice(0, 12)).join(' ')
     },
@@ -156,33 +162,19 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     beginLogin,
     completeLogin,
     logOut,
-    /** Logs out all sessions of a user. Undefined unless `platform.backChannelLogout` is on. */
     logOutEverywhere: userSessions && logOutEverywhere,
-    /** Resolves with the function that handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
     backChannelLogout,
     demo,
-    /** Milliseconds since the epoch. */
     now,
     log,
     metrics,
-    /** Undefined if tracing is off. */
     tracing,
     storeStatus: stores.status,
-    /** True while this process should not get requests yet, because it waits for its first connection to Redis. */
     isStarting: stores.isStarting,
-    /** The number of sessions that this process remembers. */
     rememberedSessions: store.remembered,
-    /**
-     * Binds a socket that identifies where this process runs (its place, see `store/places.ts`), so that leases can name that
-     * place. Call this function when the server listens.
-     */
     startPlace: places.start,
     shutdown,
-    /**
-     * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
-     * lists the secret with which the session was encrypted.
-     */
-    replaceSecrets(fresh: Config): void {
+    replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
       idp.replaceCredentials(fresh.platform)

@@ -6,7 +6,7 @@
 import type { Context } from 'koa'
 import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/return-path.js'
-import type { Services } from '../../services.js'
+import type { Services } from '../services.js'
 
 /** The parameters of a request for a login or a logout. */
 interface ReturningQuery {

@@ -1,10 +1,10 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import { createServer } from 'node:http'
 import type { Logger } from 'pino'
-import { closeServer, listen } from './base/listener.js'
-import { parseRules } from './config/proxy-rules.js'
-import { type Config, settings } from './config/settings.js'
-import { AUTH_ROUTES, isLoopback } from './config/urls.js'
+import { closeServer, listen } from '../base/listener.js'
+import { parseRules } from '../config/proxy-rules.js'
+import { type Config, settings } from '../config/settings.js'
+import { AUTH_ROUTES, isLoopback } from '../config/urls.js'
 
 export interface DemoChoices {
   /** The port of the demo identity provider. By default the system chooses a free port. */
@@ -25,7 +25,7 @@ export interface DemoChoices {
 export async function openDemo(config: Config, choices: DemoChoices, log: Logger) {
   const { port: demoPort, tokenLifetimeSeconds, hasApis = true } = choices
   // Only the demo needs this module, so a start without the demo does not load it.
-  const { startDemo } = await import('./demo/index.js')
+  const { startDemo } = await import('./index.js')
   // The demo provider needs the callback URL with its port before the server listens.
   const reserved = config.port === 0 ? createServer() : undefined
   const port = reserved ? await listen(reserved, config) : config.port

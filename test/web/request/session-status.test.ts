@@ -1,7 +1,7 @@
 // `Session-Status` says that a request was not executed. A page sends such a request again, so no other response may have it.
 import test from 'ava'
 import type { Context } from 'koa'
-import { requireTokens } from '#src/app.js'
+import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { askAbout, askForwardAuth } from '../../helpers/gateway.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startTestServer } from '../../helpers/server.js'

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseTemplate, type Template } from '../template.js'
-import { builtInTexts, type Texts } from '../texts.js'
-import { fileError, PageFilesError, readText, whyUnreadable } from './files.js'
-import { parseTexts } from './texts-file.js'
+import { fileError, PageFilesError, readText, whyUnreadable } from './custom-files.js'
+import { parseTexts } from './custom-texts.js'
+import { parseTemplate, type Template } from './template.js'
+import { builtInTexts, type Texts } from './texts.js'
 
 /** The operator's templates and texts. */
 interface PagesFolder {

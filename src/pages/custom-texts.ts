@@ -1,8 +1,8 @@
-import { findJsonError, isJsonObject, parseJson } from '../../base/json.js'
-import { nearest } from '../../base/nearest.js'
-import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from '../html.js'
-import { builtInTexts, english, type Texts } from '../texts.js'
-import { fileError } from './files.js'
+import { findJsonError, isJsonObject, parseJson } from '../base/json.js'
+import { nearest } from '../base/nearest.js'
+import { fileError } from './custom-files.js'
+import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from './html.js'
+import { builtInTexts, english, type Texts } from './texts.js'
 
 /**
  * Reads the texts in a JSON file. Texts that the file lacks are taken from the built-in texts in this language. If this language

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { isatty } from 'node:tty'
-import { fileURLToPath } from 'node:url'
 import { Help } from 'commander'
 import type { DestinationStream } from 'pino'
-import { errorCode } from '../base/error-code.js'
-import type { Environment } from '../config/dot-env.js'
+import { errorCode } from '../../base/error-code.js'
+import type { Environment } from '../../config/dot-env.js'
 import { withFlagsOfContainer } from './container.js'
 import { RunError } from './errors.js'
 
@@ -50,9 +49,6 @@ export interface Terminal {
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 export type Signal = StopSignal | 'SIGHUP'
-
-/** The path of this program. `dist/bundle` and `dist/cli` are equally deep, so the same relative path fits both. */
-export const programPath = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
 const PARENT_CHECK_MS = 500
 

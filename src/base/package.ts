@@ -1,4 +1,6 @@
+/** The version and the executable of this package. Both paths fit `dist/base` as well as `dist/bundle`. */
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
 /** Returns the version in package.json, which is two folders above this folder, even in the published package. */
 export function version(): string {
@@ -7,3 +9,6 @@ export function version(): string {
   }
   return manifest.version
 }
+
+/** The path of the executable. */
+export const programPath = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))

@@ -1,9 +1,9 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
 import { type DestinationStream, type LoggerOptions, pino } from 'pino'
-import { type Colours, coloursFor } from './base/colours.js'
-import type { Config } from './config/settings.js'
-import { SessionTooLargeError } from './cookie/session-cookie.js'
-import { OAuthError, ProviderError } from './provider/errors.js'
+import { type Colours, coloursFor } from '../base/colours.js'
+import type { Config } from '../config/settings.js'
+import { SessionTooLargeError } from '../cookie/session-cookie.js'
+import { OAuthError, ProviderError } from '../provider/errors.js'
 
 /**
  * Creates the log of the process.

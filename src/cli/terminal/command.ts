@@ -1,7 +1,7 @@
-import type { Sources } from '../config/load.js'
-import type { Flags } from '../config/sources.js'
-import { integer, readString, type ValueType } from '../config/types.js'
-import type { DemoChoices } from '../open-demo.js'
+import type { Sources } from '../../config/load.js'
+import type { Flags } from '../../config/sources.js'
+import { integer, readString, type ValueType } from '../../config/types.js'
+import type { DemoChoices } from '../../demo/open.js'
 import { UsageError } from './errors.js'
 import type { Terminal } from './terminal.js'
 

@@ -1,7 +1,7 @@
 /** Reads the operator's files for the pages. The message for a problem names the file and says what is allowed. */
 
 import { readFileSync, statSync } from 'node:fs'
-import { errorCode } from '../../base/error-code.js'
+import { errorCode } from '../base/error-code.js'
 
 /** The operator's files cannot be used. Each problem is a sentence about one file, without a full stop. */
 export class PageFilesError extends Error {
