@@ -1,17 +1,6 @@
 // Angular: the recipe of docs/pages/bundlers.md with the demo, in Chromium.
-import { join } from 'node:path'
 import type { Program } from './program.js'
-import {
-  chooseUser,
-  documented,
-  documentedVersion,
-  freePorts,
-  runInstalled,
-  shows,
-  startDevelopment,
-  startProduction,
-  statusOf
-} from './recipes.js'
+import { documented, documentedVersion, followRecipe, signInAt, statusOf } from './recipes.js'
 
 const version = documentedVersion('@angular/build').replace(/.*@/, '')
 const script = 'node_modules/@angular/cli/bin/ng.js'
@@ -86,23 +75,14 @@ export const angular: Program = {
     ...['rxjs@7.8.2', 'tslib@2.8.1', 'typescript@5.9.3']
   ],
   async run(lab) {
-    const ports = await freePorts()
-    const folder = await lab.application({ ...files, 'src/proxy.conf.json': documented('"secure"', ports) })
-    const command = join(lab.folder, script)
-    const args = ['serve', '--port', String(ports.development)]
-    const site = await startDevelopment(lab, { folder, ports, script: command, args })
+    const recipe = await followRecipe(lab, script, { ...files, 'src/proxy.conf.json': documented('"secure"') })
+    const site = await recipe.develop(['serve', '--port', recipe.port])
     const page = await lab.newPage()
-    await page.goto(`${site}/models?id=7`)
-    await chooseUser(page)
-    await shows(page, 'Hello, Ada Lovelace')
-    lab.check('after the login, the user is back on the page of Angular', page.url(), `${site}/models?id=7`)
+    await signInAt(lab, page, `${site}/models?id=7`, 'after the login, the user is back on the page of Angular')
     lab.check('a rule of the API proxy works', await statusOf(page, '/api/hubs'), 200)
 
-    await runInstalled(folder, command, 'build')
-    const url = await startProduction(lab, folder, 'wwwroot: ./dist/browser')
-    await page.goto(`${url}/models?id=7`)
-    await chooseUser(page)
-    await shows(page, 'Hello, Ada Lovelace')
-    lab.check('the built pages work at this server', page.url(), `${url}/models?id=7`)
+    await recipe.build()
+    const url = await recipe.serve('wwwroot: ./dist/browser')
+    await signInAt(lab, page, `${url}/models?id=7`, 'the built pages work at this server')
   }
 }

@@ -4,18 +4,26 @@ import { parseArgs } from 'node:util'
 import { chosen } from '../chaos/runner.js'
 import { print } from '../report.js'
 import { angular } from './angular.js'
+import { apsSdk } from './aps-sdk.js'
 import { customRoutes } from './custom-routes.js'
+import { forgeServerUtils } from './forge-server-utils.js'
 import { runPrograms } from './lab.js'
-import { morePrograms } from './more-programs.js'
+import { next } from './next.js'
+import { packageManagers } from './package-managers.js'
 import type { Program } from './program.js'
+import { requestLines } from './request-lines.js'
 import { serviceWorker } from './service-worker.js'
+import { svfUtils } from './svf-utils.js'
 import { testRunners } from './test-runners.js'
+import { turbo } from './turbo.js'
 import { vite } from './vite.js'
 
-const programs: readonly Program[] = [vite, serviceWorker, angular, testRunners, customRoutes]
+const ofThePlatform: readonly Program[] = [requestLines, apsSdk, forgeServerUtils, svfUtils]
+const ofFrameworks: readonly Program[] = [turbo, next, vite, serviceWorker, angular]
+const ofProgrammers: readonly Program[] = [testRunners, customRoutes, packageManagers]
 
-const all = [...morePrograms, ...programs]
-const names = all.map(({ name }) => name)
+const programs = [...ofThePlatform, ...ofFrameworks, ...ofProgrammers]
+const names = programs.map(({ name }) => name)
 
 const usage = `Usage: npm run test:clients [-- [--only NAME,NAME] [--verbose]]
 
@@ -37,7 +45,7 @@ try {
   else {
     const wanted = chosen(names, values.only)
     const isPassed = await runPrograms(
-      all.filter(({ name }) => wanted.includes(name)),
+      programs.filter(({ name }) => wanted.includes(name)),
       values.verbose
     )
     if (!isPassed) process.exitCode = 1

@@ -1,19 +1,8 @@
 // Next.js: the recipes of docs/pages/bundlers.md with the demo, in Chromium. One exports static pages, the other keeps the server of
 // Next.js.
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './program.js'
-import {
-  chooseUser,
-  documented,
-  documentedVersion,
-  freePorts,
-  runInstalled,
-  shows,
-  startDevelopment,
-  startProduction,
-  statusOf
-} from './recipes.js'
+import { documented, documentedVersion, followRecipe, signInAt, statusOf } from './recipes.js'
 
 const script = 'node_modules/next/dist/bin/next'
 
@@ -59,42 +48,31 @@ export const next: Program = {
 }
 
 async function exportsPages(lab: Lab): Promise<void> {
-  const ports = await freePorts()
-  const folder = await lab.application({ ...files, 'next.config.mjs': documented('PHASE_DEVELOPMENT', ports) })
-  const command = join(lab.folder, script)
-  const args = ['dev', '--port', String(ports.development)]
-  const site = await startDevelopment(lab, { folder, ports, script: command, args })
+  const recipe = await followRecipe(lab, script, { ...files, 'next.config.mjs': documented('PHASE_DEVELOPMENT') })
+  const site = await recipe.develop(['dev', '--port', recipe.port])
   const page = await lab.newPage()
-  await page.goto(`${site}/?id=7`)
-  await chooseUser(page)
-  await shows(page, 'Hello, Ada Lovelace')
-  lab.check('export, development: after the login, the user is back on the page', page.url(), `${site}/?id=7`)
+  await signInAt(lab, page, `${site}/?id=7`, 'export, development: after the login, the user is back on the page')
   lab.check('export, development: a rule of the API proxy works', await statusOf(page, '/api/hubs'), 200)
 
-  await runInstalled(folder, command, 'build')
-  const url = await startProduction(lab, folder, 'wwwroot: ./out')
+  await recipe.build()
+  const url = await recipe.serve('wwwroot: ./out')
   await worksInProduction(lab, 'export', page, url)
   const { status } = await fetch(`${url}/about`)
   lab.check('export: the server finds about.html', status, 200)
 }
 
 async function keepsTheServer(lab: Lab): Promise<void> {
-  const ports = await freePorts()
-  const folder = await lab.application({ ...files, 'next.config.mjs': documented('async rewrites', ports) })
-  const command = join(lab.folder, script)
-  await runInstalled(folder, command, 'build')
-  const args = ['start', '--port', String(ports.development)]
-  const site = await startDevelopment(lab, { folder, ports, script: command, args })
+  const recipe = await followRecipe(lab, script, { ...files, 'next.config.mjs': documented('async rewrites') })
+  await recipe.build()
+  const site = await recipe.develop(['start', '--port', recipe.port])
   await worksInProduction(lab, 'server of Next.js', await lab.newPage(), site)
 }
 
-async function worksInProduction({ check }: Lab, name: string, page: Page, site: string): Promise<void> {
+async function worksInProduction(lab: Lab, name: string, page: Page, site: string): Promise<void> {
+  const { check } = lab
   // An export requests other files for its prefetches than the server of Next.js.
   const prefetch = page.waitForResponse(response => response.url().includes('/api/auth/logout'))
-  await page.goto(`${site}/?id=7`)
-  await chooseUser(page)
-  await shows(page, 'Hello, Ada Lovelace')
-  check(`${name}: after the login, the user is back on the page`, page.url(), `${site}/?id=7`)
+  await signInAt(lab, page, `${site}/?id=7`, `${name}: after the login, the user is back on the page`)
   check(`${name}: the prefetch of the link that signs out has no effect`, (await prefetch).status() >= 400, true)
   check(`${name}: the user is still signed in`, await statusOf(page, '/api/auth/profile'), 200)
 

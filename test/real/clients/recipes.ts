@@ -1,24 +1,24 @@
 // Follows the recipes of docs/pages/bundlers.md: the configurations, flags and versions come from the document.
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { fencedBlocks, fencedLines } from '../../helpers/markdown.js'
 import { freePort, isAnswering } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
 import { readText } from '../../helpers/repository.js'
-import type { Teardown } from '../../helpers/scope.js'
 import { run, startService } from '../programs.js'
+import type { Lab } from './program.js'
 
 const page = readText('docs/pages/bundlers.md')
 
 /** The ports of the development server and of this server. */
-export interface Ports {
+interface Ports {
   readonly development: number
   readonly server: number
 }
 
-/** Returns the block of code that contains a text, with ports that are free on this machine. */
-export function documented(text: string, ports?: Ports): string {
-  const block = only(fencedBlocks(page).filter(block => block.text.includes(text))).text
-  return ports ? withPorts(block, ports) : block
+/** Returns the block of code that contains a text. */
+export function documented(text: string): string {
+  return only(fencedBlocks(page).filter(block => block.text.includes(text))).text
 }
 
 /** Returns a package with the version that the document names. */
@@ -28,43 +28,55 @@ export function documentedVersion(name: string): string {
   return `${name}@${version}`
 }
 
-/** Starts a development server and, as documented, the demo behind it. Returns the URL that users open. */
-export async function startDevelopment(
-  t: Teardown,
-  { folder, ports, script, args }: { folder: string; ports: Ports; script: string; args: readonly string[] },
-  demoFlags: readonly string[] = []
-): Promise<string> {
-  const line = only(fencedLines(page, 'sh').filter(text => text.includes(' --demo ')))
-  const flags = withPorts(line, ports).replace('npx platform-auth-server ', '').split(' ')
-  await startProgram(t, { args: [...flags, ...demoFlags] })
-  const site = `http://localhost:${ports.development}`
-  const env = { CI: 'true', NEXT_TELEMETRY_DISABLED: '1', NG_CLI_ANALYTICS: 'false' }
-  const command = { command: process.execPath, args: [script, ...args], cwd: folder, env }
-  await startService(t, command, () => isAnswering(site))
-  return site
+/**
+ * Creates the application of a recipe, and returns the documented steps.
+ * @param script the script of the installed bundler
+ * @param files the files of the application, with a documented configuration
+ */
+export async function followRecipe(lab: Lab, script: string, files: Readonly<Record<string, string>>) {
+  const ports = { development: await freePort(), server: await freePort() }
+  const entries = Object.entries(files).map(([path, content]) => [path, withPorts(content, ports)])
+  const folder = await lab.application(Object.fromEntries(entries))
+  const bundler = (...args: readonly string[]) => ({
+    command: process.execPath,
+    args: [join(lab.folder, script), ...args],
+    cwd: folder,
+    env: { CI: 'true', NEXT_TELEMETRY_DISABLED: '1', NG_CLI_ANALYTICS: 'false' }
+  })
+  return {
+    folder,
+    port: String(ports.development),
+    /** Starts the development server and, as documented, the demo behind it. Returns the URL that users open. */
+    async develop(args: readonly string[], demoFlags: readonly string[] = []): Promise<string> {
+      const line = only(fencedLines(page, 'sh').filter(text => text.includes(' --demo ')))
+      const flags = withPorts(line, ports).replace('npx platform-auth-server ', '').split(' ')
+      await startProgram(lab, { args: [...flags, ...demoFlags] })
+      const site = `http://localhost:${ports.development}`
+      await startService(lab, bundler(...args), () => isAnswering(site))
+      return site
+    },
+    build: () => run(bundler('build')),
+    /** Starts the demo in the folder of the application, with the documented settings for production. Returns its URL. */
+    async serve(settings: string): Promise<string> {
+      const values = documented(settings)
+        .trim()
+        .split('\n')
+        .flatMap(line => line.split(': '))
+      const flags = values.map((value, index) =>
+        index % 2 === 0 ? `--${value.replace(/[A-Z]/g, '-$&').toLowerCase()}` : value
+      )
+      const args = ['--demo', '--mode', 'dual', '--port', '0', ...flags]
+      return (await startProgram(lab, { args, cwd: folder })).url
+    }
+  }
 }
 
-/** Starts the demo in the folder of an application, with the documented settings for production. Returns its URL. */
-export async function startProduction(t: Teardown, folder: string, settings: string): Promise<string> {
-  const values = documented(settings)
-    .trim()
-    .split('\n')
-    .flatMap(line => line.split(': '))
-  const flags = values.map((value, index) =>
-    index % 2 === 0 ? `--${value.replace(/[A-Z]/g, '-$&').toLowerCase()}` : value
-  )
-  const args = ['--demo', '--mode', 'dual', '--port', '0', ...flags]
-  return (await startProgram(t, { args, cwd: folder })).url
-}
-
-export async function freePorts(): Promise<Ports> {
-  return { development: await freePort(), server: await freePort() }
-}
-
-/** Runs a program of the installed packages to its end. */
-export function runInstalled(folder: string, script: string, ...args: readonly string[]): Promise<void> {
-  const env = { CI: 'true', NEXT_TELEMETRY_DISABLED: '1', NG_CLI_ANALYTICS: 'false' }
-  return run({ command: process.execPath, args: [script, ...args], cwd: folder, env })
+/** Opens a page without a session, signs in, and checks that the page then has the same URL. */
+export async function signInAt({ check }: Lab, page: Page, url: string, what: string, text = 'Hello'): Promise<void> {
+  await page.goto(url)
+  await chooseUser(page)
+  await shows(page, `${text}, Ada Lovelace`)
+  check(what, page.url(), url)
 }
 
 /** Chooses a user on the page of the demo identity provider. */

@@ -1,8 +1,7 @@
 // A service worker of Workbox: the recipe of docs/pages/bundlers.md, in Chromium.
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './program.js'
-import { chooseUser, documented, documentedVersion, runInstalled, shows, startProduction } from './recipes.js'
+import { chooseUser, documented, documentedVersion, followRecipe, shows } from './recipes.js'
 
 const files = {
   'package.json': '{"type": "module"}',
@@ -50,9 +49,9 @@ export const serviceWorker: Program = {
 
 /** Builds the application and opens it. Then a service worker controls its pages, and the session has been lost. */
 async function controlledPage(lab: Lab, config: string): Promise<Page> {
-  const folder = await lab.application({ ...files, 'vite.config.mjs': config })
-  await runInstalled(folder, join(lab.folder, 'node_modules/vite/bin/vite.js'), 'build')
-  const url = await startProduction(lab, folder, 'wwwroot: ./dist\nfallback: index.html\nhashedAssets: assets')
+  const recipe = await followRecipe(lab, 'node_modules/vite/bin/vite.js', { ...files, 'vite.config.mjs': config })
+  await recipe.build()
+  const url = await recipe.serve('wwwroot: ./dist\nfallback: index.html\nhashedAssets: assets')
   const page = await lab.newPage(url)
   await page.goto('/api/auth/login')
   await chooseUser(page)

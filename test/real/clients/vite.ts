@@ -3,17 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Lab, Program } from './program.js'
-import {
-  chooseUser,
-  documented,
-  documentedVersion,
-  freePorts,
-  runInstalled,
-  shows,
-  startDevelopment,
-  startProduction,
-  statusOf
-} from './recipes.js'
+import { documented, documentedVersion, followRecipe, shows, signInAt, statusOf } from './recipes.js'
 
 const lifetimeSeconds = 5
 const script = 'node_modules/vite/bin/vite.js'
@@ -40,22 +30,22 @@ export const vite: Program = {
   name: 'vite',
   packages: [documentedVersion('vite')],
   async run(lab) {
-    const ports = await freePorts()
-    const folder = await lab.application({ ...files, 'vite.config.mjs': documented('strictPort', ports) })
-    const lifetime = ['--demo-token-lifetime', `${lifetimeSeconds}`]
-    const site = await startDevelopment(lab, { folder, ports, script: join(lab.folder, script), args: [] }, lifetime)
+    const recipe = await followRecipe(lab, script, { ...files, 'vite.config.mjs': documented('strictPort') })
+    const site = await recipe.develop([], ['--demo-token-lifetime', `${lifetimeSeconds}`])
     const page = await lab.newPage()
-
-    await page.goto(`${site}/models?id=7`)
-    await chooseUser(page)
-    await shows(page, 'Hello, Ada Lovelace')
-    lab.check('after the login, the user is back on the page of Vite', page.url(), `${site}/models?id=7`)
+    await signInAt(lab, page, `${site}/models?id=7`, 'after the login, the user is back on the page of Vite')
     await keepsItsSession(lab, page)
-    await reloads(lab, page, folder)
+    await reloads(lab, page, recipe.folder)
     await refreshes(lab, page)
     await rejectsOtherSites(lab, site)
     await signsOut(lab, page, site)
-    await servesTheBuild(lab, page, folder)
+
+    await recipe.build()
+    const url = await recipe.serve('wwwroot: ./dist\nfallback: index.html\nhashedAssets: assets')
+    await signInAt(lab, page, `${url}/models?id=7`, 'the built pages work at this server', 'Good morning')
+    const address = await page.locator('script[type=module]').getAttribute('src')
+    const { headers } = await fetch(new URL(address ?? '', url))
+    lab.check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
   }
 }
 
@@ -114,16 +104,4 @@ async function signsOut({ check }: Lab, page: Page, site: string): Promise<void>
   check('signing out leads to the start page of Vite', [response.status(), response.headers().location], [302, '/'])
   const names = (await context.cookies(site)).map(({ name }) => name)
   check('after signing out, the session cookie is gone', names.includes('platform_session'), false)
-}
-
-async function servesTheBuild(lab: Lab, page: Page, folder: string): Promise<void> {
-  await runInstalled(folder, join(lab.folder, script), 'build')
-  const url = await startProduction(lab, folder, 'wwwroot: ./dist\nfallback: index.html\nhashedAssets: assets')
-  await page.goto(`${url}/models?id=7`)
-  await chooseUser(page)
-  await shows(page, 'Good morning, Ada Lovelace')
-  lab.check('the built pages work at this server', page.url(), `${url}/models?id=7`)
-  const address = await page.locator('script[type=module]').getAttribute('src')
-  const { headers } = await fetch(new URL(address ?? '', url))
-  lab.check('browsers may cache the built files', headers.get('cache-control')?.includes('immutable'), true)
 }
