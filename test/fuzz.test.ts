@@ -4,6 +4,7 @@ import { createBrowser } from './helpers/browser.js'
 import { findSecrets } from './helpers/byte-recorder.js'
 import { publicOrigin, testConfig } from './helpers/config.js'
 import { createHostileIdp } from './helpers/hostile-idp/index.js'
+import { isFault, type LogEntry } from './helpers/logs.js'
 import { malformedRequest, type Seeds } from './helpers/malformed.js'
 import { modes } from './helpers/modes.js'
 import { createRandom } from './helpers/random.js'
@@ -86,8 +87,8 @@ for (const mode of modes) {
     t.log(`heap ${Math.round(before / 1000)} kB, then ${Math.round(after / 1000)} kB`)
     t.true(after - before < growth, `from ${before} to ${after} bytes`)
 
-    const entries = server.lines.map(line => JSON.parse(line) as { level: number })
-    const errors = entries.filter(({ level }) => level >= 50)
+    const entries = server.lines.map(line => JSON.parse(line) as LogEntry)
+    const errors = entries.filter(isFault)
     t.deepEqual(errors, [])
     const publicScope = config.platform.publicScopes.join(' ')
     t.deepEqual(findSecrets(bytes, [...idp.secrets({ except: publicScope }), config.session.secret]), [])

@@ -101,7 +101,7 @@ function shown(write: (log: Logger) => void, colours?: Colours): string {
   return lines.join('').replace(/^\d\d:\d\d:\d\d\.\d{3}/gm, 'TIME')
 }
 
-const request = { event: 'request', request_id: 'x', method: 'GET', path: '/a', duration_ms: 3, client: '::1' }
+const request = { event: 'request', request_id: 'x', method: 'GET', path: '/a', duration_ms: 3, client_ip: '::1' }
 
 /** Code that does not belong to Node or to a package throws this error. */
 function thrown(message: string): Error {
@@ -116,7 +116,11 @@ function thrown(message: string): Error {
 }
 
 const events: readonly (readonly [name: string, write: (log: Logger) => void, text: string])[] = [
-  ['an event', log => log.info({ event: 'logout', had_session: true }, 'x'), 'INFO  x event=logout had_session=true'],
+  [
+    'an event',
+    log => log.info({ event: 'logout_succeeded', session: 'a1' }, 'x'),
+    'INFO  x event=logout_succeeded session=a1'
+  ],
   ['an event without fields', log => log.warn('look'), 'WARN  look'],
   ['an event without a message', log => log.debug({ event: 'x' }), 'DEBUG event=x'],
   [
@@ -144,8 +148,8 @@ const events: readonly (readonly [name: string, write: (log: Logger) => void, te
   ],
   [
     'an unexpected error',
-    log => log.fatal({ event: 'crashed', err: thrown('no token') }, 'the process ends'),
-    'FATAL the process ends event=crashed\n    TypeError: no token | at handler (file:///app/routes.mjs:5:3)'
+    log => log.fatal({ event: 'server_crashed', err: thrown('no token') }, 'the process ends'),
+    'FATAL the process ends event=server_crashed\n    TypeError: no token | at handler (file:///app/routes.mjs:5:3)'
   ],
   [
     'an error of the provider',

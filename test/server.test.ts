@@ -207,7 +207,7 @@ for (const [what, begin] of Object.entries(revocations)) {
     t.true((await time(closed)) < 1000)
     t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
     t.is(logs.first('revocation_failed'), undefined)
-    t.is(logs.first('revoked') !== undefined, what === 'a logout')
+    t.is(logs.first('refresh_token_revoked') !== undefined, what === 'a logout')
   })
 }
 

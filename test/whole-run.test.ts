@@ -287,8 +287,8 @@ for (const { mode, what, options } of hostileRuns) {
       'login_failed',
       'refresh',
       'refresh_failed',
-      'logout',
-      'revoked',
+      'logout_succeeded',
+      'refresh_token_revoked',
       'revocation_failed',
       'request_failed',
       'client_error'

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /**
  * The fields of a session. Request handlers read them in `ctx.session`, so their names must not change. Every session has a
  * refresh token and an expiry. In single mode it has one access token, and in dual mode it has two.
@@ -115,6 +117,14 @@ export function isKeptInRedis<Session extends CookieSession>(session: Session): 
  * session.
  */
 export const MAX_STORED_BYTES = 256 * 1024
+
+/**
+ * Returns the pseudonym of a session for the log. With the id itself, a reader of the log could find the session in Redis. Eight
+ * characters are enough to distinguish the sessions in a log.
+ */
+export function sessionHash(id: string): string {
+  return createHash('sha256').update(id).digest('base64url').slice(0, 8)
+}
 
 /** Returns the size of a session in bytes of JSON. */
 export function sizeOf(record: SessionRecord): number {

@@ -26,7 +26,7 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
 
   function reject(reason: string, log: Log): false {
     const message = 'a logout token was rejected, so no session was ended'
-    log.warn({ event: 'back_channel_logout_rejected', reason }, message)
+    log.warn({ event: 'backchannel_logout_rejected', reason }, message)
     return false
   }
 
@@ -44,7 +44,7 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     // reached, so the provider can send the token again.
     await userSessions.markUsed(tokenId)
     const by = sid === undefined ? 'sub' : 'sid'
-    log.info({ event: 'back_channel_logout', sessions, by }, 'the identity provider has ended sessions')
+    log.info({ event: 'backchannel_logout_succeeded', sessions, by }, 'the identity provider has ended sessions')
     return true
   }
 }

@@ -6,7 +6,7 @@
 import { within } from '../base/clock.js'
 import type { Background } from '../base/shutdown.js'
 import type { Config } from '../config/settings.js'
-import { type CookieSession, hasTokens, type SessionRecord } from '../cookie/record.js'
+import { type CookieSession, hasTokens, type SessionRecord, sessionHash } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { StoreUnavailableError } from '../sessions/cells.js'
 import type { Log } from '../sessions/report.js'
@@ -66,32 +66,31 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in the
   // store, and then revokes the new refresh token itself.
-  async function revoke(session: SessionRecord | undefined, log: Log): Promise<void> {
-    if (!session) {
-      const message = 'refresh token not revoked: Redis has lost the session or is unavailable'
-      log.info({ event: 'revocation_unavailable' }, message)
+  async function revoke(id: string, record: SessionRecord | undefined, log: Log): Promise<void> {
+    const session = sessionHash(id)
+    const unavailable = (why: string) =>
+      log.info({ event: 'revocation_unavailable', session }, `refresh token not revoked: ${why}`)
+    if (!record) {
+      unavailable('Redis has lost the session or is unavailable')
       return
     }
     try {
       const revocationEndpoint = await idp.endpoint('revocationEndpoint')
       if (revocationEndpoint === undefined) {
-        log.info(
-          { event: 'revocation_unavailable' },
-          'refresh token not revoked: the provider has no revocation endpoint'
-        )
+        unavailable('the provider has no revocation endpoint')
         return
       }
-      await idp.revokeRefreshToken(session.fields.refresh_token)
-      log.info({ event: 'revoked' }, 'refresh token revoked')
+      await idp.revokeRefreshToken(record.fields.refresh_token)
+      log.info({ event: 'refresh_token_revoked', session }, 'refresh token revoked')
     } catch (error) {
-      log.warn({ event: 'revocation_failed', err: error }, 'refresh token not revoked')
+      log.warn({ event: 'revocation_failed', session, err: error }, 'refresh token not revoked')
     }
   }
 
   async function revokeEach(records: readonly SessionRecord[], log: Log): Promise<void> {
     const remaining = [...records]
     const work = async () => {
-      for (let record = remaining.pop(); record; record = remaining.pop()) await revoke(record, log)
+      for (let record = remaining.pop(); record; record = remaining.pop()) await revoke(record.id, record, log)
     }
     await Promise.all(Array.from({ length: REVOKED_IN_PARALLEL }, work))
   }
@@ -100,9 +99,9 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     try {
       const url = await within(DISCOVERY_TIMEOUT_MS, idp.endSessionUrl(session?.identity?.idToken))
       if (url !== undefined) return url
-      log.warn({ event: 'end_session_unavailable' }, 'logged out here only: the provider has no end-session endpoint')
+      log.info({ event: 'end_session_unavailable' }, 'logged out here only: the provider has no end-session endpoint')
     } catch (error) {
-      log.warn({ event: 'end_session_unavailable', err: error }, 'logged out here only: the provider did not respond')
+      log.warn({ event: 'end_session_failed', err: error }, 'logged out here only: the provider did not respond')
     }
     return undefined
   }
@@ -115,9 +114,9 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       const known = (await store.logOut(session)).record
       newest = known ?? (hasTokens(session) ? session : undefined)
       if (newest) userSessions?.leave(newest)
-      if (logout === 'revoke') void background.add(revoke(newest, log))
+      if (logout === 'revoke') void background.add(revoke(session.id, newest, log))
     }
-    log.info({ event: 'logout', had_session: session !== undefined }, 'logout')
+    log.info({ event: 'logout_succeeded', ...(session && { session: sessionHash(session.id) }) }, 'logout')
     return logout === 'idp' ? endSessionUrl(newest, log) : undefined
   }
 
@@ -138,7 +137,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       if (live?.identity) {
         const { iss, sub } = live.identity
         const sessions = await endSessions({ iss, sub }, undefined, log)
-        log.info({ event: 'logout_everywhere', sessions }, 'all sessions of a user were logged out')
+        log.info({ event: 'logout_everywhere_succeeded', sessions }, 'all sessions of a user were logged out')
       }
       return logOut(live ?? session, log)
     },

@@ -54,9 +54,15 @@ export function standardOutput(fd = 1): DestinationStream {
   }
 }
 
-/** The options of the logger: times are in UTC, and errors are reduced to the useful fields. */
+/** The options of the logger: levels are words, times are in UTC, and errors are reduced to the useful fields. */
 export function logOptions(level: Config['log']['level']): LoggerOptions {
-  return { level, timestamp: pino.stdTimeFunctions.isoTime, base: null, serializers: { err: errorFields } }
+  return {
+    level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    base: null,
+    formatters: { level: label => ({ level: label }) },
+    serializers: { err: errorFields }
+  }
 }
 
 // The endpoint and the status show where the provider failed. Only unexpected errors need a stack.
@@ -94,16 +100,19 @@ function readableLine(line: string, colours: Colours): string {
   const isRequest = fields.event === 'request'
   const text = isRequest ? requestText(fields) : printable(String(msg ?? ''))
   const more = isRequest ? '' : fieldsText(fields)
-  const first = [clock, levelText(Number(level), colours), text, more && colours.dim(more)].filter(Boolean).join(' ')
+  const first = [clock, levelText(String(level), colours), text, more && colours.dim(more)].filter(Boolean).join(' ')
   const second = err === undefined ? '' : errorText(err as LogEntry)
   return second === '' ? `${first}\n` : `${first}\n    ${second}\n`
 }
 
-function levelText(level: number, { bold, red, yellow, green, dim }: Colours): string {
-  if (level >= 60) return bold(red('FATAL'))
-  if (level >= 50) return red('ERROR')
-  if (level >= 40) return yellow('WARN ')
-  return level >= 30 ? green('INFO ') : dim(level >= 20 ? 'DEBUG' : 'TRACE')
+function levelText(level: string, { bold, red, yellow, green, dim }: Colours): string {
+  const colourOf: Readonly<Record<string, (text: string) => string>> = {
+    fatal: text => bold(red(text)),
+    error: red,
+    warn: yellow,
+    info: green
+  }
+  return (colourOf[level] ?? dim)(level.toUpperCase().padEnd(5))
 }
 
 function requestText({ method, path, status = 'no response', duration_ms, aborted }: LogEntry): string {

@@ -79,7 +79,7 @@ export async function serve(
   })
   const requests = countRequests(handle)
   const pipelining = inTurn(requests.run, () =>
-    log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
+    log.debug({ event: 'client_error', reason: 'too_many_pipelined' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, keepAliveTimeout: config.keepAliveSeconds * 1000, ...limits }
   // By default, Node itself rejects a request without a host or with an unknown expectation. Node's responses lack the
@@ -153,7 +153,7 @@ export async function serve(
     forwardAuthPort: gateways?.port,
     url: localUrlOf({ port, host: config.host }),
     replaceSecrets: services.replaceSecrets,
-    close(reason = 'closed by the program') {
+    close(reason = 'close_called') {
       closing ??= close(reason)
       return closing
     }

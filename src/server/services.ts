@@ -85,7 +85,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
   const provider = createIdentityProvider(platform, transport, now, problem =>
-    log.warn({ event: 'endpoint_unusable' }, `the discovery document of the identity provider: ${problem}`)
+    log.warn({ event: 'endpoint_invalid' }, `the discovery document of the identity provider: ${problem}`)
   )
   // Shutdown has to wait for revocations, because otherwise a refresh token could stay valid after this process has
   // ended.

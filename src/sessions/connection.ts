@@ -89,13 +89,13 @@ export function openConnection(options: ConnectionOptions) {
     if (unavailableSince !== undefined) return
     unavailableSince = clock.monotonic()
     const message = 'Redis is unavailable. This server keeps retrying.'
-    log.warn({ event: 'redis_unavailable', reason }, message)
+    log.warn({ event: 'redis_unavailable', error_code: reason }, message)
   }
 
   function startConnecting(ms: number): void {
     changeState('connecting')
     stopConnectTimer()
-    stopConnectTimer = clock.after(ms, () => goDown(lastError ? reasonOf(lastError) : 'no connection'))
+    stopConnectTimer = clock.after(ms, () => goDown(lastError ? reasonOf(lastError) : 'no_connection'))
     scheduleProbe()
   }
 
@@ -119,7 +119,7 @@ export function openConnection(options: ConnectionOptions) {
     rejection = undefined
     if (unavailableSince !== undefined) {
       const unavailable_ms = Math.round(clock.monotonic() - unavailableSince)
-      log.info({ event: 'redis_back', unavailable_ms }, 'Redis is back')
+      log.info({ event: 'redis_available', unavailable_ms }, 'Redis is available again')
       unavailableSince = undefined
     }
     if (state !== 'up') changeState('up')
@@ -219,7 +219,7 @@ export function openConnection(options: ConnectionOptions) {
       isWithoutMessages = true
       const message =
         'This process gets no messages from other processes. Redis may forbid SUBSCRIBE, or have no free connection (maxclients).'
-      log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, message)
+      log.warn({ event: 'redis_subscription_failed', error_code: reasonOf(error) }, message)
     },
     // The new master of a slot may lack the last writes of the old master, so the store must restore sessions.
     onNodeChange() {

@@ -123,7 +123,7 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
             ? 'if this process dies, its leases end only when they expire'
             : 'because redisUrl is not set, the two may use the same refresh token, and logins can be lost. Set redisUrl, or run one process'
           log.warn(
-            { event: 'place_taken', port },
+            { event: 'port_shared', port },
             `another process has the same port in this network namespace; ${consequence}`
           )
         }

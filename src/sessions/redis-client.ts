@@ -336,7 +336,7 @@ export function reasonOf(error: unknown): string {
   // ioredis could not use any node of the cluster. `lastNodeError` is the error of the last node that it tried.
   if (isError(lastNodeError)) return reasonOf(lastNodeError)
   if (isReply(error)) return replyCode(message)
-  return typeof code === 'string' ? code : 'connection lost'
+  return typeof code === 'string' ? code : 'connection_lost'
 }
 
 /** Returns true if Redis replied with an error. Returns false if the connection failed. */

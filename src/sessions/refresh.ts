@@ -251,7 +251,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
       const message = 'could not check whether an account is still allowed, so its session continues'
       // Any other error is a fault of this server, so it would also prevent all later checks.
       const isProviders = error instanceof OAuthError || error instanceof ProviderError
-      log[isProviders ? 'warn' : 'error']({ event: 'access_not_checked', err: error }, message)
+      log[isProviders ? 'warn' : 'error']({ event: 'account_not_checked', err: error }, message)
       return undefined
     }
   }
@@ -265,7 +265,7 @@ export function createRefresh(dependencies: RefreshDependencies) {
     revokeInBackground(idp, session.fields.refresh_token)
     await store.logOut(session, why)
     const message = 'session ended: its account is no longer allowed'
-    log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
+    log.warn({ event: 'account_no_longer_allowed', ...denialFields(denial) }, message)
     return over(why)
   }
 

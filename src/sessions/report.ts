@@ -1,7 +1,7 @@
 /** Writes the log lines and the metrics of refreshes. Neither contains a token. */
-import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Metrics } from '../base/metrics.js'
+import { sessionHash } from '../cookie/record.js'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
@@ -64,8 +64,8 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
           duration_ms: Math.round(durationMs),
           provider_calls: calls,
           ...(requests !== undefined && { requests }),
-          ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now()) / 1000) }),
-          session: hashOf(sessionId)
+          ...(expiresAt !== undefined && { expires_in: Math.round((expiresAt - now()) / 1000) }),
+          session: sessionHash(sessionId)
         },
         reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
       )
@@ -80,10 +80,4 @@ const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
   paused: 'the identity provider asked for a pause',
   provider: 'the identity provider did not refresh the session',
   refused: 'the identity provider refused the refresh token, but the fault may be temporary'
-}
-
-// With the id itself, a reader of the log could find the session in Redis, so log a hash. Eight characters are enough to
-// distinguish the sessions in a log.
-function hashOf(sessionId: string): string {
-  return createHash('sha256').update(sessionId).digest('base64url').slice(0, 8)
 }

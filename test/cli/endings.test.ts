@@ -154,8 +154,8 @@ for (const [what, fault] of [
     const lines = program.lines.filter(({ event }) => event !== 'server_started')
     t.is(lines.length, 1)
     const [line] = lines
-    t.is(line?.event, 'crashed')
-    t.is(line?.level, 60)
+    t.is(line?.event, 'server_crashed')
+    t.is(line?.level, 'fatal')
     t.regex(JSON.stringify(line?.err), /out of the blue/)
     t.is(program.stderr(), '')
   })

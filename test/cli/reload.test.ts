@@ -56,13 +56,13 @@ test('on SIGHUP the server reads new secrets without logging anyone out, keeps t
   await eventually(() => events('secrets_reloaded').length === 2)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   t.is((await fresh.fetch('/api/auth/profile')).statusCode, 200)
-  t.is(events('restart_needed').length, 0)
+  t.is(events('restart_required').length, 0)
 
   // Settings that are not secrets are compared with those of the start.
   await writeFile(join(terminal.cwd, '.env'), 'PLATFORM_AUTH_MODE=dual\nPLATFORM_SCOPES=data:read\n')
   signals.emit('SIGHUP')
-  await eventually(() => events('restart_needed').length === 1)
-  t.deepEqual(events('restart_needed')[0]?.settings, ['mode', 'platform.scopes'])
+  await eventually(() => events('restart_required').length === 1)
+  t.deepEqual(events('restart_required')[0]?.settings, ['mode', 'platform.scopes'])
 
   signals.emit('SIGTERM')
   t.is(await ended, 0)

@@ -81,7 +81,7 @@ test('when the output is not a terminal, the server logs its start as one JSON l
 test('a warning about a setting is a log line', async t => {
   const { log } = await started(t, [], { env: { ...env, PLATFORM_AUTH_MOD: 'dual' } })
   const [warning] = log()
-  t.is(warning?.level, 40)
+  t.is(warning?.level, 'warn')
   t.is(warning?.event, 'setting_warning')
   t.is(warning?.setting, 'PLATFORM_AUTH_MOD')
   t.is(warning?.source, 'variable PLATFORM_AUTH_MOD')
@@ -218,6 +218,6 @@ test('at level trace the log contains no session secret', async t => {
 test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is logged as a warning', async t => {
   const { log } = await started(t, [], { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
   const warning = log().find(({ event }) => event === 'tls_not_verified')
-  t.is(warning?.level, 40)
+  t.is(warning?.level, 'warn')
   t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 disables .*\. Remove it\. /)
 })

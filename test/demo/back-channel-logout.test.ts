@@ -40,8 +40,8 @@ for (const mode of modes) {
 
     // The logout ends the session of this browser, and the logout token the other one.
     await signOutAtDemo(browser, '/api/auth/logout')
-    await eventually(() => logs.first('back_channel_logout') !== undefined)
-    t.like(logs.first('back_channel_logout'), { sessions: 1, by: 'sid' })
+    await eventually(() => logs.first('backchannel_logout_succeeded') !== undefined)
+    t.like(logs.first('backchannel_logout_succeeded'), { sessions: 1, by: 'sid' })
     t.is((await first.fetch('/api/auth/profile')).statusCode, 401)
     t.is((await other.fetch('/api/auth/profile')).statusCode, 200)
   })

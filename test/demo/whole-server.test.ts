@@ -74,7 +74,7 @@ for (const mode of modes) {
 
     t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-    await eventually(() => logs.first('revoked') !== undefined)
+    await eventually(() => logs.first('refresh_token_revoked') !== undefined)
     const login = await browser.navigate('/api/auth/login', { follow: true })
     t.regex(login.text(), /<label for="user">/, 'the demo asks who is signing in')
   })

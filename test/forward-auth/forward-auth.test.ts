@@ -230,7 +230,7 @@ test('if a gateway lets browsers call the forward-auth port, the requests are re
     t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403, spelling)
   }
   t.is((await askForwardAuth(port, { path: '/_forward_auth', headers: { cookie, 'x-original-uri': '/' } })).status, 200)
-  t.truthy(logs.first('forward_auth_open'))
+  t.truthy(logs.first('forward_auth_exposed'))
 })
 
 test('the public port does not respond to forward-auth requests for any path, method or host', async t => {

@@ -3,6 +3,16 @@ import { createLog } from '#src/server/log.js'
 
 export type LogEntry = Readonly<Record<string, unknown>>
 
+/** True for a warning and for an error. */
+export function isWarning({ level }: LogEntry): boolean {
+  return isFault({ level }) || level === 'warn'
+}
+
+/** True for an error and for the end of the process. */
+export function isFault({ level }: LogEntry): boolean {
+  return level === 'error' || level === 'fatal'
+}
+
 export type CollectedLogs = Awaited<ReturnType<typeof collectLogs>>
 
 /**

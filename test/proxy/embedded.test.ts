@@ -45,7 +45,7 @@ test('a body that a body parser has read is an error that says so, and the API g
   t.is(status, 500)
   t.regex(answer, /"error":"server_error"/)
   t.is(upstream.requests.length, 0)
-  t.regex(JSON.stringify(all('request_failed')), /"level":50.*body .* was read before the proxy.*proxy\.routes/)
+  t.regex(JSON.stringify(all('request_failed')), /"level":"error".*body .* was read before the proxy.*proxy\.routes/)
   t.is((await send('GET'))[0], 200)
   t.is((await send('POST', ''))[0], 200)
 })

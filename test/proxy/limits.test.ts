@@ -105,7 +105,7 @@ test('the log lines and metrics of a proxied request contain neither its query n
   const line = logs.find(({ event, path }) => event === 'request' && path === '/api/x')
   t.is(line?.status, 200)
   t.is(line?.proxy_rule, 2)
-  t.is(typeof line?.upstream_ms, 'number')
+  t.is(typeof line?.upstream_header_ms, 'number')
   t.deepEqual(outcomes, [
     [2, '200'],
     ['proxy', 200]

@@ -218,7 +218,7 @@ for (const [what, answer] of broken) {
     const { answers, bytes } = await raw(get)
     t.is(answers[0]?.statusCode, 502, bytes.toString('latin1'))
     t.is(JSON.parse(String(answers[0]?.body)).error, 'upstream_unusable')
-    t.truthy(logs.find(({ event, error }) => event === 'request_failed' && error === 'upstream_unusable'))
+    t.truthy(logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'upstream_unusable'))
   })
 }
 

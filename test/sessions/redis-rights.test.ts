@@ -36,7 +36,7 @@ for (const place of ['cookie', 'redis'] as const) {
     for (const { logs, browser } of [one, two]) {
       t.is((await browser.get('/readyz')).json().store, 'redis')
       // A busy machine can need longer for its first connection than a server waits without a log line.
-      const line = logs.find(({ event, reason }) => event === 'redis_unavailable' && reason !== 'no connection')
+      const line = logs.find(({ event, error_code }) => event === 'redis_unavailable' && error_code !== 'no_connection')
       t.is(line, undefined)
     }
     // The logout reached the other server as a message.

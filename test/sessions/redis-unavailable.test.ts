@@ -46,12 +46,12 @@ const troubles: Readonly<Record<string, Trouble>> = {
   'is killed and started again': {
     begin: redis => redis.kill(),
     end: redis => redis.restart(),
-    reason: /^(ECONNREFUSED|ECONNRESET|connection lost|no connection)$/
+    reason: /^(ECONNREFUSED|ECONNRESET|connection_lost|no_connection)$/
   },
   'stalls with its connections open': {
     begin: redis => redis.pause(),
     end: redis => redis.resume(),
-    reason: /^(timeout|connection lost)$/
+    reason: /^(timeout|connection_lost)$/
   },
   'becomes a replica and is read-only': {
     begin: redis => redis.admin.replicaof('127.0.0.1', 1),
@@ -111,13 +111,13 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
     t.true(one.store.isLoggedOut('leaving'))
     await pause(1000)
     t.deepEqual(events(one), ['redis_unavailable'])
-    t.regex(String(one.logs.entries[0]?.reason), reason)
-    t.is(one.logs.entries[0]?.level, 40)
+    t.regex(String(one.logs.entries[0]?.error_code), reason)
+    t.is(one.logs.entries[0]?.level, 'warn')
 
     await end(redis)
     await eventually(() => isBack(one))
     await one.store.saved()
-    t.deepEqual(events(one), ['redis_unavailable', 'redis_back'])
+    t.deepEqual(events(one), ['redis_unavailable', 'redis_available'])
     await eventually(async () => (await find(two, leaving).catch(() => undefined))?.kind === 'over')
     const newest = await refresh(one, refreshed)
     await eventually(async () => (await find(two, before).catch(() => undefined))?.newest?.rev === newest.rev)
@@ -158,7 +158,7 @@ test('with a read-only Redis, reads continue, until a new master has its address
   await writing
   const refreshed = await refresh(replica, session)
   t.is(refreshed.rev, 2)
-  t.deepEqual(events(replica), ['redis_unavailable', 'redis_back'])
+  t.deepEqual(events(replica), ['redis_unavailable', 'redis_available'])
   t.is(await old.admin.exists(`${SESSION_PREFIX}id-0`), 0)
 })
 
@@ -285,11 +285,11 @@ test('a replica starts while its Redis is down, and uses it when it is up', asyn
   const replica = await startReplica(t, redis.url, impatient)
   await eventually(() => isUnavailable(replica))
   t.is(await acquired(replica, 'id'), 'redis')
-  t.is(replica.logs.entries[0]?.reason, 'ECONNREFUSED')
+  t.is(replica.logs.entries[0]?.error_code, 'ECONNREFUSED')
   await redis.restart()
   await eventually(() => isBack(replica))
   await logIn(replica, 'id')
-  t.deepEqual(events(replica), ['redis_unavailable', 'redis_back'])
+  t.deepEqual(events(replica), ['redis_unavailable', 'redis_available'])
 })
 
 const refusals: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
@@ -303,7 +303,7 @@ for (const [reason, startRefusing] of Object.entries(refusals)) {
     const replica = await startReplica(t, await startRefusing(t), impatient)
     await eventually(() => isUnavailable(replica))
     t.is(await acquired(replica, 'id'), 'redis')
-    t.is(replica.logs.entries[0]?.reason, reason)
+    t.is(replica.logs.entries[0]?.error_code, reason)
     t.notRegex(replica.logs.lines.join(''), /wrong-password/)
   })
 }

@@ -23,7 +23,7 @@ for (const code of ['invalid_scope', 'invalid_request']) {
     const refreshed = await live(record)
     t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
     t.deepEqual(scopes(), [SCOPE, undefined])
-    t.like(logs.first('refresh_failed'), { level: 40 })
+    t.like(logs.first('refresh_failed'), { level: 'warn' })
     t.regex(JSON.stringify(logs.first('refresh_failed')), /refused a refresh that names scopes/)
     t.is((await cells.read({ id: record.id }, false)).content?.entry.suspect, undefined)
     clock.advanceSeconds(3601)

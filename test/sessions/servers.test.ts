@@ -170,7 +170,7 @@ test('/readyz reports which store is in use, and while Redis is down, a server r
   t.deepEqual(refused.setCookies, [])
   t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
   await redis.restart()
-  await eventually(() => logs.first('redis_back') !== undefined)
+  await eventually(() => logs.first('redis_available') !== undefined)
   t.is(await store(), 'redis')
   let response = refused
   while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')

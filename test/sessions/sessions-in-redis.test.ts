@@ -204,7 +204,7 @@ test('a session that is too large is refused at the login with its sizes in the 
   idp.settings.accessTokenLength = TOO_LARGE
   const callback = await openCallback(browser, await startLogin(browser))
   t.is(callback.statusCode, 500)
-  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
+  const line = logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'session_too_large')
   t.like(line?.err, { sizes: { token: TOO_LARGE } })
   await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
 })

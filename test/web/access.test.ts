@@ -197,7 +197,7 @@ for (const mode of modes) {
       t.is((await copy.fetch('/api/auth/profile')).json<{ error: string }>().error, 'account_not_allowed')
       t.is((await copy.fetch('/api/auth/profile')).statusCode, 401, 'its cookies were removed, too')
       await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
-      t.like(logs.first('access_lost'), { access: 'no_email' })
+      t.like(logs.first('account_no_longer_allowed'), { access: 'no_email' })
     })
   }
 
@@ -234,7 +234,7 @@ for (const mode of modes) {
     }
     idp.heal()
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(logs.all('access_not_checked').length, 3)
+    t.is(logs.all('account_not_checked').length, 3)
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
     t.deepEqual(idp.reuses, [])
@@ -255,7 +255,7 @@ for (const mode of modes) {
     idp.settings.quirks = { idTokenOnRefresh: true }
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
-    t.like(logs.first('access_lost'), { missing_claims: ['groups'] })
+    t.like(logs.first('account_no_longer_allowed'), { missing_claims: ['groups'] })
     await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
   })
 
@@ -267,7 +267,7 @@ for (const mode of modes) {
     idp.failWhen('userinfo', () => refused)
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
-    t.is(logs.all('access_not_checked').length, 1)
+    t.is(logs.all('account_not_checked').length, 1)
     idp.heal()
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })

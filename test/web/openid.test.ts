@@ -149,7 +149,7 @@ for (const mode of modes) {
         t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
         t.like(logs.first('refresh'), { outcome: 'rejected', provider_calls: step })
         const failure = logs.first('refresh_failed')
-        t.is(failure?.level, 50)
+        t.is(failure?.level, 'error')
         t.regex(JSON.stringify(failure), /its (sub|iss) differs from that of the login/)
         t.notRegex(JSON.stringify(failure), /user-2|another\.example/)
 
@@ -283,7 +283,7 @@ for (const [what, quirks] of Object.entries(keeping)) {
     t.is(asked(), 2)
     const ends = quirks.endsAccessTokens === true
     await eventually(() => logs.all('internal_token_ended').length === (ends ? 1 : 0))
-    t.is(logs.first('internal_token_ended')?.level, ends ? 40 : undefined)
+    t.is(logs.first('internal_token_ended')?.level, ends ? 'warn' : undefined)
   })
 }
 

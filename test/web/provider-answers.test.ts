@@ -196,7 +196,7 @@ for (const mode of modes) {
     const { location = '' } = (await other.browser.navigate('/api/auth/logout')).headers
     t.true(location.startsWith(`${endSessionEndpoint}?`))
     t.true(new URL(location).searchParams.has('id_token_hint'))
-    t.is(logs.all('endpoint_unusable').length, 0)
+    t.is(logs.all('endpoint_invalid').length, 0)
   })
 
   test(`${mode}: endpoints of the discovery document that cannot be used are off with one warning each`, async t => {
@@ -209,7 +209,7 @@ for (const mode of modes) {
     })
     await signIn(browser)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(logs.all('endpoint_unusable').length, 3)
+    t.is(logs.all('endpoint_invalid').length, 3)
   })
 }
 

@@ -14,7 +14,7 @@ import { type Browser, type BrowserResponse, createBrowser } from '../helpers/br
 import { createClock } from '../helpers/clock.js'
 import { discovered, publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
+import { type CollectedLogs, collectLogs, isWarning } from '../helpers/logs.js'
 import type { ModeName } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
 import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
@@ -61,7 +61,7 @@ export function statusesOf(responses: readonly { readonly statusCode: number }[]
 
 /** The first log line with a warning or an error, if there is one. */
 export function warningIn({ find }: Pick<CollectedLogs, 'find'>): ReturnType<CollectedLogs['find']> {
-  return find(({ level }) => Number(level) >= 40)
+  return find(isWarning)
 }
 
 export const loginCookieName = 'platform_session_login'

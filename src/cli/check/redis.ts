@@ -73,7 +73,7 @@ async function certificateProblem(
   { hosts, tls }: RedisUrl,
   { redisTls }: Config
 ): Promise<string | undefined> {
-  if (!tls || !['connection lost', 'ECONNRESET', 'EPIPE'].includes(reason)) return undefined
+  if (!tls || !['connection_lost', 'ECONNRESET', 'EPIPE'].includes(reason)) return undefined
   const socket = connect({ ...hosts[0], ...tlsOptions(redisTls) })
   const code = await connectionError(socket, 'secureConnect', REDIS_SECONDS * 1000, LATE_ALERT_MS)
   return code === 'ETIMEDOUT' ? undefined : code
@@ -84,7 +84,7 @@ async function certificateProblem(
  * connection. The Redis client does not report this error, because it has sent no command yet.
  */
 function greeting({ reason }: RedisProblem, { hosts: [host], tls }: RedisUrl): Promise<string | undefined> {
-  if (tls || !host || !['connection lost', 'ECONNRESET', 'EPIPE', 'timeout'].includes(reason))
+  if (tls || !host || !['connection_lost', 'ECONNRESET', 'EPIPE', 'timeout'].includes(reason))
     return Promise.resolve(undefined)
   return new Promise(resolve => {
     const socket = createConnection(host)
@@ -171,11 +171,11 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): Expl
   const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
   if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E'))
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
-  if (reason === 'connection lost' && masterName !== undefined) {
+  if (reason === 'connection_lost' && masterName !== undefined) {
     const message = `The sentinels at ${host} cannot be reached, or do not know a master named "${masterName}".`
     return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
   }
-  if (reason === 'connection lost' || reason === 'ECONNRESET') {
+  if (reason === 'connection_lost' || reason === 'ECONNRESET') {
     const message = `Redis cannot be reached, because connections to ${host} are closed immediately.`
     const schemes = 'If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
     return [message, `Check hosts and ports in redisUrl. ${schemes}`]

@@ -74,7 +74,7 @@ export function reloadSecretsOnHangup(
       if (settings.length > 0) {
         const message =
           'Other settings have changed, too. They take effect only after a restart, because SIGHUP replaces only secrets.'
-        log.warn({ event: 'restart_needed', settings }, message)
+        log.warn({ event: 'restart_required', settings }, message)
       }
     } catch (error) {
       log.error({ event: 'reload_failed' }, `The secrets were not changed: ${messageOf(error)}`)

@@ -124,7 +124,7 @@ function endOnUncaughtErrors({ onUncaught, exit }: Terminal, log: Logger): () =>
   return onUncaught(thrown => {
     try {
       const err = isError(thrown) ? thrown : new Error(String(thrown))
-      log.fatal({ event: 'crashed', err }, 'the process ends after an uncaught error')
+      log.fatal({ event: 'server_crashed', err }, 'the process ends after an uncaught error')
     } finally {
       exit(exitCodes.failed)
     }
@@ -140,15 +140,15 @@ async function startTracing(env: Environment, log: Pick<Logger, 'warn'>): Promis
   const variable = tracingVariable(env)
   if (variable === undefined) return undefined
   const onProblem = (problem: string) =>
-    log.warn({ event: 'tracing_problem', problem }, 'OpenTelemetry reports a problem; some traces may be lost')
+    log.warn({ event: 'tracing_problem' }, `OpenTelemetry reports a problem, so some traces may be lost: ${problem}`)
   try {
     const { openTracing } = await import('../../base/open-telemetry.js')
     return openTracing(version(), onProblem)
   } catch (error) {
     const message =
-      `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent. ` +
+      `${variable} is set, but the SDK of OpenTelemetry cannot be loaded, so no traces are sent: ${messageOf(error)}. ` +
       `Install it next to platform-auth-server: ${installLine(process.versions.node)}`
-    log.warn({ event: 'tracing_unavailable', reason: messageOf(error) }, message)
+    log.warn({ event: 'tracing_unavailable' }, message)
     return undefined
   }
 }
@@ -201,5 +201,5 @@ function announceOnTerminal(
 /** Logs the start of the server as one event. */
 function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: ServerUrls, log: Logger): void {
   const demo = demoUrl === undefined ? {} : { demo: demoUrl }
-  log.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')
+  log.info({ event: 'server_started', url, mode, callback_url: callbackUrl, version: version(), ...demo }, 'listening')
 }

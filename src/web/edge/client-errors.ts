@@ -33,7 +33,8 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     if (rejected.has(socket)) return
     rejected.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
-    log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request rejected')
+    // Scanners send such requests all the time, so they are not in a default log.
+    log.debug({ event: 'client_error', status: Number(status.slice(0, 3)), reason: error.code }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
       if (socket.writable) socket.end(responseOf(status, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()

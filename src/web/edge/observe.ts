@@ -41,9 +41,9 @@ export function accessLog(log: Logger): Middleware {
         // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
         // headers.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
-        ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
+        ...(ctx.state.upstreamMs !== undefined && { upstream_header_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),
-        client: IP_ADDRESS.test(ip) ? ip : peer
+        client_ip: IP_ADDRESS.test(ip) ? ip : peer
       }
       requestLog(ctx, log).info(fields, 'request')
     })

@@ -43,7 +43,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     const { status, error: code } = httpError
     // The log of requests is off by default, so this line tells which request failed. The query may contain secrets.
     const request = { method: ctx.method, path: ctx.path }
-    const fields = { event: 'request_failed', status, error: code, ...request, executed: wasExecuted(ctx), err }
+    const fields = { event: 'request_failed', status, error_code: code, ...request, executed: wasExecuted(ctx), err }
     // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All other
     // failures are logged as errors, because the operator must fix something.
     const isOurs =

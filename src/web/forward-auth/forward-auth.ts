@@ -93,14 +93,14 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       return child
     }
     const decision = await decide(request, requestLog).catch((err: unknown): Decision => {
-      requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
+      requestLog().error({ event: 'request_failed', status: 500, error_code: 'server_error', err }, 'request failed')
       return { status: 500 }
     })
     const { status, accessToken, retryAfterSeconds, reason } = decision
     metrics.forwardAuthEnded(status)
     if (reason === 'open_location') {
       const message = 'browsers can open the URL that the gateway uses for forward-auth; make that location internal'
-      requestLog().error({ event: 'forward_auth_open' }, message)
+      requestLog().error({ event: 'forward_auth_exposed' }, message)
     }
     if (config.log.requests) {
       const duration_ms = Math.round(performance.now() - started)

@@ -135,7 +135,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
         }
         metrics.proxiedResponseBroken(rule.number)
         requestLog(ctx, log).warn(
-          { event: 'proxied_response_broken', rule: rule.number, err: error },
+          { event: 'upstream_response_incomplete', rule: rule.number, err: error },
           'upstream broke off'
         )
         settle()

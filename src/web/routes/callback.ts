@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa'
+import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
@@ -41,9 +42,10 @@ export function callback(services: Services): Middleware {
         const { session, sealed, succeededAt, isRepeated, scopesMissing, returnTo } = completed
         writeSession(ctx, session, sealed)
         if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt })
-        requestLog(ctx, log).info({ event: 'login_succeeded' }, 'login succeeded')
+        const fields = { session: sessionHash(session.id) }
+        requestLog(ctx, log).info({ event: 'login_succeeded', ...fields }, 'login succeeded')
         if (scopesMissing.length > 0) {
-          const missing = { event: 'scopes_missing', scopes: scopesMissing.join(' ') }
+          const missing = { event: 'scopes_missing', ...fields, scopes: scopesMissing.join(' ') }
           requestLog(ctx, log).warn(missing, 'the identity provider did not grant all requested scopes')
         }
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')

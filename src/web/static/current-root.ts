@@ -42,10 +42,7 @@ export function watchRoot({ config, now, log }: Pick<Services, 'config' | 'now' 
       log.info({ event: 'wwwroot_replaced', folder: path }, 'serving the files of a new folder')
     } else if (rejected !== `${path} ${problem}`) {
       rejected = `${path} ${problem}`
-      log.warn(
-        { event: 'wwwroot_rejected', folder: path, reason: problem },
-        'still serving the files of the old folder'
-      )
+      log.warn({ event: 'wwwroot_rejected', folder: path }, `still serving the files of the old folder: ${problem}`)
     }
     checking = undefined
     return root

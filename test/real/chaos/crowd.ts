@@ -1,4 +1,5 @@
 // The simulated users of a scenario, and the figures and checks of what happened to them.
+import { isFault } from '../../helpers/logs.js'
 import type { Fleet, LogLine } from './fleet.js'
 import { eachOf } from './logins.js'
 import type { Report, Row } from './runner.js'
@@ -79,7 +80,7 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions) {
         p99,
         longest
       })
-      const warnings = fleet.lines.filter(({ level, event }) => level === 40 && event !== 'refresh_failed')
+      const warnings = fleet.lines.filter(({ level, event }) => level === 'warn' && event !== 'refresh_failed')
       report.figures({ warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim())) })
       report.figures({ 'outcomes of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
       const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
@@ -111,7 +112,7 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions) {
 }
 
 function checkNoErrors(report: Report, { lines, complaints }: Fleet): void {
-  const errors = lines.filter(({ level }) => level >= 50).map(line => JSON.stringify(line))
+  const errors = lines.filter(isFault).map(line => JSON.stringify(line))
   const all = [...errors, ...complaints]
   report.check('no server logged an error', all.length === 0, countEach(all))
 }

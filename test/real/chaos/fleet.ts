@@ -22,7 +22,7 @@ interface FleetOptions {
 export interface LogLine {
   readonly at: number
   readonly process: string
-  readonly level: number
+  readonly level: string
   readonly event?: string
   readonly [field: string]: unknown
 }
@@ -73,7 +73,7 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
     const program = await startProgram(scope, {
       cwd: options.cwd,
       env: environment(name, slot, options),
-      onLine: line => lines.push({ at: performance.now(), process: name, level: 60, ...line })
+      onLine: line => lines.push({ at: performance.now(), process: name, level: 'fatal', ...line })
     })
     started.set(name, performance.now())
     programs.set(name, program)
@@ -112,7 +112,7 @@ export async function startFleet(scope: Teardown, options: FleetOptions): Promis
     wasNeverConnected(name, at) {
       const since = lines.find(({ process, event }) => process === name && event === 'redis_unavailable')?.at
       if (since === undefined || since > (started.get(name) ?? 0) + FIRST_CONNECTION_MS) return false
-      const until = lines.find(({ process, event }) => process === name && event === 'redis_back')?.at
+      const until = lines.find(({ process, event }) => process === name && event === 'redis_available')?.at
       return at >= since && (until === undefined || at <= until)
     },
     inSlot,

@@ -71,12 +71,13 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const copy = browser.clone()
     const { headers } = await browser.navigate('/api/auth/logout')
     await settled(
-      () => logs.find(({ event }) => event === 'revoked' || /^revocation_/.test(String(event))) !== undefined
+      () =>
+        logs.find(({ event }) => event === 'refresh_token_revoked' || /^revocation_/.test(String(event))) !== undefined
     )
     if (headers.location !== '/') return `led to ${headers.location}`
     expire()
     if ((await statusOf(copy)) !== 401) return 'the old cookie works'
-    return logs.first('revoked') ? 'works' : 'not revoked'
+    return logs.first('refresh_token_revoked') ? 'works' : 'not revoked'
   }),
   'logout: idp': scenario(
     async ({ signIn, browser }) => {
@@ -104,7 +105,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       await signOutOnPages(browser, String(headers.location))
       await settled(() => logs.find(({ event }) => /^back_channel_logout/.test(String(event))) !== undefined)
       const line = logs.find(({ event }) => /^back_channel_logout/.test(String(event)))
-      if (line?.event !== 'back_channel_logout') return `rejected: ${line?.reason ?? 'no logout token'}`
+      if (line?.event !== 'backchannel_logout_succeeded') return `rejected: ${line?.reason ?? 'no logout token'}`
       return (await statusOf(first)) === 401 ? 'works' : 'the session continues'
     },
     { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_BACK_CHANNEL_LOGOUT: 'true' }

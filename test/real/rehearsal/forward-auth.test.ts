@@ -49,11 +49,11 @@ test('no response of nginx contains the internal token, even if `internal` is mi
 })
 
 for (const target of ['http://forward_auth;', 'http://forward_auth/_forward_auth;']) {
-  test(`if \`internal\` is missing and nginx forwards the path to ${target}, the server refuses the request and logs forward_auth_open`, async t => {
+  test(`if \`internal\` is missing and nginx forwards the path to ${target}, the server refuses the request and logs forward_auth_exposed`, async t => {
     const { send, logs } = await startChangedSite(t, text =>
       text.replace('internal;', '').replace('http://forward_auth/;', target)
     )
     for (const path of LOCATION_PATHS) t.is((await send({ target: path })).statusCode, 403, path)
-    t.truthy(logs.first('forward_auth_open'))
+    t.truthy(logs.first('forward_auth_exposed'))
   })
 }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
+import { isWarning } from '../../helpers/logs.js'
 import { hasRedis } from '../../helpers/redis-server.js'
 import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
@@ -58,7 +59,7 @@ async function assertNoUserNoticed(
   t.deepEqual(idp.reuses, [])
   for (const replica of replicas) {
     // At its start each server warns that the callback URL has another port, because the replicas are behind nginx.
-    const warnings = replica.lines.filter(({ level, event }) => Number(level) >= 40 && event !== 'setting_warning')
+    const warnings = replica.lines.filter(line => isWarning(line) && line.event !== 'setting_warning')
     t.deepEqual(warnings, [])
   }
 }

@@ -24,7 +24,7 @@ test('each request has one log line with method, path, status, duration and clie
   const { browser, line } = await start(t)
   await browser.get('/nothing?query=1', { headers: { referer: 'http://localhost:8080/page', cookie: 'a=b' } })
   const { level, time, request_id, duration_ms, ...rest } = await line()
-  t.is(level, 30)
+  t.is(level, 'info')
   t.is(new Date(String(time)).toISOString(), String(time))
   t.regex(String(request_id), /^[0-9a-f-]{36}$/)
   t.true(Number.isInteger(duration_ms) && Number(duration_ms) >= 0)
@@ -34,7 +34,7 @@ test('each request has one log line with method, path, status, duration and clie
     path: '/nothing',
     status: 404,
     aborted: false,
-    client: '127.0.0.1',
+    client_ip: '127.0.0.1',
     msg: 'request'
   })
 })
@@ -71,11 +71,11 @@ test('a client that disconnects before the response is complete is logged as abo
   await once(client, 'data')
   client.destroy()
   const aborted = await line()
-  t.like(aborted, { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
+  t.like(aborted, { path: '/large.bin', status: 200, aborted: true, client_ip: '127.0.0.1' })
   const broken = () => logs.all('response_broken')
   await eventually(() => broken().length > 0)
   const logged = broken().map(({ level, request_id }) => [level, request_id])
-  t.deepEqual(logged, [[20, aborted.request_id]])
+  t.deepEqual(logged, [['debug', aborted.request_id]])
 })
 
 test('if a response fails on the server after it has begun, the log has one error line', async t => {
@@ -89,7 +89,7 @@ test('if a response fails on the server after it has begun, the log has one erro
   t.true(closedByServer)
   await line()
   const levels = logs.all('response_broken').map(({ level }) => level)
-  t.deepEqual(levels, [50])
+  t.deepEqual(levels, ['error'])
 })
 
 async function* failingHalfway() {
@@ -115,14 +115,14 @@ test('the logged client is the peer, or the last IP address in X-Forwarded-For i
   const list = '203.0.113.1, 198.51.100.2'
   const direct = await start(t)
   await direct.browser.get('/', { headers: { ...others, 'x-forwarded-for': list } })
-  t.is((await direct.line()).client, '127.0.0.1')
+  t.is((await direct.line()).client_ip, '127.0.0.1')
   const { browser, line } = await start(t, { overrides: { trustProxy: true } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const invalid = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
   const sent = [list, ...addresses, ...invalid]
   for (const each of sent) await browser.get('/', { headers: { ...others, 'x-forwarded-for': each } })
   const lines = await Promise.all(sent.map((_, index) => line(index + 1)))
-  const clients = lines.map(({ client }) => client)
+  const clients = lines.map(({ client_ip }) => client_ip)
   t.deepEqual(clients, ['198.51.100.2', ...addresses, ...invalid.map(() => '127.0.0.1')])
 })
 

@@ -418,7 +418,7 @@ test('a connection is kept for longer than a minute, which is longer than load b
   const many = await send(healthz.repeat(1000))
   t.true(many.closedByServer)
   t.true(many.answers.length < 17)
-  t.is(logs.entries.filter(({ code }) => code === 'TOO_MANY_PIPELINED').length, 1)
+  t.is(logs.entries.filter(({ reason }) => reason === 'too_many_pipelined').length, 1)
   noFault()
   const { answers } = await send(healthz, { answers: 1 })
   const seconds = Number(/^keep-alive: timeout=(\d+)$/im.exec(answers[0]?.head ?? '')?.[1])

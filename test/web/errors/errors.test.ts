@@ -204,7 +204,7 @@ test('an unexpected exception is a 500 with a general message, and only the log 
     t.notRegex(response.text(), internals)
     const { 'x-request-id': id } = response.headers
     const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
-    t.is(line?.level, 50)
+    t.is(line?.level, 'error')
     t.regex(JSON.stringify(line), /hunter2.*errors\.test/s)
   }
 })

@@ -15,7 +15,7 @@ test('every log line of a request has its request id, even if it is written afte
   clock.advanceSeconds(3600)
   await browser.fetch('/api/auth/token', headers('token-1'))
   await browser.navigate('/api/auth/logout', headers('logout-1'))
-  await eventually(() => logs.first('revoked') !== undefined)
+  await eventually(() => logs.first('refresh_token_revoked') !== undefined)
   const events = logs.entries
     .filter(({ event }) => event !== 'request')
     .map(({ event, request_id }) => [event, request_id])
@@ -23,8 +23,8 @@ test('every log line of a request has its request id, even if it is written afte
     ['login_started', 'login-1'],
     ['login_succeeded', 'callback-1'],
     ['refresh', 'token-1'],
-    ['logout', 'logout-1'],
-    ['revoked', 'logout-1']
+    ['logout_succeeded', 'logout-1'],
+    ['refresh_token_revoked', 'logout-1']
   ])
 })
 

@@ -129,7 +129,7 @@ for (const mode of modes) {
       mode,
       outcome: 'refreshed',
       provider_calls: calls,
-      lifetime_seconds: 3599,
+      expires_in: 3599,
       request_id: 'request-1'
     })
     t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
@@ -208,8 +208,8 @@ test('if a refreshed session is too large for its cookies, the log says so, and 
     t.is(response.json().error, 'session_too_large')
     t.is(browser.cookies.value('platform_session'), cookie)
   }
-  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
-  t.is(line?.level, 50)
+  const line = logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'session_too_large')
+  t.is(line?.level, 'error')
   t.is(idp.tokenRequests.length, 2, 'no used refresh token is sent again')
   clock.advanceSeconds(3600)
   idp.settings.accessTokenLength = 600

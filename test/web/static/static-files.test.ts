@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { defaultCallbackUrl, testConfig, unreachableIdp } from '../../helpers/config.js'
+import { isWarning } from '../../helpers/logs.js'
 import { sendRaw } from '../../helpers/raw.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
@@ -373,7 +374,7 @@ for (const [what, code, status, error] of unopened) {
     t.is(JSON.parse(body.toString()).error, error)
     t.notRegex(head, /^(content-encoding|etag|last-modified):/im)
     t.regex(head, /^cache-control: no-store$/im)
-    const faults = logs.entries.filter(({ level }) => Number(level) >= 40)
+    const faults = logs.entries.filter(isWarning)
     t.deepEqual(
       faults.map(({ event, err }) => [event, (err as { code?: string }).code]),
       status === 404 ? [] : [['request_failed', code]]
@@ -738,7 +739,7 @@ test('if wwwroot is a symlink that is replaced, the new folder is served within 
     const rejections = logs
       .all('wwwroot_rejected')
       .filter(({ folder }) => String(folder).endsWith(target) || target === 'missing')
-    t.regex(String(rejections.at(-1)?.reason), reason)
+    t.regex(String(rejections.at(-1)?.msg), reason)
   }
   t.is(logs.all('wwwroot_rejected').length, 4, 'one warning for each folder')
   await leadTo('one')
