@@ -1,4 +1,4 @@
-// Servers that a program starts with startServer(): with a demo identity provider and with its own routes.
+// Servers that an application starts with startServer(): with a demo identity provider and with custom routes.
 
 import { createServer } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
@@ -99,7 +99,7 @@ test('no other program can take the port of a demo before the server listens on 
 test('startServer() and createApp() list the settings that an incomplete configuration lacks', async t => {
   const { platform: _, ...config } = await demoConfig(t)
   const incomplete = { ...config, port: undefined } as unknown as Config
-  const advice = '(this program) is missing. Pass the config that loadConfig returns.'
+  const advice = '(your application) is missing. Pass the config that loadConfig returns.'
   const message = `The settings cannot be used:\n  platform ${advice}\n  port ${advice}`
   await t.throwsAsync(startServer(incomplete), { instanceOf: ConfigError, message })
   await t.throwsAsync(startServer(undefined as unknown as Config), { instanceOf: ConfigError })

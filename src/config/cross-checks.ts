@@ -7,8 +7,8 @@ import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
 import { mayMatchFile } from './wwwroot.js'
 
-// The rules that involve several settings. Each value has already been checked alone. If a value that a rule needs is
-// missing, the rule finds nothing.
+// The checks that involve several settings. Each value has already been checked alone. If a value that a check needs is
+// missing, the check finds nothing.
 
 interface SettingsFinding {
   readonly key: SettingKey
@@ -18,15 +18,15 @@ interface SettingsFinding {
 
 /** True if a source sets the setting, false if it has its default. */
 type IsGiven = (key: SettingKey) => boolean
-type RuleResult = SettingsFinding | readonly SettingsFinding[] | undefined
-type SettingsRule = (values: Values, isGiven: IsGiven) => RuleResult | Promise<RuleResult>
+type CheckResult = SettingsFinding | readonly SettingsFinding[] | undefined
+type SettingsCheck = (values: Values, isGiven: IsGiven) => CheckResult | Promise<CheckResult>
 
 export async function findings(values: Values, isGiven: IsGiven): Promise<SettingsFinding[]> {
-  const found = await Promise.all(rules.map(rule => rule(values, isGiven)))
+  const found = await Promise.all(checks.map(check => check(values, isGiven)))
   return found.flatMap(result => result ?? [])
 }
 
-const rules: readonly SettingsRule[] = [
+const checks: readonly SettingsCheck[] = [
   function publicScopesAreInternalToo(values) {
     const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
     if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined

@@ -36,7 +36,7 @@ export interface Sources {
   readonly flags?: Flags
   /** True for a demo (see the `demo` option of `startServer`). Only flags override the built-in settings of a demo. */
   readonly demo?: boolean
-  /** Settings from the program that calls `startServer`. */
+  /** Settings from the application that calls `startServer`. */
   readonly overrides?: Overrides
   /**
    * The environment variables. The default is the environment of the process. With `false`, neither variables nor the file
@@ -55,7 +55,7 @@ export interface LoadedConfig extends Pick<Resolution, 'sources' | 'warnings' | 
 
 /**
  * Collects the settings and checks them. The sources, in order of precedence, are the flags, the built-in settings of a
- * demo, the program that calls this function, the environment, `.env` and a settings file.
+ * demo, the application that calls this function, the environment, `.env` and a settings file.
  * @throws {ConfigError} listing every problem
  * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
@@ -77,7 +77,7 @@ export function configOf(values: Values): Config {
 }
 
 /**
- * Checks that a program passes a complete configuration. The author of a JavaScript program may have written the
+ * Checks that an application passes a complete configuration. The author of a JavaScript application may have written the
  * configuration by hand.
  * @throws {ConfigError} listing the missing groups and settings
  */
@@ -87,10 +87,10 @@ export function requireComplete(config: Config): void {
   const missing = groups.filter(isMissing)
   missing.push(...withValue.filter(key => isMissing(key) && !missing.some(group => key.startsWith(`${group}.`))))
   const message = 'is missing. Pass the config that loadConfig returns.'
-  if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: programSource, message })))
+  if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: applicationSource, message })))
 }
 
-const programSource = 'this program'
+const applicationSource = 'your application'
 
 /** The settings from all sources, with every problem and warning. */
 export interface Resolution {
@@ -113,7 +113,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
   const layers: readonly Layer[] = [
     await layerOfFlags(flags, cwd),
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
-    overrides ? layerOfObject(overrides, programSource, { nullIsDefault: true }) : emptyLayer,
+    overrides ? layerOfObject(overrides, applicationSource, { nullIsDefault: true }) : emptyLayer,
     env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
     file
   ]

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { listWith, type StringRule, stringWith, type ValueType } from './types.js'
+import { listWith, type StringCheck, stringWith, type ValueType } from './types.js'
 
 // The types of the client id and of the settings that contain secrets, and the checks that reject a weak session secret
 // or a placeholder.
@@ -16,13 +16,13 @@ const json = { type: 'string', minLength: shortestSecret, pattern: '^\\s*\\S+\\s
 export const sessionSecret: ValueType<string> = {
   allowed,
   json,
-  parse: stringWith(...rulesFor('it'))
+  parse: stringWith(...checksFor('it'))
 }
 
 export const sessionSecrets: ValueType<readonly string[]> = {
   allowed: 'session secrets, separated by white space',
   json: { type: ['string', 'array'], items: json },
-  parse: listWith(...rulesFor('one of them'))
+  parse: listWith(...checksFor('one of them'))
 }
 
 /** Returns 384 random bits as 64 characters, which need no quotation marks in any file or shell. */
@@ -62,7 +62,7 @@ export const clientSecret: ValueType<string> = {
 }
 
 /** @param subject the beginning of each reason */
-function rulesFor(subject: string): readonly StringRule[] {
+function checksFor(subject: string): readonly StringCheck[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [

@@ -503,7 +503,7 @@ type TopKey = Exclude<SettingKey, `${string}.${string}`>
 type SettingRow<Key extends SettingKey> = (typeof settings)[Key]
 type OrUndefined<Key extends SettingKey, Value> =
   SettingRow<Key> extends { default: unknown } ? Value : Value | undefined
-/** The types of a setting: `value` is what the server uses, and `written` is what a file or program contains. */
+/** The types of a setting: `value` is what the server uses, and `written` is what a file or an application contains. */
 type TypesOf<Key extends string> = Key extends SettingKey
   ? SettingRow<Key> extends { type: ValueType<infer Value, infer Written> }
     ? { value: OrUndefined<Key, Value>; written: OrUndefined<Key, Written> }
@@ -525,7 +525,7 @@ export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
 /** The settings by key, without groups. Invalid settings, and required settings that no source sets, are left out. */
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
-/** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
+/** Settings from an application. `null` selects the default, even if the environment or a file has a value for the setting. */
 export type Overrides = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | null } & {
   readonly [Name in Group]?: { readonly [Key in Member<Name>]?: TypesOf<`${Name}.${Key}`>['written'] | null }
 }

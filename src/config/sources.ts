@@ -20,7 +20,7 @@ import { readString, type ValueType } from './types.js'
 import { isServiceLink, keyOfVariable, unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
- * The sources of settings: the flags, the settings that a program passes, the environment with `.env`, and secret files.
+ * The sources of settings: the flags, the settings that an application passes, the environment with `.env`, and secret files.
  * `file.ts` finds and reads the settings file.
  */
 
@@ -41,7 +41,7 @@ export type Given = {
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
 /**
- * Reads nested settings from a file or a program. A string may have the same form as in a variable, such as `"8096"`
+ * Reads nested settings from a file or an application. A string may have the same form as in a variable, such as `"8096"`
  * for a port.
  * @param nullIsDefault if true, `null` requests the default; otherwise a setting that is `null` counts as not set
  */

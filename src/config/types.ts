@@ -9,7 +9,7 @@ export interface ValueType<Value, Written = Value> {
    * invalid string unchanged, and `parse` rejects it. A type needs no such function if the value is the string itself.
    */
   readonly fromString?: (string: string) => unknown
-  /** Checks a value from a file or a program, and converts it to the value that the server uses. */
+  /** Checks a value from a file or an application, and converts it to the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
   /**
    * Converts a parsed value back to a value for a file. A type needs no such function if its `parse` does not change
@@ -44,33 +44,33 @@ interface RejectedValue {
 export const REJECTED: RejectedValue = {}
 
 /**
- * A rule for a string or for each item of a list. The reason continues "because …". Without a reason, the message contains
+ * A check of a string or for each item of a list. The reason continues "because …". Without a reason, the message contains
  * only the allowed values.
  */
-export interface StringRule {
+export interface StringCheck {
   readonly accepts: (string: string) => boolean
   readonly reason?: string
 }
 
 /**
- * Returns a function that accepts a string if all rules accept it. It stops at the first broken rule, because a later
- * rule may rely on an earlier rule. For example, a rule may parse a URL that an earlier rule has accepted.
+ * Returns a function that accepts a string if all checks accept it. It stops at the first failed check, because a later
+ * check may rely on an earlier one. For example, a check may parse a URL that an earlier check has accepted.
  */
-export function stringWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<string> {
+export function stringWith(...checks: readonly StringCheck[]): (written: unknown) => Parsed<string> {
   return function parseString(written) {
     if (typeof written !== 'string') return REJECTED
-    const broken = rules.find(({ accepts }) => !accepts(written))
-    return broken ? { reason: broken.reason } : { value: written }
+    const failed = checks.find(({ accepts }) => !accepts(written))
+    return failed ? { reason: failed.reason } : { value: written }
   }
 }
 
-/** Returns a function that accepts a list if all rules accept every item. */
-export function listWith(...rules: readonly StringRule[]): (written: unknown) => Parsed<readonly string[]> {
+/** Returns a function that accepts a list if all checks accept every item. */
+export function listWith(...checks: readonly StringCheck[]): (written: unknown) => Parsed<readonly string[]> {
   return function parseList(written) {
     const items = itemsOf(written)
     if (!items) return REJECTED
-    const broken = rules.find(({ accepts }) => !items.every(accepts))
-    return broken ? { reason: broken.reason } : { value: items }
+    const failed = checks.find(({ accepts }) => !items.every(accepts))
+    return failed ? { reason: failed.reason } : { value: items }
   }
 }
 

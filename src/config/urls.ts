@@ -1,4 +1,4 @@
-import { type StringRule, stringWith, type ValueType } from './types.js'
+import { type StringCheck, stringWith, type ValueType } from './types.js'
 
 // The paths of the built-in routes. In the public URLs, the base path of a reverse proxy may come before them
 // (`basePathOf`).
@@ -28,8 +28,8 @@ export function isAuthPath(path: string): boolean {
 
 export const callbackPath = AUTH_ROUTES.callback
 
-// The order matters, because the later rules need a URL that can be parsed.
-const webRules: readonly StringRule[] = [
+// The order matters, because the later checks need a URL that can be parsed.
+const webChecks: readonly StringCheck[] = [
   { accepts: isWebUrl, reason: 'it is not an absolute http or https URL' },
   { accepts: url => !hasUser(url), reason: 'it contains a user name' },
   // RFC 6749 sections 3.1, 3.1.2 and 3.2.
@@ -41,7 +41,7 @@ export const callbackUrl: ValueType<string> = {
   allowed: `an absolute http or https URL whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
   parse: stringWith(
-    ...webRules,
+    ...webChecks,
     { accepts: url => pathnameOf(url).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
     // The server redirects to the path that precedes the callback path. If this path contained `//host`, the redirect
     // would lead to another site.
@@ -49,8 +49,8 @@ export const callbackUrl: ValueType<string> = {
   )
 }
 
-const providerRules: readonly StringRule[] = [
-  ...webRules,
+const providerChecks: readonly StringCheck[] = [
+  ...webChecks,
   {
     accepts: url => new URL(url).protocol === 'https:' || isLoopback(url),
     reason: 'plain http would send secrets over the network unencrypted'
@@ -64,7 +64,7 @@ const providerRules: readonly StringRule[] = [
 export const providerUrl: ValueType<string> = {
   allowed: 'an https URL (plain http only on this machine)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
-  parse: stringWith(...providerRules)
+  parse: stringWith(...providerChecks)
 }
 
 /** The type of an optional endpoint. The word `none` disables the endpoint. */
@@ -78,7 +78,7 @@ export const optionalProviderUrl: ValueType<string> = {
 export const issuerUrl: ValueType<string> = {
   allowed: `${providerUrl.allowed} without a query`,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
-  parse: stringWith(...providerRules, { accepts: url => !url.includes('?'), reason: 'it contains a query' })
+  parse: stringWith(...providerChecks, { accepts: url => !url.includes('?'), reason: 'it contains a query' })
 }
 
 /**
@@ -149,7 +149,7 @@ export function withoutUser(url: string): string {
  * issuer could make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
-  const broken = providerRules.find(({ accepts }) => !accepts(endpoint))
+  const broken = providerChecks.find(({ accepts }) => !accepts(endpoint))
   if (broken) return broken.reason
   if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
     return 'it uses plain http and names this machine, but the issuer is on another machine'

@@ -130,7 +130,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
       const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
       await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
       if (isRejected) return { kind: 'codeRejected' }
-      throw busyErrorOf(error) ?? error
+      throw throttledErrorOf(error) ?? error
     }
     let { state } = exchanged
     let record: SessionRecord
@@ -199,7 +199,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     try {
       return await send()
     } catch (error) {
-      const seconds = busyErrorOf(error)?.retryAfterSeconds
+      const seconds = throttledErrorOf(error)?.retryAfterSeconds
       if (seconds === undefined || seconds > MAX_BUSY_WAIT_SECONDS) throw error
       await wait(clock, seconds * 1000)
       return send()
@@ -252,8 +252,8 @@ function endedLogin(why: string): CodeExchange {
  * start a new login.
  */
 function interruptionOf(error: unknown): unknown {
-  const busy = busyErrorOf(error)
-  if (busy) return new LoginInterruptedError(busy)
+  const throttled = throttledErrorOf(error)
+  if (throttled) return new LoginInterruptedError(throttled)
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
   // The provider accepted the code but rejected the public scopes, so the configuration is wrong, not the code.
   const { error: code, status } = error
@@ -265,9 +265,9 @@ function interruptionOf(error: unknown): unknown {
  * other error. A 503 of the user info endpoint always counts as busy. A 503 from the token endpoint without `Retry-After` does
  * not count as busy: the endpoint may already have used the code or the refresh token, so the request must not be repeated.
  */
-function busyErrorOf(error: unknown): ProviderError | undefined {
+function throttledErrorOf(error: unknown): ProviderError | undefined {
   if (!(error instanceof ProviderError)) return undefined
-  if (error.isBusy) return error
+  if (error.isThrottled) return error
   if (error.endpoint !== 'userinfo' || error.status !== 503) return undefined
   return new ProviderError(error.endpoint, error.problem, 'it responded with 503', {
     status: 503,

@@ -63,7 +63,7 @@ export interface CallbackRequest {
  * - `denied`: the account may not sign in here
  * - `signedOut`: the identity provider has signed the user out since this login began
  * - `pending`: the identity provider has not responded yet; the code exchange continues, and a later callback gets its result
- * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
+ * - `throttled`: the identity provider asked to send fewer requests; `retry` tells whether to repeat the callback or to start a new login
  * - `failed`: the identity provider, the store or this server failed
  */
 type CallbackResult =
@@ -86,7 +86,7 @@ type CallbackResult =
   | { readonly kind: 'notAuthorized'; readonly error: string }
   | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'busy'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
+  | { readonly kind: 'throttled'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /**
@@ -167,11 +167,11 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
-    if (!(cause instanceof ProviderError && cause.isBusy)) return { kind: 'failed', error }
+    if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
     const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
-    return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 
   /** Starts the login again with the same browser, path and prompt. The `state` counts it, so this happens only once. */

@@ -92,7 +92,7 @@ export class ProviderError extends Error {
    * later. This is the case for status 429 (RFC 6585 section 4), for status 503 with `Retry-After` (RFC 9110 section
    * 15.6.4), and for the problem `busy`.
    */
-  get isBusy(): boolean {
+  get isThrottled(): boolean {
     const { problem, status, retryAfterSeconds } = this
     return problem === 'busy' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
   }

@@ -58,7 +58,7 @@ const LAST_WORK_MS = 500
  * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the metrics port or the forward-auth port, the
  * error has the property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the module
  * of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
- * `redisUrl`. Programs use `startServer` (start.ts).
+ * `redisUrl`. Applications use `startServer` (start.ts).
  * @param limits shorter time limits, for tests
  */
 export async function serve(

@@ -24,7 +24,7 @@ import { createStores, type StoreOptions, type Stores } from '../sessions/open-s
 import type { DemoProvider, Services } from '../web/services.js'
 import { logOptions, standardOutput } from './log.js'
 
-/** The dependencies that a program can replace. */
+/** The dependencies that an application can replace. */
 export interface AppOptions {
   /** The clock, in milliseconds since the epoch. */
   readonly now: () => number

@@ -48,7 +48,7 @@ export function createSuccesses() {
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
   // A busy error without a status means that the queue of this process was full. The request was not sent, so the provider has
   // not said that it is busy.
-  if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
+  if (!(error instanceof ProviderError) || !error.isThrottled || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }
 
@@ -68,7 +68,7 @@ export const DEFAULT_RETRY_SECONDS = 5
 const QUEUE_RETRY_SECONDS = 2
 
 /**
- * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at least 1,
+ * Returns the number of seconds after which a call to a busy provider (`error.isThrottled`) should be repeated. It is at least 1,
  * because pages would otherwise repeat the call without a pause.
  */
 export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {

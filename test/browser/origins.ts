@@ -18,7 +18,7 @@ export const routes = {
   profile: '/api/auth/profile',
   token: '/api/auth/token',
   proxy: '/api/proxied',
-  'own route': '/own',
+  'custom route': '/own',
   'forward-auth': '/site/'
 } as const
 
@@ -75,7 +75,7 @@ export async function startOrigins(t: ExecutionContext): Promise<Origins> {
   })
   const server = await serve(config, {
     extend: (app, { requireTokens, Router }) => {
-      const router = new Router().all(routes['own route'], requireTokens, ctx => {
+      const router = new Router().all(routes['custom route'], requireTokens, ctx => {
         ctx.respond = false
         handle(ctx.req, ctx.res)
       })

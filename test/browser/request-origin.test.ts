@@ -180,15 +180,24 @@ async function createSender({ page, newTab }: Visitor, origins: Origins, host: s
   return { row, run, navigate, beacon, speculate, surprises }
 }
 
-const columns: readonly RouteName[] = ['login', 'logout', 'profile', 'proxy', 'own route', 'forward-auth']
-const handlers: readonly RouteName[] = ['proxy', 'own route', 'forward-auth']
+const columns: readonly RouteName[] = ['login', 'logout', 'profile', 'proxy', 'custom route', 'forward-auth']
+const handlers: readonly RouteName[] = ['proxy', 'custom route', 'forward-auth']
 
 function evaluate(page: Page, url: string, script: string): Promise<unknown> {
   return page.evaluate(`(url => { ${script} })(${JSON.stringify(url)})`)
 }
 
 test('the table in SECURITY.md has a column for each route and no row that the tests do not send', t => {
-  t.deepEqual(header, ['page of', 'request', 'login', 'logout', 'profile, token', 'proxy', 'own route', 'forward-auth'])
+  t.deepEqual(header, [
+    'page of',
+    'request',
+    'login',
+    'logout',
+    'profile, token',
+    'proxy',
+    'custom route',
+    'forward-auth'
+  ])
   const kinds = [...Object.keys(navigations), ...Object.keys(inPage), BEACON, SPECULATION]
   const listed = (name: string) => documented.filter(([first]) => first === name).map(([, kind = '']) => kind)
   t.deepEqual(listed('this origin').sort(), kinds.sort())

@@ -80,7 +80,7 @@ for (const [what, files, env] of empty) {
   })
 }
 
-test('in a program, access.allow: undefined is refused and access.allow: null allows everyone', async t => {
+test('in an application, access.allow: undefined is refused and access.allow: null allows everyone', async t => {
   const cwd = await tempFolder(t)
   const given = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: undefined } } })
   t.true(given.problems.some(({ key }) => key === 'access.allow'))

@@ -44,10 +44,10 @@ test('a required setting that is missing or empty is refused with the ways to se
   ])
 })
 
-test("mistakes in a program's settings are reported like mistakes in a file", async t => {
+test("mistakes in an application's settings are reported like mistakes in a file", async t => {
   const overrides = { platform: { clientId: 5 }, prot: 80 } as object
   const problems = await problemsOf(t, { overrides })
-  t.deepEqual(keysAndSourcesOf(problems), ['prot (this program)', 'platform.clientId (this program)'])
+  t.deepEqual(keysAndSourcesOf(problems), ['prot (your application)', 'platform.clientId (your application)'])
 })
 
 test('no error contains a refused secret, whatever its source', async t => {
@@ -77,7 +77,7 @@ test('no error contains a refused secret, whatever its source', async t => {
 
 const inOrder = [
   { source: 'flag --port', port: 1001, given: { flags: { port: '1001' } } },
-  { source: 'this program', port: 1002, given: { overrides: { port: 1002 } } },
+  { source: 'your application', port: 1002, given: { overrides: { port: 1002 } } },
   { source: 'variable PORT', port: 1003, given: { env: { PORT: '1003' } } },
   { source: 'variable PORT in .env', port: 1004, given: { files: { '.env': 'PORT=1004' } } },
   {
@@ -98,7 +98,7 @@ for (const [index, strongest] of inOrder.entries()) {
   })
 }
 
-test("null in a program's settings selects the default, whatever the environment says", async t => {
+test("null in an application's settings selects the default, whatever the environment says", async t => {
   const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
   const { config, sources } = await load(t, {
     env,
@@ -110,7 +110,11 @@ test("null in a program's settings selects the default, whatever the environment
 })
 
 for (const [what, situation, port] of [
-  ["undefined in a program's settings has no effect", { env: { PORT: '9000' }, overrides: { port: undefined } }, 9000],
+  [
+    "undefined in an application's settings has no effect",
+    { env: { PORT: '9000' }, overrides: { port: undefined } },
+    9000
+  ],
   [
     'a wrong value is ignored if a source of higher precedence has a value',
     { env: { PORT: 'x' }, flags: { port: '9000' } },

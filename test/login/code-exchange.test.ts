@@ -5,7 +5,7 @@ import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js
 import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { createClock } from '../helpers/clock.js'
 import { createMode, createSharedStore } from '../sessions/setup.js'
-import { busyError, createFakeIdp, oauthError, upstreamError } from './fake-idp.js'
+import { createFakeIdp, oauthError, throttledError, upstreamError } from './fake-idp.js'
 
 function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' } = {}) {
   const clock = createClock(1_700_000_000_000)
@@ -62,7 +62,7 @@ test('after a code was rejected, no further code is exchanged for the same state
 
 test('a 429 at the code exchange pauses all token requests, and no code is sent during the pause', async t => {
   const { exchange, login, idp, clock, store } = setUp()
-  idp.next(busyError(429, 7))
+  idp.next(throttledError(429, 7))
   await t.throwsAsync(exchange(login()(), 'c'))
   t.is(store.pausedMs(true), 7000)
   t.is(store.pausedMs(false), 8000)
@@ -149,7 +149,7 @@ const faults = [
   oauthError('invalid_client'),
   oauthError('invalid_scope'),
   upstreamError(),
-  busyError(503)
+  throttledError(503)
 ]
 
 for (const error of faults) {
@@ -157,7 +157,7 @@ for (const error of faults) {
     test(`dual: if the ${isSecond ? 'repeated ' : ''}request for the public token fails with "${error.message}", the login fails and its refresh token is revoked`, async t => {
       const { exchange, login, idp, clock } = setUp({ isDual: true })
       const transaction = login()
-      idp.next({}, ...(isSecond ? [busyError(429, 1)] : []), error)
+      idp.next({}, ...(isSecond ? [throttledError(429, 1)] : []), error)
       const failed = t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: ProviderError })
       const thrown = await clock.runUntilSettled(failed)
       // The provider accepted the code. Signing in again would fail in the same way, so the error is reported as the provider's.
@@ -182,7 +182,7 @@ for (const status of [429, 503] as const) {
     test(`dual: if the request for the public token gets ${status} with Retry-After ${seconds}, the login waits and repeats the request once`, async t => {
       const { exchange, login, idp, clock } = setUp({ isDual: true })
       const started = clock.now()
-      idp.next({}, busyError(status, seconds))
+      idp.next({}, throttledError(status, seconds))
       const { id, ...transaction } = login()()
       const first = exchange({ id, ...transaction }, 'c')
       // The request of the browser ends after 10 seconds, so a second callback may have to fetch the result.
@@ -205,10 +205,10 @@ for (const status of [429, 503] as const) {
 }
 
 const interruptions = [
-  { what: 'a Retry-After of 11 seconds', answers: [busyError(429, 11)], waitedMs: 0, pausedMs: 11_000 },
-  { what: 'a Retry-After of 30 seconds', answers: [busyError(429, 30)], waitedMs: 0, pausedMs: 30_000 },
-  { what: 'a 429 without Retry-After', answers: [busyError(429)], waitedMs: 0, pausedMs: 1000 },
-  { what: 'a second 429', answers: [busyError(429, 5), busyError(429, 7)], waitedMs: 5000, pausedMs: 7000 },
+  { what: 'a Retry-After of 11 seconds', answers: [throttledError(429, 11)], waitedMs: 0, pausedMs: 11_000 },
+  { what: 'a Retry-After of 30 seconds', answers: [throttledError(429, 30)], waitedMs: 0, pausedMs: 30_000 },
+  { what: 'a 429 without Retry-After', answers: [throttledError(429)], waitedMs: 0, pausedMs: 1000 },
+  { what: 'a second 429', answers: [throttledError(429, 5), throttledError(429, 7)], waitedMs: 5000, pausedMs: 7000 },
   {
     what: 'a full queue of calls to the provider',
     answers: [new ProviderError('token', 'busy', 'not made')],

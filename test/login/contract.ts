@@ -8,7 +8,7 @@ import type { UserInfo } from '#src/provider/id-token.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
-import { busyError, createFakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
+import { createFakeIdp, type FakeIdpOptions, oauthError, throttledError, upstreamError } from './fake-idp.js'
 
 export const timeoutMs = 60_000
 export const grant: AuthorizationCode = {
@@ -237,7 +237,12 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), busyError(429, 1)]) {
+  for (const error of [
+    oauthError('invalid_grant'),
+    oauthError('invalid_client'),
+    upstreamError(),
+    throttledError(429, 1)
+  ]) {
     test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged, and the request is not repeated`, async t => {
       const { mode, idp } = setUp()
       idp.next(error)

@@ -5,7 +5,7 @@ import test from 'ava'
 import { createDualMode } from '#src/login/mode.js'
 import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
-import { busyError, oauthError, upstreamError } from './fake-idp.js'
+import { oauthError, throttledError, upstreamError } from './fake-idp.js'
 
 const internalScopes = ['data:read', 'viewables:read']
 const publicScopes = ['viewables:read']
@@ -64,7 +64,7 @@ test('dual: expires_at follows the lifetime of the internal token, even if the p
   t.is((await completeRefresh(mode, login)).fields.expires_at, refreshing + 2_000_000)
 })
 
-for (const error of [...faults, busyError(429, 1), new TypeError('odd')]) {
+for (const error of [...faults, throttledError(429, 1), new TypeError('odd')]) {
   test(`dual: if the request for the public token fails with "${error.message}", the error is thrown unchanged, and no token is revoked`, async t => {
     const { mode, idp } = setUpMode(dual)
     const { state } = await mode.exchangeCode(grant)

@@ -23,7 +23,7 @@ for (const [status, isRejection] of statuses) {
   })
 }
 
-const busy: readonly (readonly [what: string, error: ProviderError, isBusy: boolean])[] = [
+const busy: readonly (readonly [what: string, error: ProviderError, isThrottled: boolean])[] = [
   ['a 429', new ProviderError('token', 'unusable', '', { status: 429 }), true],
   ['a 503 with Retry-After', new ProviderError('token', 'unusable', '', { status: 503, retryAfterSeconds: 0 }), true],
   ['a 503 without Retry-After', new ProviderError('token', 'unusable', '', { status: 503 }), false],
@@ -33,8 +33,8 @@ const busy: readonly (readonly [what: string, error: ProviderError, isBusy: bool
   ['no connection', new ProviderError('token', 'unreachable', ''), false]
 ]
 
-for (const [what, error, isBusy] of busy) {
-  test(`${what} ${isBusy ? 'means' : 'does not mean'} that the same call may succeed later`, t => {
-    t.is(error.isBusy, isBusy)
+for (const [what, error, isThrottled] of busy) {
+  test(`${what} ${isThrottled ? 'means' : 'does not mean'} that the same call may succeed later`, t => {
+    t.is(error.isThrottled, isThrottled)
   })
 }

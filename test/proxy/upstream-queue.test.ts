@@ -6,7 +6,7 @@ import {
   type Turn,
   type TurnLimits,
   type TurnRequest,
-  UpstreamBusyError
+  UpstreamQueueError
 } from '#src/web/proxy/upstream-queue.js'
 
 const limits: TurnLimits = {
@@ -45,7 +45,7 @@ test('when as many requests of a host wait for a response head as allowed, the n
   const third = take('3')
   t.true(first.hasStarted())
   t.false(third.hasStarted())
-  t.throws(() => take('4'), { instanceOf: UpstreamBusyError })
+  t.throws(() => take('4'), { instanceOf: UpstreamQueueError })
   t.true(take('5', { origin: 'https://b.example' }).hasStarted())
   const waiting = third.wait(patient)
   first.headReceived()
@@ -68,7 +68,7 @@ test('a request is rejected when its time in the queue is over, and its place in
   const take = start()
   take('1')
   take('2')
-  await t.throwsAsync(take('3').wait(1), { instanceOf: UpstreamBusyError })
+  await t.throwsAsync(take('3').wait(1), { instanceOf: UpstreamQueueError })
   t.notThrows(() => take('3'))
 })
 
@@ -177,15 +177,15 @@ test('in a full queue, the user with the most requests loses the newest one to a
   for (const [index, session] of ['ana/1', 'ana/1', 'ana/2', 'bob'].entries()) {
     take(session)
       .wait(patient)
-      .catch(error => void (error instanceof UpstreamBusyError && lost.push(`${session} ${index}`)))
+      .catch(error => void (error instanceof UpstreamQueueError && lost.push(`${session} ${index}`)))
   }
-  t.throws(() => take('ana/1'), { instanceOf: UpstreamBusyError })
+  t.throws(() => take('ana/1'), { instanceOf: UpstreamQueueError })
   t.deepEqual(lost, [])
   t.false(take('carl').hasStarted())
   await setImmediate()
   t.deepEqual(lost, ['ana/1 1'])
   // Bob would now have two queued requests, as many as Ana.
-  t.throws(() => take('bob'), { instanceOf: UpstreamBusyError })
+  t.throws(() => take('bob'), { instanceOf: UpstreamQueueError })
   t.false(take('dora').hasStarted())
   await setImmediate()
   t.is(lost.length, 2)

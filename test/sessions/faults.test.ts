@@ -8,7 +8,7 @@ import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { withLeases } from '../helpers/leases.js'
 import { modes } from '../helpers/modes.js'
 import { createRandom } from '../helpers/random.js'
-import { busyError, oauthError, upstreamError } from '../login/fake-idp.js'
+import { oauthError, throttledError, upstreamError } from '../login/fake-idp.js'
 import { grantsOf, setUpExpired, setUpRefresh } from './setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
@@ -449,7 +449,7 @@ for (const mode of modes) {
     const { record, clock, idp, live, login, unavailable, refreshes } = await setUpRefresh(mode)
     const other = await login('another-session')
     clock.advanceSeconds(3601)
-    idp.next(busyError(429, 30))
+    idp.next(throttledError(429, 30))
     t.is((await unavailable(record)).retryAfterSeconds, 30)
     t.is((await unavailable(other)).retryAfterSeconds, 31)
     t.is(refreshes(), 1)
@@ -470,7 +470,7 @@ test('dual: when a pause for all sessions ends, second token requests may be sen
   const { record, clock, idp, login, unavailable, live } = await setUpRefresh('dual')
   const other = await login('another-session')
   clock.advanceSeconds(3601)
-  idp.next({}, busyError(429, 10))
+  idp.next({}, throttledError(429, 10))
   const partial = await unavailable(record)
   clock.advanceSeconds(10)
   await unavailable(other)

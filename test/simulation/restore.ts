@@ -108,7 +108,7 @@ function createRedis(world: World, audience: Audience) {
   let isUp = true
   const queue: (() => void)[] = []
   let first = 0
-  let isBusy = false
+  let isThrottled = false
   let reads = 0
   let scripts = 0
   let lastStoredAt = 0
@@ -124,7 +124,7 @@ function createRedis(world: World, audience: Audience) {
         const [reply, costMs] = work()
         world.after(costMs, () => {
           world.after(LATENCY_MS, () => resolve(reply))
-          isBusy = false
+          isThrottled = false
           next()
         })
       }
@@ -137,8 +137,8 @@ function createRedis(world: World, audience: Audience) {
   }
 
   function next(): void {
-    if (isBusy || first === queue.length) return
-    isBusy = true
+    if (isThrottled || first === queue.length) return
+    isThrottled = true
     queue[first++]?.()
   }
 

@@ -12,10 +12,10 @@ import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import {
+  customRoute,
   guarded,
   openedFields,
   openedSession,
-  ownRoute,
   sealedHeader,
   sessionCookiesSet,
   sessionHeader,
@@ -171,7 +171,7 @@ for (const mode of modes) {
       [3_599_000, 0]
     ] as const) {
       clock.advance(issuedAt + elapsedMs - clock.now())
-      t.deepEqual((await browser.fetch(ownRoute)).json(), {
+      t.deepEqual((await browser.fetch(customRoute)).json(), {
         internal: { access_token: internal, expires_in: expiresIn },
         public: { access_token: narrow, expires_in: expiresIn }
       })

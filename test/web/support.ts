@@ -156,15 +156,15 @@ export function withParameters(address: string, changes: Readonly<Record<string,
 /** The callback URL of a deployment behind a proxy that terminates TLS and removes a path prefix. */
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
 
-/** Options for an application to which a program adds one handler. */
+/** Options for an application to which a test adds one handler. */
 export function handledBy(handler: Middleware): { readonly extend: Extension } {
   return { extend: app => void app.use(handler) }
 }
 
 /** The path of the route that `startWithRoute` adds. */
-export const ownRoute = '/own'
+export const customRoute = '/own'
 
-/** Starts the application with one more route behind requireTokens, as a program that imports it would add one. */
+/** Starts the application with one more route behind requireTokens, as an application that imports it would add one. */
 export async function startWithRoute(
   t: Pick<ExecutionContext, 'teardown'>,
   mode: ModeName,
@@ -175,7 +175,7 @@ export async function startWithRoute(
   const logs = await collectLogs()
   const config = testConfig(idp, { mode })
   const app = createApp(config, { now: clock.now, log: logs.log })
-  app.use((ctx, next) => (ctx.path === ownRoute ? requireTokens(ctx, async () => handle(ctx)) : next()))
+  app.use((ctx, next) => (ctx.path === customRoute ? requireTokens(ctx, async () => handle(ctx)) : next()))
   const port = await listen(t, http.createServer(app.callback()))
   const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
   return { browser: createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now }), clock, config, idp, logs }

@@ -228,8 +228,8 @@ type StoreSetting = Config['session']['store']
 
 /** Warns if Redis may evict data, is nearly full, or may lose data in a restart or a failover. */
 export function redisFindings(conditions: readonly RedisCondition[], store: StoreSetting): Finding[] {
-  const rules = [eviction, headroom, persistence, lostWrites, unknown]
-  const found = conditions.flatMap(condition => rules.flatMap(rule => rule(condition, store) ?? []))
+  const checks = [eviction, headroom, persistence, lostWrites, unknown]
+  const found = conditions.flatMap(condition => checks.flatMap(check => check(condition, store) ?? []))
   if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data across a restart.')]
   // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]

@@ -12,7 +12,7 @@ import { returnToOf, signInUrl } from '../request/return-path.js'
 import { sessionRecord } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'
-import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
+import { HttpError, methodNotAllowed, TemporarilyUnavailableError } from './http-error.js'
 import { providerFailure } from './login-error.js'
 import { httpErrorOfThrown } from './thrown-error.js'
 
@@ -37,9 +37,9 @@ export function errors({ config, site, pages, log }: Services): Middleware {
   }
 
   function logFault(error: unknown, httpError: HttpError, ctx: Context) {
-    // The cause of a BusyError, if there is one, is the error of the provider. The cause is logged instead of the
-    // BusyError, because it contains the endpoint and the status.
-    const err = error instanceof BusyError ? (error.cause ?? error) : error
+    // The cause of a TemporarilyUnavailableError, if there is one, is the error of the provider. The cause is logged instead of the
+    // TemporarilyUnavailableError, because it contains the endpoint and the status.
+    const err = error instanceof TemporarilyUnavailableError ? (error.cause ?? error) : error
     const { status, error: code } = httpError
     // The log of requests is off by default, so this line tells which request failed. The query may contain secrets.
     const request = { method: ctx.method, path: ctx.path }
@@ -65,7 +65,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
 
   function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
     const { status, error, message: description, diagnosis, refusal } = httpError
-    const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
+    const retry = ctx.method === 'GET' && httpError instanceof TemporarilyUnavailableError ? httpError : undefined
     const inLogin = ctx.path === AUTH_ROUTES.callback
     const language = pages.languageFor(ctx.acceptsLanguages())
     ctx.vary('Accept-Language')
@@ -92,7 +92,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       // again.
       isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
       retryAfterSeconds: retry?.retryAfterSeconds,
-      mayBeOver: httpError instanceof BusyError && httpError.mayBeOver
+      mayBeOver: httpError instanceof TemporarilyUnavailableError && httpError.mayBeOver
     }
     ctx.body = diagnosis
       ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
@@ -110,7 +110,7 @@ function notFound(ctx: Context): HttpError {
 
 function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
   if (isExecuted && isTemporary(error)) {
-    // A BusyError would ask the client to send the request again, and the handler would run a second time.
+    // A TemporarilyUnavailableError would ask the client to send the request again, and the handler would run a second time.
     const description = 'The request was executed, but this server cannot save its result at the moment.'
     return new HttpError({ status: 503, error: 'temporarily_unavailable', description })
   }
@@ -121,7 +121,7 @@ function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
       error instanceof UnknownKeyError
         ? 'The key of the logout token is unknown. Send the token again later.'
         : 'This server cannot handle the request at the moment.'
-    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
+    return new TemporarilyUnavailableError({ description, retryAfterSeconds: error.retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
     const description = isExecuted
@@ -136,11 +136,11 @@ function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof BusyError || error instanceof StoreUnavailableError
+  return error instanceof TemporarilyUnavailableError || error instanceof StoreUnavailableError
 }
 
 // Returns the value of the `Refresh` header. A `meta` element would have the same effect, but axe-core's accessibility
 // check rejects it.
-function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
+function refreshHeader({ retryAfterSeconds, retryPath }: TemporarilyUnavailableError): string {
   return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
 }

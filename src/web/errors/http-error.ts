@@ -34,7 +34,7 @@ export class HttpError extends Error {
   }
 }
 
-interface BusyErrorOptions extends Pick<HttpErrorOptions, 'description' | 'cause'> {
+interface TemporarilyUnavailableOptions extends Pick<HttpErrorOptions, 'description' | 'cause'> {
   readonly retryAfterSeconds: number
   /** The default is 503. */
   readonly status?: 503 | 504
@@ -46,18 +46,18 @@ interface BusyErrorOptions extends Pick<HttpErrorOptions, 'description' | 'cause
  * A temporary failure, with `Retry-After` (RFC 9110 section 10.2.3). The status is 503, or 504 if another server is too
  * slow. For a GET request, the error page repeats the request automatically.
  */
-export class BusyError extends HttpError {
+export class TemporarilyUnavailableError extends HttpError {
   readonly retryAfterSeconds: number
   /** The URL that the error page opens next. If undefined, it is the URL of the failed request. */
   readonly retryPath: string | undefined
   /** True if the session may be over, so the error page offers a new login. */
   readonly mayBeOver: boolean
 
-  constructor(options: BusyErrorOptions) {
+  constructor(options: TemporarilyUnavailableOptions) {
     const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause } = options
     const headers = { 'Retry-After': String(retryAfterSeconds) }
     super({ status, error: 'temporarily_unavailable', description, headers, cause })
-    this.name = 'BusyError'
+    this.name = 'TemporarilyUnavailableError'
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath
     this.mayBeOver = mayBeOver

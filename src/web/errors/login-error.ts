@@ -7,7 +7,7 @@ import type { CompletedLogin } from '../../login/complete-login.js'
 import type { LoginLoopReason } from '../../pages/index.js'
 import { ConsentMissingError, OAuthError, type ProviderError } from '../../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../sessions/failure.js'
-import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
+import { accountNotAllowed, HttpError, invalidRequest, TemporarilyUnavailableError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>
 
@@ -24,11 +24,11 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       // result may be in the store.
       const { retryAfterSeconds } = failed
       const description = 'The identity provider has not responded in time.'
-      return new BusyError({ description, retryAfterSeconds, status: 504 })
+      return new TemporarilyUnavailableError({ description, retryAfterSeconds, status: 504 })
     }
-    case 'busy': {
+    case 'throttled': {
       const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
-      return providerBusy(failed.cause, failed.retry === 'login' ? newLogin : undefined)
+      return providerThrottled(failed.cause, failed.retry === 'login' ? newLogin : undefined)
     }
     default:
       return invalidRequest(`${REASONS[failed.kind]} Please sign in again.`)
@@ -102,7 +102,7 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
     return new HttpError({ status: 403, error: 'consent_required', description })
   }
   if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
-  if (error.isBusy) return providerBusy(error)
+  if (error.isThrottled) return providerThrottled(error)
   if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')
   const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not respond in time'
   const description = `The identity provider ${happened}.`
@@ -110,15 +110,15 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
 }
 
 /**
- * Returns the error with the status 503 for a provider that is busy.
- * @param cause an error whose `isBusy` is true
+ * Returns the error with the status 503 for a provider that asks to send fewer requests, or for a full queue of requests to it.
+ * @param cause an error whose `isThrottled` is true
  * @param retryPath the URL that the error page opens after the waiting time; undefined if the page should repeat the
  *   failed request
  */
-function providerBusy(cause: ProviderError, retryPath?: string): BusyError {
+function providerThrottled(cause: ProviderError, retryPath?: string): TemporarilyUnavailableError {
   const description =
     cause.problem === 'busy' ? 'Too many requests wait for the identity provider.' : 'The identity provider is busy.'
-  return new BusyError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
+  return new TemporarilyUnavailableError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
 }
 
 function badGateway(description: string): HttpError {

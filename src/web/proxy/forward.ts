@@ -15,11 +15,11 @@ import type { Exchange, UpstreamError, Upstreams } from './upstream.js'
 import {
   bodyAlreadyRead,
   errorOfFailure,
-  upstreamBusy,
   upstreamError,
+  upstreamQueueFull,
   upstreamUnauthorized
 } from './upstream-failure.js'
-import { createTurns, type Turn, UpstreamBusyError } from './upstream-queue.js'
+import { createTurns, type Turn, UpstreamQueueError } from './upstream-queue.js'
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, site, store, shutdown, metrics, log } = services
@@ -51,9 +51,9 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, turn, silenceMs))
       if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
     } catch (error) {
-      if (!(error instanceof UpstreamBusyError)) throw error
+      if (!(error instanceof UpstreamQueueError)) throw error
       metrics.upstreamResponded(rule.number, 'busy', 0)
-      throw upstreamBusy()
+      throw upstreamQueueFull()
     } finally {
       turn?.end()
     }

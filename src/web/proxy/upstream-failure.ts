@@ -36,7 +36,7 @@ export function upstreamUnauthorized(): HttpError {
 }
 
 /** Returns the error for a request that was removed from the full queue of its API, or waited too long in the queue. */
-export function upstreamBusy(): HttpError {
+export function upstreamQueueFull(): HttpError {
   const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }
   return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
@@ -49,7 +49,7 @@ export function tooLarge(maxBodyBytes: number): HttpError {
 
 /**
  * Returns the error for a request whose body was read before the proxy ran. Without this error, the API would get an
- * empty body, or wait for the body until its time limit. Operators must fix their program, so the error is not an
+ * empty body, or wait for the body until its time limit. Operators must fix their application, so the error is not an
  * HttpError: it is logged as an error, and the client gets 500.
  */
 export function bodyAlreadyRead(): Error {

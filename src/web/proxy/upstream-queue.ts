@@ -40,8 +40,8 @@ export const TURN_LIMITS = {
 export type TurnLimits = typeof TURN_LIMITS
 
 /** The queue was full, or the request waited too long for its turn. */
-export class UpstreamBusyError extends Error {
-  override readonly name = 'UpstreamBusyError'
+export class UpstreamQueueError extends Error {
+  override readonly name = 'UpstreamQueueError'
 }
 
 /** A request that counts towards the limits. */
@@ -57,7 +57,7 @@ export interface TurnRequest extends Requester {
 interface WaitingRequest extends Requester {
   /** Starts the request. */
   readonly start: () => void
-  /** Removes the request from the queue. Its `wait` rejects with UpstreamBusyError. */
+  /** Removes the request from the queue. Its `wait` rejects with UpstreamQueueError. */
   readonly reject: () => void
 }
 
@@ -122,7 +122,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
     if (queue.size <= limits.queued) return
     const loser = queue.newestOfLargest(waiting) ?? waiting
     loser.reject()
-    if (loser === waiting) throw new UpstreamBusyError('too many requests are queued')
+    if (loser === waiting) throw new UpstreamQueueError('too many requests are queued')
   }
 
   function leaveQueue(origin: string, waiting: WaitingRequest) {
@@ -134,18 +134,18 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   return {
     /**
      * Registers a request. If the queue is full, removes the newest request of the user with the most queued requests.
-     * @throws UpstreamBusyError if this request itself would be removed
+     * @throws UpstreamQueueError if this request itself would be removed
      */
     take({ origin, session, user, isUploading }: TurnRequest) {
       let state: 'queued' | 'inProgress' | 'over' = 'queued'
       let isHeadExpected = true
       let freeSlot: (() => void) | undefined
-      let settle = (_hasCome: boolean | UpstreamBusyError) => {}
+      let settle = (_hasCome: boolean | UpstreamQueueError) => {}
       const waiting: WaitingRequest = {
         session,
         user,
         start,
-        reject: () => giveUp(new UpstreamBusyError('the queue is full'))
+        reject: () => giveUp(new UpstreamQueueError('the queue is full'))
       }
 
       function start() {
@@ -188,7 +188,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         serveAll()
       }
 
-      function giveUp(outcome: false | UpstreamBusyError) {
+      function giveUp(outcome: false | UpstreamQueueError) {
         state = 'over'
         leaveQueue(origin, waiting)
         settle(outcome)
@@ -205,17 +205,17 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
         /**
          * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
          * @param patienceMs the time limit in milliseconds
-         * @throws UpstreamBusyError if the time limit is exceeded, or if the request is removed from a full queue
+         * @throws UpstreamQueueError if the time limit is exceeded, or if the request is removed from a full queue
          */
         wait(patienceMs: number): Promise<boolean> {
           return new Promise((resolve, reject) => {
             const timer = setTimeout(
-              () => giveUp(new UpstreamBusyError('the request waited too long for its turn')),
+              () => giveUp(new UpstreamQueueError('the request waited too long for its turn')),
               patienceMs
             )
             settle = outcome => {
               clearTimeout(timer)
-              if (outcome instanceof UpstreamBusyError) reject(outcome)
+              if (outcome instanceof UpstreamQueueError) reject(outcome)
               else resolve(outcome)
             }
           })

@@ -1,6 +1,6 @@
 /**
  * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The built-in
- * routes use these functions. Custom routes use `ctx.session` (program-session.ts).
+ * routes use these functions. Custom routes use `ctx.session` (custom-route-session.ts).
  */
 import type { Context } from 'koa'
 import type { CookieNames } from '../../config/site.js'

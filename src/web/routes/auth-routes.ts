@@ -89,7 +89,7 @@ function profile({ profiles }: Services): Middleware {
 function profileFailure(error: unknown): unknown {
   if (error instanceof OAuthError) return providerFailure(error)
   if (!(error instanceof ProviderError)) return error
-  if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
+  if (error.problem === 'timeout' || error.isThrottled) return providerFailure(error)
   const description = 'The identity provider did not return the profile.'
   return new HttpError({ status: 502, error: 'server_error', description, cause: error })
 }

@@ -10,7 +10,7 @@ import { denialOf } from '../../login/access.js'
 import type { Tokens } from '../../login/mode.js'
 import { LOGGED_OUT, LOST } from '../../sessions/transitions.js'
 import { requestOrigin } from '../edge/request-origin.js'
-import { accountNotAllowed, BusyError, HttpError } from '../errors/http-error.js'
+import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from '../errors/http-error.js'
 import { opensDocument } from '../request/navigation.js'
 import { requestLog } from '../request/request.js'
 import {
@@ -61,7 +61,7 @@ export function createRequireTokens(services: Services): Middleware {
       const mayBeOver = why === 'refused'
       const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
       const description = `Your session could not be refreshed just now. ${state}`
-      throw new BusyError({ description, retryAfterSeconds, mayBeOver })
+      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver })
     }
     setSessionUser(ctx, sessionUser(current.record))
     ctx.state.tokens = mode.tokens(current.record.fields, store.now())

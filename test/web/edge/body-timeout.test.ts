@@ -20,7 +20,7 @@ async function readBody(ctx: Context) {
   ctx.body = { length }
 }
 
-function startOwnRoute(t: ExecutionContext, handler: (ctx: Context) => Promise<void>) {
+function startCustomRoute(t: ExecutionContext, handler: (ctx: Context) => Promise<void>) {
   return startTestServer(t, { limits, parts: { extend: app => void app.use(handler) } })
 }
 
@@ -45,8 +45,8 @@ async function trickle(port: number, request: string, pieces: number, pauseMs: n
 // 20 kB/s, if the machine keeps up with the pauses. A machine that is ten times slower still reaches the minimum rate.
 const piece = 'x'.repeat(2000)
 
-test('a route of a program reads a body of 20 kB/s without a total time limit, and gets 408 if the client sends slowly or stops', async t => {
-  const { server } = await startOwnRoute(t, readBody)
+test('a custom route reads a body of 20 kB/s without a total time limit, and gets 408 if the client sends slowly or stops', async t => {
+  const { server } = await startCustomRoute(t, readBody)
   const text = await trickle(server.port, `${head('/upload', 40 * piece.length)}\r\n`, 40, 100, piece)
   t.regex(text, /^HTTP\/1\.1 200/)
   t.regex(text, /"length":80000/)
@@ -57,7 +57,7 @@ test('a route of a program reads a body of 20 kB/s without a total time limit, a
 })
 
 test('a body that no route reads must arrive within the time limit, even if bytes still arrive', async t => {
-  const { server } = await startOwnRoute(t, () => new Promise(() => {}))
+  const { server } = await startCustomRoute(t, () => new Promise(() => {}))
   t.regex(await trickle(server.port, `${head('/upload', 100)}\r\n`, 40, 100), /^HTTP\/1\.1 408/)
 })
 
@@ -69,7 +69,7 @@ test('a client that still sends a body slowly after its response is disconnected
 })
 
 test('a route that reads a received body slowly does not cause a 408', async t => {
-  const { server } = await startOwnRoute(t, async ctx => {
+  const { server } = await startCustomRoute(t, async ctx => {
     const body = ctx.req[Symbol.asyncIterator]()
     await body.next()
     await pause(4000)

@@ -313,7 +313,7 @@ test('a client that has read all bytes and waits for the next part of the respon
   t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
 })
 
-test('a socket timeout that a program has set is not changed', async t => {
+test('a socket timeout that an application has set is not changed', async t => {
   let socket: Socket | undefined
   const { server } = await start(t, {
     limits: impatient,

@@ -3,7 +3,7 @@ import { type OriginRejection, rejectionOf } from '#src/web/edge/request-origin.
 import { askForwardAuth } from '../../helpers/gateway.js'
 import { signIn } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
-import { ownRoute, sessionHeader, startSignedIn, startWithRoute } from '../support.js'
+import { customRoute, sessionHeader, startSignedIn, startWithRoute } from '../support.js'
 
 const own = 'https://app.example'
 const webSocket = { 'sec-websocket-version': '13' }
@@ -122,12 +122,12 @@ for (const [what, headers] of Object.entries(ofSibling)) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     t.deepEqual(upstream.requestLines, [])
 
-    const program = await startWithRoute(t, 'dual', ctx => {
+    const application = await startWithRoute(t, 'dual', ctx => {
       ctx.body = 'the handler ran'
     })
-    await signIn(program.browser)
-    const answer = await program.browser.get(ownRoute, {
-      headers: { cookie: sessionHeader(program.browser), ...headers }
+    await signIn(application.browser)
+    const answer = await application.browser.get(customRoute, {
+      headers: { cookie: sessionHeader(application.browser), ...headers }
     })
     t.is(answer.statusCode, 403)
   })
@@ -138,10 +138,10 @@ test('a custom route behind requireTokens accepts links from other sites and all
     ctx.body = 'the handler ran'
   })
   await signIn(browser)
-  t.is((await browser.navigate(ownRoute, { from: 'https://portal.example' })).statusCode, 200)
-  t.is((await browser.fetch(ownRoute)).statusCode, 200)
-  t.is((await browser.fetch(ownRoute, { dest: 'script' })).statusCode, 200)
-  const post = (headers: Record<string, string>) => browser.request('POST', ownRoute, { headers })
+  t.is((await browser.navigate(customRoute, { from: 'https://portal.example' })).statusCode, 200)
+  t.is((await browser.fetch(customRoute)).statusCode, 200)
+  t.is((await browser.fetch(customRoute, { dest: 'script' })).statusCode, 200)
+  const post = (headers: Record<string, string>) => browser.request('POST', customRoute, { headers })
   t.is((await post({})).statusCode, 200)
   t.is((await post({ Origin: browser.origin ?? '' })).statusCode, 200)
   t.is((await post({ Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })).statusCode, 200)

@@ -4,7 +4,7 @@ import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { guarded, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
+import { customRoute, guarded, openedFields, startWithRoute, withParameters } from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
@@ -143,14 +143,14 @@ test('an error page reloads itself only if a user opened it by GET', async t => 
   await signIn(browser)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.tooManyRequests(7))
-  const page = await browser.get(ownRoute, { headers: asPerson })
+  const page = await browser.get(customRoute, { headers: asPerson })
   t.is(page.statusCode, 503)
   t.is(page.headers.refresh, '7')
   t.is(page.headers['retry-after'], '7')
   t.regex(page.text(), /tries again by itself in 7 seconds/)
   assertSealedOff(t, page)
-  const form = await browser.request('POST', ownRoute, { headers: asPerson, form: { a: 'b' } })
-  const json = await browser.get(ownRoute, { headers: asProgram })
+  const form = await browser.request('POST', customRoute, { headers: asPerson, form: { a: 'b' } })
+  const json = await browser.get(customRoute, { headers: asProgram })
   for (const response of [form, json]) {
     t.is(response.statusCode, 503)
     t.is(response.headers.refresh, undefined)
@@ -198,7 +198,7 @@ test('an unexpected exception is a 500 with a general message, and only the log 
   })
   await signIn(browser)
   for (const headers of [asProgram, asPerson]) {
-    const response = await browser.get(ownRoute, { headers })
+    const response = await browser.get(customRoute, { headers })
     t.is(response.statusCode, 500)
     t.notRegex(response.text(), /hunter2|password/)
     t.notRegex(response.text(), internals)
@@ -276,14 +276,14 @@ test('an error of a handler decides the status only if it is an HTTP error', asy
   for (const [what, [thrownError, status, code, description, headers]] of Object.entries(thrown)) {
     error = thrownError
     for (const method of ['GET', 'POST']) {
-      const response = await browser.request(method, ownRoute, { headers: asProgram })
+      const response = await browser.request(method, customRoute, { headers: asProgram })
       t.is(response.statusCode, status, what)
       t.like(response.json(), { error: code, error_description: description }, what)
       if (headers) t.like(response.headers, headers, what)
       const id = response.headers['x-request-id']
       const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
       if (status < 500) t.is(line, undefined, what)
-      else t.like(line, { status, method, path: ownRoute, executed: true }, what)
+      else t.like(line, { status, method, path: customRoute, executed: true }, what)
       if (status === 500 && error !== undefined) t.regex(JSON.stringify(line), /hunter2/, what)
     }
   }
@@ -298,7 +298,7 @@ for (const mode of modes) {
     const { browser, clock, idp } = server
     await signIn(browser)
     clock.advanceSeconds(3600)
-    t.is((await browser.get(ownRoute)).statusCode, 500)
+    t.is((await browser.get(customRoute)).statusCode, 500)
     const stored = openedFields(browser, { config: server.config })
     t.is(stored.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
     t.true(idp.isAlive(stored.refresh_token ?? ''))

@@ -1,4 +1,4 @@
-// Other Koa applications in the same program. koa-mount runs the middleware of an application with the context of another, and
+// Other Koa applications in the same process. koa-mount runs the middleware of an application with the context of another, and
 // removes the prefix from the path meanwhile.
 import http from 'node:http'
 import test from 'ava'

@@ -90,15 +90,15 @@ test('the fallback does not apply to API paths, hidden files and malformed paths
   t.is((await browser.get('/healthz', { headers: page })).json().status, 'ok')
 })
 
-test('files and routes of a program take precedence over the fallback', async t => {
+test('files and custom routes take precedence over the fallback', async t => {
   const { browser } = await startApplication(t, {
     parts: handledBy(async (ctx, next) => {
-      if (ctx.path === '/own') ctx.body = 'own route'
+      if (ctx.path === '/own') ctx.body = 'custom route'
       else await next()
     })
   })
   t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
-  t.is((await browser.get('/own', { headers: page })).text(), 'own route')
+  t.is((await browser.get('/own', { headers: page })).text(), 'custom route')
   t.is((await browser.get('/else', { headers: page })).text(), shell)
 })
 

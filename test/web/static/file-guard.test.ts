@@ -326,11 +326,11 @@ test('custom routes and other paths are not affected', async t => {
   const { browser } = await startTestServer(t, {
     overrides,
     parts: handledBy(async (ctx, next) => {
-      if (ctx.path === '/own') ctx.body = 'own route'
+      if (ctx.path === '/own') ctx.body = 'custom route'
       else await next()
     })
   })
-  t.is((await browser.get('/own')).text(), 'own route')
+  t.is((await browser.get('/own')).text(), 'custom route')
   t.is((await browser.get('/healthz')).statusCode, 200)
   t.is((await browser.get('/api/auth/client.js')).statusCode, 200)
   t.is((await browser.get('/missing')).statusCode, 404)

@@ -2,11 +2,11 @@
  * Adds the route `/api/hubs`, which gets the hubs of a user from the platform. It calls the platform with the internal token,
  * which is the access token that stays on the server. The command line can load this file as a module:
  *
- *   npx platform-auth-server --extend own-route.js
+ *   npx platform-auth-server --extend custom-route.js
  *
- * This file is also a program, which reads the same environment and settings files as the command line:
+ * This file is also an application, which reads the same environment and settings files as the command line:
  *
- *   node own-route.js
+ *   node custom-route.js
  */
 import { existsSync, realpathSync } from 'node:fs'
 import { loadConfig, startServer } from 'platform-auth-server'
@@ -50,7 +50,7 @@ async function run() {
 
   // The server completes the current requests and stops listening. Then the process exits, because nothing keeps it running.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())
-  // On SIGHUP, the program replaces the secrets. If the settings are invalid, it keeps the old secrets and prints the reason.
+  // On SIGHUP, the application replaces the secrets. If the settings are invalid, it keeps the old secrets and prints the reason.
   process.on('SIGHUP', async () => {
     try {
       server.replaceSecrets((await loadConfig()).config)

@@ -18,7 +18,7 @@ import { repository } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-const path = `${repository}examples/own-route.js`
+const path = `${repository}examples/custom-route.js`
 
 async function startExample(t: ExecutionContext) {
   const asked: (string | undefined)[] = []

@@ -1,4 +1,4 @@
-// A program that uses this server as a library can store its own data in ctx.session, which koa-session provides.
+// An application that uses this server as a library can store its own data in ctx.session, which koa-session provides.
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
@@ -21,7 +21,7 @@ const shop: Readonly<Record<string, Handler>> = {
 }
 
 /** Starts a server with handlers behind requireTokens, one for each path, and a browser that is signed in. */
-async function startProgram(
+async function startApplication(
   t: ExecutionContext,
   handlers: Readonly<Record<string, Handler>> = {},
   options: TestServerOptions = {}
@@ -56,7 +56,7 @@ function slowly() {
 
 for (const mode of modes) {
   test(`${mode}: a change of ctx.session is saved and survives refreshes`, async t => {
-    const { browser, clock, idp } = await startProgram(t, {}, { mode })
+    const { browser, clock, idp } = await startApplication(t, {}, { mode })
     t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
     clock.advanceSeconds(3600)
     const refreshed = await browser.fetch('/add?item=b')
@@ -71,7 +71,7 @@ for (const mode of modes) {
 
   test(`${mode}: a change that is saved late does not overwrite the tokens of a refresh by another request`, async t => {
     const { handler, arrived, open } = slowly()
-    const server = await startProgram(t, { '/slow': handler }, { mode })
+    const server = await startApplication(t, { '/slow': handler }, { mode })
     const { browser, clock, idp } = server
     clock.advanceSeconds(3599)
     const late = browser.fetch('/slow?item=a')
@@ -88,8 +88,8 @@ for (const mode of modes) {
   })
 }
 
-test('a program cannot change the tokens or the maximum age of a session', async t => {
-  const server = await startProgram(t, {
+test('an application cannot change the tokens or the maximum age of a session', async t => {
+  const server = await startApplication(t, {
     '/tokens': ctx => {
       Object.assign(ctx.session, { refresh_token: 'old', expires_at: 1, own: true })
       ctx.session.maxAge = 1
@@ -109,7 +109,7 @@ test('a program cannot change the tokens or the maximum age of a session', async
 })
 
 test('a change that was not sent back by the browser is lost, although the session is cached in memory', async t => {
-  const { browser } = await startProgram(t)
+  const { browser } = await startApplication(t)
   await browser.fetch('/add?item=a')
   const old = browser.clone()
   for (const item of ['b', 'c', 'd']) await old.clone().fetch(`/add?item=${item}`)
@@ -117,7 +117,7 @@ test('a change that was not sent back by the browser is lost, although the sessi
 })
 
 test('a change is saved even if the handler throws afterwards, and one that makes the session too large loses no refreshed tokens', async t => {
-  const server = await startProgram(t, {
+  const server = await startApplication(t, {
     '/fail': ctx => {
       add(ctx)
       throw new Error('the shop is closed')
@@ -140,7 +140,7 @@ test('a change is saved even if the handler throws afterwards, and one that make
 
 test('a logout while a handler runs is not undone by a change of the handler', async t => {
   const { handler, arrived, open } = slowly()
-  const { browser } = await startProgram(t, { '/slow': handler })
+  const { browser } = await startApplication(t, { '/slow': handler })
   const late = browser.fetch('/slow?item=a')
   await arrived
   t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
@@ -157,7 +157,7 @@ for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://a
         ctx.session = null
       }
     }
-    const { browser, idp, clock } = await startProgram(t, handlers, options)
+    const { browser, idp, clock } = await startApplication(t, handlers, options)
     idp.settings.accessTokenLength = 3000
     clock.advanceSeconds(3600)
     await browser.fetch('/cart')
@@ -170,7 +170,7 @@ for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://a
 }
 
 test('ctx.session.regenerate() keeps the login', async t => {
-  const server = await startProgram(t, { '/anew': ctx => ctx.session.regenerate() })
+  const server = await startApplication(t, { '/anew': ctx => ctx.session.regenerate() })
   const { browser } = server
   const before = openedFields(browser, server)
   t.is(sessionCookiesSet(await browser.fetch('/anew')).length, 1)
