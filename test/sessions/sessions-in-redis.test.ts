@@ -318,6 +318,31 @@ test('changes of ctx.session are in Redis, at every replica and after a refresh'
   t.deepEqual(idp.reuses, [])
 })
 
+test('if Redis stops while a handler runs, its change of ctx.session is lost, and no response asks for the request again', async t => {
+  let ran = 0
+  const { servers, redis } = await setUp(t, {
+    redis: { timing: IMPATIENT },
+    extend(app) {
+      app.use(requireTokens)
+      app.use((ctx: Context) => {
+        ran += 1
+        if (ctx.path === '/order') redis.pause()
+        ctx.session.orders = ran
+        ctx.body = String(ran)
+      })
+    }
+  })
+  const [{ browser, logs }] = servers
+  await signIn(browser)
+  const { statusCode, headers, setCookies } = await browser.fetch('/order', { method: 'POST' })
+  t.is(statusCode, 503)
+  t.deepEqual([headers['session-status'], headers['retry-after'], setCookies], [undefined, undefined, []])
+  t.like(logs.first('request_failed'), { path: '/order', status: 503, executed: true })
+  t.is(ran, 1)
+  redis.resume()
+  await eventually(async () => (await browser.fetch('/again')).statusCode === 200)
+})
+
 ava('the default keeps sessions in cookies', t => {
   t.is(testConfig(unreachableIdp).session.store, 'cookie')
 })

@@ -21,7 +21,6 @@ export const django: ProviderKind = {
     'check with a wrong callback URL': 'ok',
     'back-channel logout': 'not supported',
     'access by group': 'not supported',
-    'login, dual': '502 at the profile',
     'refresh, dual': '401 at refresh 1',
     '100 parallel requests, dual': '401 with 0 calls',
     'new signing keys, dual': '401 at the refresh'
