@@ -1,4 +1,4 @@
-import { decodings, isEncoded, readAsText } from '../base/path-readings.js'
+import { decodings, isEncoded, mergePath, readAsText } from '../base/path-readings.js'
 
 /** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` stands for any rest of the path. */
 
@@ -39,6 +39,29 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
     else return undefined
   }
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
+}
+
+/**
+ * True if a server may read the path as one that matches a pattern. The comparison ends at the first wildcard of the pattern, so the
+ * result is also true for other paths.
+ */
+export function mayMatch(patterns: readonly PathPattern[], path: string): boolean {
+  const decoded = decodings(path).map(readAsText)
+  const readings = [path, ...decoded, ...decoded.map(mergePath)]
+  return readings.some(reading => {
+    const segments = reading.split('/').filter(segment => segment !== '')
+    return patterns.some(pattern => hasPrefixOf(segments, pattern))
+  })
+}
+
+/**
+ * Returns true if a path begins with the segments that precede the first wildcard of a pattern. If the pattern begins
+ * with a wildcard, the path must begin with all segments of the pattern.
+ */
+function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolean {
+  const wildcard = segments.indexOf('*')
+  const expected = wildcard > 0 ? segments.slice(0, wildcard) : segments
+  return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
 }
 
 /** Replaces the wildcards of a pattern with the captured parts, and returns the resulting path. */

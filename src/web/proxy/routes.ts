@@ -1,7 +1,6 @@
 /** Finds the proxy rule for a request, and the path and query to request from the upstream. */
 
-import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
-import { fillPattern, matchPattern, type PathPattern, whyNotExact } from '../../config/path-pattern.js'
+import { fillPattern, matchPattern, mayMatch, type PathPattern, whyNotExact } from '../../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../../config/proxy-rules.js'
 import { type SelectRule, whyNotForwardable } from './forwardable.js'
 import { cuts, normalize, readingsOf } from './readings.js'
@@ -33,6 +32,7 @@ export type FindRoute = (method: string, target: string) => Route | undefined
  * with it
  */
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
+  const patterns = rules.map(({ path }) => path)
   const matchers = rules.map(rule => ({ rule, matches: readingMatcher(rule.path) }))
   return findRoute
 
@@ -92,23 +92,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
   // Otherwise, other routes handle the request.
   function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
-    const decoded = decodings(path).map(readAsText)
-    const readings = [path, ...decoded, ...decoded.map(mergePath)]
-    return readings.some(reading => {
-      const segments = reading.split('/').filter(segment => segment !== '')
-      return rules.some(({ path }) => hasPrefixOf(segments, path))
-    })
+    return mayMatch(patterns, path)
   }
-}
-
-/**
- * Returns true if a path begins with the segments that precede the first wildcard of a pattern. If the pattern begins
- * with a wildcard, the path must begin with all segments of the pattern.
- */
-function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolean {
-  const wildcard = segments.indexOf('*')
-  const expected = wildcard > 0 ? segments.slice(0, wildcard) : segments
-  return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa'
+import { mayMatch } from '../../config/path-pattern.js'
 import { readCookie } from '../../cookie/request-cookies.js'
 import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'
@@ -10,12 +11,14 @@ import { readLoginCookie, writeLoginCookie } from '../request/session.js'
 import type { Services } from '../services.js'
 
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
-export function login({ beginLogin, site, metrics, log }: Services): Middleware {
-  const { cookies } = site
+export function login({ beginLogin, config, site, metrics, log }: Services): Middleware {
+  const { cookies, basePath } = site
+  const withoutLinks = config.proxy.routes.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const { returnTo, parameters } = readReturningQuery(ctx, site)
+    const { returnTo: wanted, parameters } = readReturningQuery(ctx, site)
+    const returnTo = acceptsReturn(wanted) ? wanted : '/'
     rememberReturnTo(ctx, returnTo)
     const prompt = promptOf(parameters)
     const startedAt = otherLoopbackName(ctx, callbackHost)
@@ -33,6 +36,16 @@ export function login({ beginLogin, site, metrics, log }: Services): Middleware 
     metrics.loginStarted()
     requestLog(ctx, log).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, begun.location)
+  }
+
+  /**
+   * False if the path may belong to a proxy rule with `no-links`. A link on another site can choose the return path. The error page of
+   * a slow callback opens the callback again by itself, and then the browser says that this site has started all its redirects.
+   */
+  function acceptsReturn(returnTo: string): boolean {
+    const [publicPath = ''] = returnTo.split(/[?#]/, 1)
+    const path = publicPath.startsWith(`${basePath}/`) ? publicPath.slice(basePath.length) : publicPath
+    return !mayMatch(withoutLinks, path)
   }
 }
 

@@ -2,7 +2,8 @@
 import test from 'ava'
 import { isPrefetch, opensDocument } from '#src/web/request/navigation.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
-import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { openCallback, signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { startUpstream } from '../../helpers/upstream.js'
 import { authorize } from '../support.js'
 
@@ -156,6 +157,28 @@ test('a proxied URL accepts links from other sites, also with the Origin of the 
   t.is(upstream.requests.length, sent)
   t.is((await browser.navigate('/api/actions/a', { from: browser.origin ?? '' })).statusCode, 200)
 })
+
+for (const [base, path] of [
+  ['', '/api/actions/a?b=1'],
+  ['', '/api//actions/a'],
+  ['', '/api/%61ctions/a'],
+  ['/team', '/team/api/actions/a']
+] as const) {
+  test(`a login does not return to ${path} of a rule with no-links, although the page of a slow callback opens itself again`, async t => {
+    const callbackUrl = `http://localhost:8080${base}/api/auth/callback`
+    const { browser, clock, idp, upstream } = await startProtected(t, { overrides: { platform: { callbackUrl } } })
+    const login = `/api/auth/login?return_to=${encodeURIComponent(path)}`
+    const back = await authorize(browser, login, { from: 'https://evil.example' })
+    const callback = back.replace(callbackUrl, '/api/auth/callback')
+    idp.fail('token', faults.status(429))
+    const page = await openCallback(browser, callback)
+    t.deepEqual([page.statusCode, page.headers.refresh], [503, page.headers['retry-after']])
+    clock.advanceSeconds(Number(page.headers.refresh))
+    const repeated = await browser.navigate(callback, { from: browser.origin ?? '' })
+    t.deepEqual([repeated.statusCode, repeated.headers.location], [302, `${base}/`])
+    t.is(upstream.requests.length, 0)
+  })
+}
 
 test('with proxy.csrfHeader, the refusal of a navigation names the setting, whichever other reason there is', async t => {
   const { browser } = await startProtected(t, { overrides: { proxy: { csrfHeader: 'X-CSRF' } } })
