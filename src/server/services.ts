@@ -7,6 +7,7 @@ import type { Tracing } from '../base/tracing.js'
 import type { Config } from '../config/settings.js'
 import { createSite } from '../config/site.js'
 import { createKeyring } from '../cookie/keyring.js'
+import type { SessionRecord } from '../cookie/record.js'
 import { createSessionCookie } from '../cookie/session-cookie.js'
 import { createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
@@ -104,6 +105,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
 
   const userHasher = keyring.hasher('session user')
+  // The hash of a user takes as long as a tenth of a request.
+  let userHashes = new WeakMap<SessionRecord, string>()
 
   const access = config.access.allow && createAccess(config.access.allow, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
@@ -153,9 +156,14 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     mode,
     store,
     sessionCookie,
-    sessionUser({ id, identity }) {
+    sessionUser(record) {
+      const known = userHashes.get(record)
+      if (known !== undefined) return known
+      const { id, identity } = record
       const hashes = userHasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
-      return hashes.map(hash => hash.slice(0, 12)).join(' ')
+      const user = hashes.map(hash => hash.slice(0, 12)).join(' ')
+      userHashes.set(record, user)
+      return user
     },
     refreshes,
     profiles,
@@ -177,6 +185,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
+      userHashes = new WeakMap()
       idp.replaceCredentials(fresh.platform)
     }
   }

@@ -69,5 +69,5 @@ export function isPrefetch(headers: IncomingHttpHeaders): boolean {
 const NEXT_PREFETCHES = ['next-router-prefetch', 'next-router-segment-prefetch']
 
 function hasPurpose(headers: IncomingHttpHeaders, names: readonly string[]): boolean {
-  return names.some(name => /prefetch|prerender|preview/i.test(String(headers[name])))
+  return names.some(name => headers[name] !== undefined && /prefetch|prerender|preview/i.test(String(headers[name])))
 }

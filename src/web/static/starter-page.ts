@@ -25,10 +25,11 @@ export function starterPage({ config, demo }: Services): Middleware {
   }
   const about = { product: 'platform-auth-server', mode, demo: demo !== undefined, ...pages }
 
-  return async function starterPage(ctx, next) {
+  return function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     if (!isLocalRequest(ctx.req, platform.callbackUrl)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
     ctx.body = about
+    return undefined
   }
 }

@@ -5,7 +5,7 @@ import { decodings } from '../../base/path-readings.js'
 import { redirect } from '../request/return-path.js'
 import type { Services } from '../services.js'
 import { contentSender } from './content.js'
-import { watchRoot } from './current-root.js'
+import { type Root, watchRoot } from './current-root.js'
 import { fileGuard } from './file-guard.js'
 import type { FoundFile } from './find-file.js'
 import { closeFile, type OpenedFile } from './open-inside.js'
@@ -27,9 +27,15 @@ export function staticFiles(services: Services): Middleware {
   const guard = fileGuard(services)
   const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
 
-  return async function staticFiles(ctx, next) {
+  // This function is not async, because most requests for routes pass it without waiting for anything.
+  return function staticFiles(ctx, next) {
     if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || namesNoFile(ctx.path)) return next()
-    const root = await currentRoot()
+    const root = currentRoot()
+    return root instanceof Promise || root.mayContain(ctx.path) ? serveFile(ctx, next, root) : next()
+  }
+
+  async function serveFile(ctx: Context, next: Next, current: Root | Promise<Root>): Promise<void> {
+    const root = await current
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
     const file = found && (await root.open(found.path))
     if (!found || !file) return next()

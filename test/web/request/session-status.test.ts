@@ -135,3 +135,17 @@ test('Session-User is the same in all sessions of a user, and different for each
     t.not(await userOf(newBrowser()), first)
   }
 })
+
+test('while a secret is being replaced, Session-User has one word for each secret, also for a session that was used before', async t => {
+  const { browser, config, server } = await startTestServer(t)
+  await signIn(browser)
+  const before = seen(await browser.fetch('/api/auth/profile')).user
+  const { session } = config
+  const secrets = { secret: 'a new secret that has 40 characters or so', previousSecrets: [session.secret] }
+  server.replaceSecrets({ ...config, session: { ...session, ...secrets } })
+  const [first, second, ...others] = String(seen(await browser.fetch('/api/auth/profile')).user).split(' ')
+  t.regex(String(first), /^[\w-]{12}$/)
+  t.not(first, before)
+  t.is(second, String(before))
+  t.deepEqual(others, [])
+})
