@@ -36,7 +36,7 @@ export type AuthorizationResponse = { readonly state: string; readonly iss: stri
   | {
       readonly kind: 'error'
       readonly error: string
-      /** True if the login page of Keycloak expired, and another tab has signed in meanwhile. */
+      /** True if the login page of the provider expired, and another tab has signed in meanwhile (`isExpiredLoginPage`). */
       readonly isExpired: boolean
     }
 )

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
+import { isExpiredLoginPage } from '../../provider/quirks.js'
 import { HttpError, invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
@@ -107,7 +108,7 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
   const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
-    const isExpired = error === 'temporarily_unavailable' && query.get('error_description') === 'authentication_expired'
+    const isExpired = isExpiredLoginPage(error, query.get('error_description'))
     return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request', isExpired }
   }
   throw invalidRequest('Exactly one of the parameters code and error is required.')

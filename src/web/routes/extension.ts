@@ -1,8 +1,5 @@
 /** Loads the custom routes of the operator from the module in the setting `extend`. */
 
-import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import Router from '@koa/router'
 import type Koa from 'koa'
@@ -39,16 +36,12 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
  *   function rejects with ExtensionError if the extension itself fails.
  */
 export async function loadExtension(path: string): Promise<Extension> {
-  const module: object = await import(pathToFileURL(path).href).catch(async (error: unknown) => {
+  const module: object = await import(pathToFileURL(path).href).catch((error: unknown) => {
     if (isTypeScriptUnsupported(error)) {
       const way = 'Use Node 22.18 or later, or compile the module and use the compiled file'
       throw new ExtensionError(path, `needs TypeScript, which Node ${process.versions.node} cannot run. ${way}.`)
     }
-    const position =
-      isError(error) && error.name === 'SyntaxError'
-        ? (positionOf(error) ?? (await syntaxErrorPosition(path)))
-        : undefined
-    throw new ExtensionError(path, `cannot be run: ${summary(error, path, position)}`, { cause: error })
+    throw new ExtensionError(path, `cannot be run: ${summary(error, path)}`, { cause: error })
   })
   const { value, found } = defaultExportOf(module)
   if (typeof value !== 'function') {
@@ -80,56 +73,20 @@ export class ExtensionError extends Error {
 }
 
 /**
- * Returns the name and message of an error, and the line in which it occurred.
- * @param position the position of a syntax error; the lines of other errors come from the stack
+ * Returns the name and message of an error, and the line in which it occurred. For a syntax error in an ES module, Node reports the
+ * file and the line only if the error ends the process. So the message tells how to see them.
  */
-function summary(error: unknown, path: string, position?: SourcePosition): string {
+function summary(error: unknown, path: string): string {
   if (!isError(error)) return String(error)
-  const [, thrownAt] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
-  const line = position?.line ?? thrownAt
-  const where =
-    line === undefined ? '' : ` (line ${line}${position && position.file !== path ? ` of ${position.file}` : ''})`
-  return `${error.name}: ${error.message}${where}`
+  const { name, message, stack = '' } = error
+  const { file, line } = syntaxErrorAt(stack) ?? { file: path, line: stack.split(path)[1]?.match(/^:(\d+)/)?.[1] }
+  if (line !== undefined) return `${name}: ${message} (line ${line}${file === path ? '' : ` of ${file}`})`
+  const advice = name === 'SyntaxError' ? `. To see the file and the line, run: node ${path}` : ''
+  return `${name}: ${message}${advice}`
 }
 
-/** Returns the position of a syntax error if its stack begins with the position, as it does for CommonJS modules. */
-function positionOf({ stack = '' }: Error): SourcePosition | undefined {
+/** Returns the position with which a stack begins, as it does for syntax errors in CommonJS modules and for wrong imports. */
+function syntaxErrorAt(stack: string): { readonly file: string; readonly line: string | undefined } | undefined {
   const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
-  if (file === undefined) return undefined
-  return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line) }
-}
-
-export interface SourcePosition {
-  readonly file: string
-  readonly line: number
-}
-
-/**
- * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if they cannot be found.
- * Node reports them only when the error ends the process. This function therefore lets another process check the
- * module, and then each module that it imports by a relative path. No module is run.
- */
-export async function syntaxErrorPosition(path: string): Promise<SourcePosition | undefined> {
-  const addresses = new Set([pathToFileURL(path).href])
-  // The loop also visits modules that are added during the loop. Each module is checked only once.
-  for (const address of addresses) {
-    const source = await readFile(fileURLToPath(address), 'utf8').catch(() => '')
-    const line = await wrongLine(source)
-    if (line !== undefined) return { file: fileURLToPath(address), line }
-    for (const [, specifier = ''] of source.matchAll(relativeImports)) addresses.add(new URL(specifier, address).href)
-  }
-  return undefined
-}
-
-const relativeImports = /\b(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+\.m?js)['"]/g
-
-/** Returns the line of the first syntax error in the source of a module. */
-async function wrongLine(source: string): Promise<number | undefined> {
-  const node = spawn(process.execPath, ['--check', '--input-type=module'], { stdio: ['pipe', 'ignore', 'pipe'] })
-  // If Node cannot be started, there is no output, so the error message contains no line number.
-  node.on('error', () => {})
-  node.stdin.on('error', () => {})
-  node.stdin.end(source)
-  const [, line] = /^\[stdin\]:(\d+)$/m.exec(await text(node.stderr)) ?? []
-  return line === undefined ? undefined : Number(line)
+  return file === undefined ? undefined : { file: file.startsWith('file:') ? fileURLToPath(file) : file, line }
 }

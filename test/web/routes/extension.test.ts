@@ -99,7 +99,11 @@ for (const [what, text] of Object.entries(compiled)) {
 }
 
 const wrong: readonly (readonly [what: string, files: Readonly<Record<string, string>>, place: RegExp])[] = [
-  ['the module', { 'routes.js': 'export default function (app) {\n  app.use(\n}\n' }, /'}' \(line 3\)$/],
+  [
+    'an ES module',
+    { 'routes.js': 'export default function (app) {\n  app.use(\n}\n' },
+    /'}'\. To see the file and the line, run: node \/.*\/routes\.js$/
+  ],
   [
     'a module that CommonJS reads first',
     { 'routes.js': '// one\nfunction a( {\n  return 1\n}\nexport default a\n' },
@@ -112,7 +116,7 @@ const wrong: readonly (readonly [what: string, files: Readonly<Record<string, st
       'lib/one.mjs': "export * from '../two.mjs'\n",
       'two.mjs': '\n\nconst = 1\n'
     },
-    /'=' \(line 3 of \/.*\/two\.mjs\)$/
+    /'='\. To see the file and the line, run: node \/.*\/routes\.js$/
   ],
   [
     'an import of a name that does not exist',
@@ -122,7 +126,7 @@ const wrong: readonly (readonly [what: string, files: Readonly<Record<string, st
 ]
 
 for (const [what, files, place] of wrong) {
-  test(`the message about a syntax error names the file and the line: ${what}`, async t => {
+  test(`the message about a syntax error names the file, and the line or how to see it: ${what}`, async t => {
     const folder = await tempFolder(t, files)
     const path = join(folder, 'routes.js')
     const error = await t.throwsAsync(startTestServer(t, { overrides: { extend: path } }), { name: 'ExtensionError' })
