@@ -27,6 +27,7 @@ export function createAgents(idleMs: number, connectMs: number, proxyFor: ProxyF
 
   // The package is imported here, so that a server without a proxy does not load it.
   async function createTunnel(proxy: string, options: http.AgentOptions): Promise<https.Agent> {
+    parseProxy(proxy)
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
     // If the proxy rejects the tunnel, the agent would return the response of the proxy as the response of the
@@ -39,8 +40,8 @@ export function createAgents(idleMs: number, connectMs: number, proxyFor: ProxyF
 
   return {
     /**
-     * Returns the agents for a call, in the format of got's option `agent`. Rejects if the URL of the proxy is
-     * malformed.
+     * Returns the agents for a call, in the format of got's option `agent`. Rejects if the proxy cannot be
+     * used.
      * @param onNewConnection true if the call must not use a connection that is already open
      */
     async for(url: string, onNewConnection = false) {
@@ -68,6 +69,38 @@ export function createAgents(idleMs: number, connectMs: number, proxyFor: ProxyF
       }
     }
   }
+}
+
+/**
+ * Parses the URL of a proxy, with a user name and a password if it needs them.
+ * @throws an Error with a code, without the URL, which may contain a password, if the server cannot use this proxy
+ */
+export function parseProxy(proxy: string) {
+  if (!URL.canParse(proxy)) throw unusableProxy('PROXY_URL_MALFORMED', 'has a malformed URL')
+  const { protocol, hostname, port, username, password } = new URL(proxy)
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw unusableProxy(
+      'PROXY_NOT_HTTP',
+      `uses ${protocol.slice(0, -1)}, but only http and https proxies are supported`
+    )
+  }
+  const isTls = protocol === 'https:'
+  // In a URL, an IPv6 address has brackets.
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { isTls, host, port: Number(port || (isTls ? 443 : 80)), credentials: credentialsOf(username, password) }
+}
+
+function credentialsOf(username: string, password: string): string | undefined {
+  if (username === '' && password === '') return undefined
+  try {
+    return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  } catch {
+    throw unusableProxy('PROXY_USER_MALFORMED', 'has a user name or a password whose percent-encoding is malformed')
+  }
+}
+
+function unusableProxy(code: string, why: string): Error {
+  return Object.assign(new Error(`The proxy ${why}.`), { code })
 }
 
 /**

@@ -35,7 +35,12 @@ const cases: readonly (readonly [given: Record<string, string>, address: string,
     'http://127.0.0.1:9000/',
     undefined
   ],
-  [{ HTTPS_PROXY: 'http://proxy.corp:3128' }, 'https://localhost:8443/', undefined]
+  ...['localhost', 'localhost.', 'app.localhost', 'app.localhost.', '[::1]', '127.0.0.1.', '[::ffff:127.1.2.3]'].map(
+    host => [{ HTTPS_PROXY: 'http://proxy.corp:3128' }, `https://${host}:8443/`, undefined] as const
+  ),
+  ...['localhost.example', 'notlocalhost', '[::ffff:10.0.0.1]'].map(
+    host => [{ HTTPS_PROXY: 'http://proxy.corp:3128' }, `https://${host}:8443/`, 'http://proxy.corp:3128'] as const
+  )
 ]
 
 for (const [given, address, proxy] of cases) {

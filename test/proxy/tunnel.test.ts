@@ -1,12 +1,17 @@
 // Upstreams behind the HTTP proxy of a company, and upstreams with several IP addresses.
+import { spawn } from 'node:child_process'
 import dns from 'node:dns'
 import http from 'node:http'
+import https from 'node:https'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { connectOptions } from '#src/base/connect-options.js'
 import { checkProxyVariables } from '#src/cli/check/settings.js'
 import { createAgents } from '#src/provider/agents.js'
+import { openTunnel } from '#src/provider/tunnel.js'
 import { createUpstreams, type UpstreamError, type UpstreamOptions } from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { listen } from '../helpers/ports.js'
@@ -96,6 +101,45 @@ test('a proxy that refuses the tunnel, or is not there, is an unreachable upstre
   const ask = (proxy: string) => start(t, { proxyFor: () => proxy })('https://api.example')
   t.is(await ask(`http://127.0.0.1:${company.port}`), 'unreachable PROXY_RESPONDED_407')
   t.is(await ask('http://127.0.0.1:1'), 'unreachable ECONNREFUSED')
+})
+
+for (const [proxy, code] of [
+  ['socks5://127.0.0.1:1080', 'PROXY_NOT_HTTP'],
+  ['http://us%zz:hunter2@127.0.0.1:1', 'PROXY_USER_MALFORMED'],
+  ['http://user:hunter2@:x', 'PROXY_URL_MALFORMED']
+]) {
+  test(`a proxy that cannot be used is an unreachable upstream, and the error has no password: ${code}`, async t => {
+    t.is(await start(t, { proxyFor: () => proxy })('https://api.example'), `unreachable ${code}`)
+    const error = await t.throwsAsync(createAgents(1000, 1000, () => proxy).for('https://api.example'), { code })
+    t.false(error?.message.includes('hunter2'))
+  })
+}
+
+test('a proxy with TLS is asked for the certificate of its own host, and not for that of the target', async t => {
+  const names: string[] = []
+  const certificate = selfSignedCertificate({ host: 'localhost' })
+  const proxy = https.createServer({
+    ...certificate,
+    SNICallback: (name, done) => {
+      names.push(name)
+      done(null)
+    }
+  })
+  proxy.on('connect', (_request, client: Socket) => client.end('HTTP/1.1 200 OK\r\n\r\n'))
+  const port = await listen(t, proxy)
+  const cwd = await tempFolder(t, { 'ca.pem': certificate.cert })
+  // Node reads NODE_EXTRA_CA_CERTS only when a process starts.
+  const script = `
+    import { openTunnel } from ${JSON.stringify(import.meta.resolve('#src/provider/tunnel.js'))}
+    await openTunnel('https://localhost:${port}', 'https://api.example', 60000).then(() => console.log('open'))`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { NODE_EXTRA_CA_CERTS: join(cwd, 'ca.pem') }
+  })
+  t.deepEqual(await Promise.all([text(child.stdout), text(child.stderr)]), ['open\n', ''])
+  t.deepEqual(names, ['localhost'])
+  const error = await t.throwsAsync(openTunnel(`https://127.0.0.1:${port}`, 'https://api.example', 60_000))
+  t.is((error as NodeJS.ErrnoException).code, 'DEPTH_ZERO_SELF_SIGNED_CERT')
+  t.deepEqual(names, ['localhost'], 'an IP address is not a server name')
 })
 
 test('check names variables for a proxy that are only in .env', async t => {
