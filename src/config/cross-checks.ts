@@ -5,7 +5,7 @@ import { quote } from './errors.js'
 import { readTextFile, statIfPossible } from './files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
-import { mayMatchFile } from './wwwroot.js'
+import { whyNoFile } from './wwwroot.js'
 
 // The checks that involve several settings. Each value has already been checked alone. If a value that a check needs is
 // missing, the check finds nothing.
@@ -265,7 +265,7 @@ const checks: readonly SettingsCheck[] = [
     return found
   },
 
-  // A pattern that matches no file is probably misspelt, and the files that it was meant for may be public.
+  // A pattern that matches no file is probably wrong, and the files that it was meant for may be public.
   async function filePatternsMatchFiles({ 'access.files': patterns, ...values }) {
     if (!patterns || !('wwwroot' in values)) return undefined
     const { wwwroot } = values
@@ -274,13 +274,13 @@ const checks: readonly SettingsCheck[] = [
       const message = 'has no effect, because wwwroot is not set. The files of the starter page are always public.'
       return { key, isWarning: true, message }
     }
-    const matches = await Promise.all(patterns.map(({ path }) => mayMatchFile(path, wwwroot)))
-    return patterns
-      .filter((_, index) => !matches[index])
-      .map(({ text }) => {
-        const message = `contains ${quote(text)}, but wwwroot has no such file or folder. Letter case matters.`
-        return { key, isWarning: true, message }
-      })
+    const findings = patterns.map(async pattern => {
+      const why = await whyNoFile(pattern, wwwroot)
+      return why === undefined
+        ? []
+        : [{ key, isWarning: true, message: `contains ${quote(pattern.text)}, but ${why}` } as const]
+    })
+    return (await Promise.all(findings)).flat()
   }
 ]
 

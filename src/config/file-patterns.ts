@@ -12,15 +12,20 @@ export interface FilePattern {
 }
 
 /**
- * True if a file needs a session. The first pattern that matches decides. A file that no pattern matches is public.
+ * True if a file needs a session. The first pattern that matches decides. A file that no pattern matches is public. A pattern that
+ * protects files ignores letter case, because a file system may ignore it too. A pattern with `!` does not.
  *
  * A pattern is the path of a URL, and a file can have several URLs: `/about/index.html` is also `/about/`, for example.
  * A pattern for one of them applies to the file, so it applies to all of them.
  * @param file the path of the file below wwwroot, with `/` as separator
  */
 export function isProtectedFile(file: string, patterns: readonly FilePattern[]): boolean {
-  const paths = urlPathsOf(file).map(path => path.split('/').map(canonicalName))
-  const deciding = patterns.find(pattern => paths.some(path => matchPattern(pattern.path, path) !== undefined))
+  const paths = urlPathsOf(file).map(path => path.split('/'))
+  const spelt = (isPublic: boolean) => paths.map(path => path.map(name => canonicalName(name, isPublic)))
+  const [protecting, publishing] = [spelt(false), spelt(true)]
+  const deciding = patterns.find(({ isPublic, path: pattern }) =>
+    (isPublic ? publishing : protecting).some(path => matchPattern(pattern, path) !== undefined)
+  )
   return deciding !== undefined && !deciding.isPublic
 }
 
@@ -32,9 +37,15 @@ function urlPathsOf(file: string): readonly string[] {
   return [...new Set([file, uncompressed, page, folder])]
 }
 
-/** Spells a name in one way: as Unicode in the form NFC, percent-encoded. An asterisk in a name is not a wildcard. */
-export function canonicalName(name: string): string {
-  return encodeURIComponent(name.normalize('NFC')).replaceAll('*', '%2A')
+/**
+ * Spells a name in one way: as Unicode in the form NFC, percent-encoded. An asterisk in a name is not a wildcard.
+ * @param isPublic true for a pattern with `!`, for which letter case matters
+ */
+export function canonicalName(name: string, isPublic: boolean): string {
+  const unicode = name.normalize('NFC')
+  // The upper case first, because it joins more letters, such as s and its long form.
+  const folded = isPublic ? unicode : unicode.toUpperCase().toLowerCase()
+  return encodeURIComponent(folded).replaceAll('*', '%2A')
 }
 
 export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> = {
@@ -49,13 +60,13 @@ export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> 
       const [, exclamationMark = '', path = ''] = /^(!?)(.*)$/s.exec(text) ?? []
       const reason = whyNoPattern(path)
       if (reason !== undefined) return { reason: `${quote(text)} cannot be used: ${reason}` }
-      const pattern = { text, isPublic: exclamationMark !== '', path: parseCanonical(path) }
-      const earlier = patterns.find(({ path }) => coversPattern(path, pattern.path))
+      const isPublic = exclamationMark !== ''
+      const earlier = patterns.find(earlier => coversPattern(earlier.path, parseCanonical(path, earlier.isPublic)))
       if (earlier) {
         const problem = `contains ${quote(text)} after ${quote(earlier.text)}, which already decides about the same files. Write ${quote(text)} first, or remove it.`
         return { problems: [problem] }
       }
-      patterns.push(pattern)
+      patterns.push({ text, isPublic, path: parseCanonical(path, isPublic) })
     }
     if (patterns.every(({ isPublic }) => isPublic)) {
       return {
@@ -80,9 +91,10 @@ function whyNoPattern(path: string): string | undefined {
   return undefined
 }
 
-function parseCanonical(path: string): PathPattern {
+function parseCanonical(path: string, isPublic: boolean): PathPattern {
   const { segments, hasRest } = parsePattern(path)
-  return { hasRest, segments: segments.map(name => (name === '*' ? name : canonicalName(decoded(name) ?? name))) }
+  const spelt = (name: string) => (name === '*' ? name : canonicalName(decoded(name) ?? name, isPublic))
+  return { hasRest, segments: segments.map(spelt) }
 }
 
 function decoded(text: string): string | undefined {

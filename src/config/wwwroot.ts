@@ -1,8 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { canonicalName } from './file-patterns.js'
+import { canonicalName, type FilePattern } from './file-patterns.js'
 import { publishedFiles, statIfPossible } from './files.js'
-import type { PathPattern } from './path-pattern.js'
 import { whyNoFolder } from './paths.js'
 import type { Config } from './settings.js'
 
@@ -22,13 +21,22 @@ export async function wwwrootProblem(root: string, config: Config): Promise<stri
   return published && `${published.key} ${published.message}`
 }
 
-/** False if a folder contains no file that a pattern of `access.files` matches. Compares the names before the first wildcard. */
-export async function mayMatchFile({ segments }: Pick<PathPattern, 'segments'>, folder: string): Promise<boolean> {
-  const [name, ...rest] = segments
-  if (name === undefined || name === '' || name === '*') return true
-  const entries = await readdir(folder).catch(() => [])
-  const found = entries.find(entry => canonicalName(entry) === name)
-  if (found !== undefined) return rest.length === 0 || mayMatchFile({ segments: rest }, join(folder, found))
-  const spellings = ['.html', '.gz', '.br'].map(extension => name + extension)
-  return rest.length === 0 && entries.some(entry => spellings.includes(canonicalName(entry)))
+/**
+ * Returns the reason why a pattern of `access.files` matches no file of a folder, or undefined if it may match one. Compares the names
+ * before the first wildcard. A pattern for a folder alone, without its slash or a final `/**`, matches none of its files.
+ */
+export async function whyNoFile({ path, isPublic, text }: FilePattern, folder: string): Promise<string | undefined> {
+  let parent = folder
+  for (const [index, name] of path.segments.entries()) {
+    if (name === '' || name === '*') return undefined
+    const isLast = index === path.segments.length - 1
+    const entries = await readdir(parent).catch(() => [])
+    const has = (wanted: string) => entries.find(entry => canonicalName(entry, isPublic) === wanted)
+    if (isLast && ['.html', '.gz', '.br'].some(extension => has(name + extension) !== undefined)) return undefined
+    const found = has(name)
+    if (found === undefined) return `wwwroot has no such file or folder.${isPublic ? ' Letter case matters.' : ''}`
+    parent = join(parent, found)
+  }
+  const isFolder = !path.hasRest && (await statIfPossible(parent))?.isDirectory()
+  return isFolder ? `this is a folder, and the pattern matches none of its files. Use ${text}/**.` : undefined
 }

@@ -14,6 +14,8 @@ function patternsOf(text: string) {
 const decisions: readonly (readonly [patterns: string, locked: readonly string[], open: readonly string[]])[] = [
   ['/**', ['index.html', 'a/b/c.js', '..x', 'api/auth/x', 'caf\u00e9.txt'], []],
   ['!/welcome.html /**', ['index.html', 'Welcome.html', 'a/welcome.html'], ['welcome.html', 'welcome.html.gz']],
+  ['!/Reports/x /reports/**', ['REPORTS/a.html', 'reports/x', 'report\u017f/a'], ['Reports/x']],
+  ['/Caf%C3%89', ['caf\u00e9', 'CAF\u00c9.html'], ['cafe']],
   ['!/welcome /**', ['welcome/index.html', 'welcome/x'], ['welcome.html', 'welcome.html.br', 'welcome']],
   ['/reports/**', ['reports/a.html', 'reports/index.html', 'reports.html', 'reports'], ['reports2/a', 'a/reports/b']],
   ['!/reports/public/** /reports/**', ['reports/a', 'reports/publicx'], ['reports/public/a', 'a']],
@@ -97,6 +99,7 @@ test('a pattern that cannot be right is an error, because the files would be pub
     ['/a%2Fb', /encoded slash/],
     ['/** !/welcome.html', /contains "!\/welcome\.html" after "\/\*\*", which already decides about the same files/],
     ['/a/** /a/b', /contains "\/a\/b" after "\/a\/\*\*"/],
+    ['/a/** !/A/b', /contains "!\/A\/b" after "\/a\/\*\*"/],
     ['!/welcome.html', /protects no file, because every pattern begins with "!"/]
   ]
   for (const [text, message] of refused) t.regex(await refusal(t, text), message, text)
@@ -110,7 +113,7 @@ test('a pattern with a ! before it that lacks its quotation marks in YAML is an 
   }
 })
 
-test('a pattern that matches no file of wwwroot gets a warning, because it is probably misspelt', async t => {
+test('a pattern that matches no file of wwwroot gets a warning, because the files that it was meant for may be public', async t => {
   const files = {
     'wwwroot/reports/a.html': '',
     'wwwroot/about.html': '',
@@ -118,15 +121,23 @@ test('a pattern that matches no file of wwwroot gets a warning, because it is pr
     'wwwroot/caf\u00e9/index.html': ''
   }
   const [matching, others] = [
-    '/reports/a.html /reports/** !/about /data.json /caf%C3%A9/ /*/x /about/**',
-    '/Reports/** /report/** !/about.htm /cafe/ /reports/b.html'
+    '/reports/a.html /Reports/** !/about /data.json /caf%C3%A9/ /*/x /about/**',
+    '!/Reports/a.html /report/** !/about.htm /cafe/ /reports/b.html'
   ]
   const warningsFor = async (text: string, given: Readonly<Record<string, string>>) =>
     (await load(t, { files: given, env: { [VARIABLE]: text } })).warnings.map(({ message }) => message)
   t.deepEqual(await warningsFor(matching, files), [])
   t.deepEqual(
     await warningsFor(`${others} /**`, files),
-    others.split(' ').map(text => `contains "${text}", but wwwroot has no such file or folder. Letter case matters.`)
+    others.split(' ').map(text => {
+      const note = text.startsWith('!') ? ' Letter case matters.' : ''
+      return `contains "${text}", but wwwroot has no such file or folder.${note}`
+    })
   )
+  const ofFolders = await warningsFor('/reports !/caf%C3%A9 /reports/** /about', files)
+  t.deepEqual(ofFolders, [
+    'contains "/reports", but this is a folder, and the pattern matches none of its files. Use /reports/**.',
+    'contains "!/caf%C3%A9", but this is a folder, and the pattern matches none of its files. Use !/caf%C3%A9/**.'
+  ])
   t.regex((await warningsFor('/**', {})).join(), /^has no effect, because wwwroot is not set/)
 })
