@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { createDeferred } from '../../helpers/deferred.js'
+import { eventually } from '../../helpers/eventually.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { openedFields, sessionCookies, sessionCookiesSet } from '../support.js'
@@ -136,6 +137,20 @@ test('a change is saved even if the handler throws afterwards, and one that make
   t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
   t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
   t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
+})
+
+test('a change after the response has started is lost, and the log says so', async t => {
+  const { browser, logs } = await startApplication(t, {
+    '/early': ctx => {
+      ctx.res.writeHead(200).end('sent')
+      add(ctx)
+    }
+  })
+  const response = await browser.fetch('/early?item=a')
+  t.deepEqual([response.statusCode, response.text(), response.setCookies], [200, 'sent', []])
+  await eventually(() => logs.first('session_not_saved') !== undefined)
+  t.like(logs.first('session_not_saved'), { reason: 'response_started', level: 'warn' })
+  t.deepEqual((await browser.fetch('/cart')).json(), [])
 })
 
 test('a logout while a handler runs is not undone by a change of the handler', async t => {

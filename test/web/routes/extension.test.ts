@@ -68,6 +68,7 @@ const broken: readonly (readonly [text: string, says: RegExp])[] = [
   ['export default { routes: 1 }', /has no function as its default export. It exports default, routes. /],
   ['const a = 1', /has no function as its default export. It exports nothing. /],
   ["\nthrow new Error('no hubs today')", /cannot be run: Error: no hubs today \(line 2\)$/],
+  ["\nthrow new SyntaxError('of a template')", /cannot be run: SyntaxError: of a template \(line 2\)$/],
   ["import 'not-there'", /cannot be run: Error: Cannot find package 'not-there'/],
   ["throw 'text'", /cannot be run: text$/],
   ['export default async () => {\n  nothing()\n}', /failed: ReferenceError: nothing is not defined \(line 2\)$/]
