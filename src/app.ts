@@ -12,14 +12,14 @@ import { authRoutes } from './web/routes/auth-routes.js'
 import { customRoutes } from './web/routes/custom-routes.js'
 import type { Services } from './web/services.js'
 import { fallback } from './web/static/fallback.js'
-import { hasStarterPage, starterPage } from './web/static/starter-page.js'
+import { hasStarterPage, starterFiles, starterPage } from './web/static/starter-page.js'
 import { staticFiles } from './web/static/static-files.js'
 
 /** Creates the application and adds the middleware in the required order. Custom routes come after it. */
 export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
-  const files = staticFiles(services)
+  const files = config.wwwroot === undefined ? starterFiles() : staticFiles(services, config.wwwroot)
   // With `trustProxy`, Koa uses the last IP address in X-Forwarded-For, which the proxy in front of this server has added. The
   // client can invent all the addresses before it.
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })

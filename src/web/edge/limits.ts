@@ -4,7 +4,7 @@ import type { Middleware } from 'koa'
 import { closingError } from '../errors/http-error.js'
 import { hasBody } from './arrivals.js'
 
-// Koa and koa-send parse these headers with the package negotiator, which takes quadratic time, so the length of the
+// Koa parses these headers with the package negotiator, which takes quadratic time, so the length of the
 // headers is limited. Browsers send about a hundred characters.
 const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']

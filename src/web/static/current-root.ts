@@ -1,11 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, STARTER_PAGE } from '../../config/settings.js'
+import type { Config } from '../../config/settings.js'
 import { AUTH_PATH, isAuthPath } from '../../config/urls.js'
 import { wwwrootProblem } from '../../config/wwwroot.js'
 import type { Services } from '../services.js'
 import { fileFinder } from './find-file.js'
-import { openInside } from './open-inside.js'
 
 /** The folder of static files to which the setting `wwwroot` leads at present. */
 export type Root = ReturnType<typeof createRoot>
@@ -18,8 +17,7 @@ const CHECK_INTERVAL_MS = 1000
  * its end, so that it comes from one release. A new root must pass the checks of the start. Otherwise the server
  * continues to serve the previous root.
  */
-export function watchRoot({ config, now, log }: Pick<Services, 'config' | 'now' | 'log'>) {
-  const { wwwroot = STARTER_PAGE } = config
+export function watchRoot({ config, now, log }: Pick<Services, 'config' | 'now' | 'log'>, wwwroot: string) {
   let root = createRoot(realpathSync.native(wwwroot), config)
   let checkedAt = now()
   let checking: Promise<Root> | undefined
@@ -73,7 +71,6 @@ function createRoot(path: string, { proxy }: Config) {
   return {
     path,
     find: fileFinder(path),
-    open: openInside(path),
     /** False if the root certainly contains no file for the path of a URL. */
     mayContain(urlPath: string): boolean {
       if (isAuthPath(urlPath) && !hasAuthFiles) return false

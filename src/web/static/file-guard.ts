@@ -19,11 +19,10 @@ export interface FileGuard {
   readonly admit: Middleware
 }
 
-/** Returns undefined if no file needs a session. The files of the packaged starter page are always public. */
+/** Returns undefined if no file needs a session. */
 export function fileGuard(services: Services): FileGuard | undefined {
-  const { config } = services
-  const patterns = config.access.files
-  if (!patterns || config.wwwroot === undefined) return undefined
+  const patterns = services.config.access.files
+  if (!patterns) return undefined
 
   return {
     protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),

@@ -83,8 +83,8 @@ function openForReading(path: string): Promise<number | undefined> {
 }
 
 /** True for a file that does not exist, or whose symlinks form a loop (ELOOP). */
-export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
+function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'].includes(code)
 }
 
 /**
@@ -104,7 +104,7 @@ function comparedPathOf(fd: number, path: string): string | undefined {
   }
 }
 
-// koa-send checks the names in the URL, but not in the target of a symlink. A name that begins with two dots does not
+// The names in the URL were checked already, but not those in the target of a symlink. A name that begins with two dots does not
 // count as hidden, because every file of a mounted Kubernetes ConfigMap is a symlink into the folder `..data`.
 function isHidden(name: string): boolean {
   return name.startsWith('.') && !name.startsWith('..')

@@ -1,9 +1,26 @@
-/** Serves a description of this server, which the starter page of this package shows. */
-import { existsSync } from 'node:fs'
+/** Serves the starter page of this package, and a description of this server, which the page shows. */
+import { existsSync, readdirSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
+import { STARTER_PAGE } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/urls.js'
+import { loadedInBackground } from '../edge/loaded-in-background.js'
 import type { Services } from '../services.js'
+
+/**
+ * Creates the middleware that serves the starter page. Nobody changes or protects its files, so they need none of the checks in
+ * `static-files.ts`.
+ */
+export function starterFiles(): Middleware {
+  const files = new Set(readdirSync(STARTER_PAGE))
+  const setHeaders = (response: ServerResponse) => {
+    response.setHeader('Cache-Control', 'no-cache')
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+  }
+  const serve = loadedInBackground(async () => (await import('koa-static')).default(STARTER_PAGE, { setHeaders }))
+  return (ctx, next) => (files.has(ctx.path.slice(1) || 'index.html') ? serve(ctx, next) : next())
+}
 
 /** True if the folder of static files contains the starter page. */
 export function hasStarterPage(wwwroot: string): boolean {

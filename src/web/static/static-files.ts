@@ -1,5 +1,5 @@
 /** Serves the files of `wwwroot`. */
-import { extname, relative, sep } from 'node:path'
+import { extname } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { decodings } from '../../base/path-readings.js'
 import { redirect } from '../request/return-path.js'
@@ -10,19 +10,13 @@ import { fileGuard } from './file-guard.js'
 import type { FoundFile } from './find-file.js'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
-interface ServedFile extends FoundFile {
-  /** The path below the root, as the URL spells it, with `/` as separator. */
-  readonly path: string
-  readonly isProtected?: true
-}
-
 /**
  * Creates the middleware that serves static files.
- * @example app.use(staticFiles(services))
+ * @example app.use(staticFiles(services, config.wwwroot))
  */
-export function staticFiles(services: Services): Middleware {
+export function staticFiles(services: Services, wwwroot: string): Middleware {
   const { config, site, now } = services
-  const currentRoot = watchRoot(services)
+  const currentRoot = watchRoot(services, wwwroot)
   const sendContent = contentSender(now)
   const guard = fileGuard(services)
   const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
@@ -37,39 +31,34 @@ export function staticFiles(services: Services): Middleware {
   async function serveFile(ctx: Context, next: Next, current: Root | Promise<Root>): Promise<void> {
     const root = await current
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
-    const file = found && (await root.open(found.path))
-    if (!found || !file) return next()
-    const path = relative(root.path, found.path).replaceAll(sep, '/')
-    if (!guard?.protects(path, file.path)) return respond({ ...found, path }, file)
+    if (!found) return next()
+    const { file, path, isIndexOfFolder } = found
+    const respond = (isProtected: boolean) =>
+      isIndexOfFolder ? redirectToFolder(ctx, next, file) : sendFile(ctx, found, isProtected)
+    if (!guard?.protects(path, file.path)) return respond(false)
     let isUsed = false
     try {
       await guard.admit(ctx, () => {
         isUsed = true
-        return respond({ ...found, path, isProtected: true }, file)
+        return respond(true)
       })
     } finally {
       if (!isUsed) closeFile(file.fd)
     }
-
-    function respond(served: ServedFile, file: OpenedFile): Promise<void> {
-      if (!served.isIndexOfFolder) return sendFile(ctx, served, file)
-      closeFile(file.fd)
-      return redirectToFolder(ctx, next)
-    }
   }
 
-  async function redirectToFolder(ctx: Context, next: Next): Promise<void> {
+  async function redirectToFolder(ctx: Context, next: Next, { fd }: OpenedFile): Promise<void> {
+    closeFile(fd)
     const path = `${ctx.path}/`
     if (!isPlainPath(path)) return next()
     if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-cache')
     redirect(ctx, site.basePath + path + ctx.search)
   }
 
-  function sendFile(ctx: Context, { path, encoding, isProtected }: ServedFile, file: OpenedFile): Promise<void> {
+  function sendFile(ctx: Context, { file, path, encoding }: FoundFile, isProtected: boolean): Promise<void> {
     const name = encoding === undefined ? path : path.replace(/\.(br|gz)$/, '')
     ctx.set('X-Content-Type-Options', 'nosniff')
-    // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5), so Vary is
-    // set here.
+    // A compressed file is chosen by Accept-Encoding (RFC 9110 section 12.5.5).
     ctx.vary('Accept-Encoding')
     if (encoding !== undefined) ctx.set('Content-Encoding', encoding)
     if (!isProtected) ctx.set('Cache-Control', cacheControlOf(name))
@@ -120,7 +109,7 @@ function namesNoFile(path: string): boolean {
     const decoded = decodeURIComponent(path)
     return decoded.startsWith('//') || countDotSegments(decoded) > countDotSegments(path)
   } catch {
-    // koa-send rejects a path that cannot be decoded.
+    // `find` rejects a path that cannot be decoded.
     return false
   }
 }

@@ -198,7 +198,7 @@ test('with a session, files are served with ranges and 304, and no shared cache 
   t.is((await browser.get('/reports')).headers.location, '/reports/')
   t.is((await browser.get('/reports')).headers['cache-control'], 'private, no-store')
   t.is((await browser.get('/missing')).statusCode, 404)
-  for (const path of ['/', '/reports/only-packed.txt']) {
+  for (const path of ['/', '/reports/data.json']) {
     const packed = await browser.get(path, { headers: { 'accept-encoding': 'gzip' } })
     t.is(packed.headers['content-encoding'], 'gzip')
   }
