@@ -103,8 +103,9 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       if ((await statusOf(first)) !== 200) return 'no second session'
       const { headers } = await browser.navigate('/api/auth/logout')
       await signOutOnPages(browser, String(headers.location))
-      await settled(() => logs.find(({ event }) => /^back_channel_logout/.test(String(event))) !== undefined)
-      const line = logs.find(({ event }) => /^back_channel_logout/.test(String(event)))
+      const received = () => logs.find(({ event }) => /^backchannel_logout/.test(String(event)))
+      await settled(() => received() !== undefined)
+      const line = received()
       if (line?.event !== 'backchannel_logout_succeeded') return `rejected: ${line?.reason ?? 'no logout token'}`
       return (await statusOf(first)) === 401 ? 'works' : 'the session continues'
     },
