@@ -1,6 +1,8 @@
 import { styleText } from 'node:util'
 
-export type Colours = ReturnType<typeof coloursFor>
+/** Functions that colour a string for a terminal. */
+export type Colours = Readonly<Record<Colour, (text: string) => string>>
+type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
 /** An output stream, and the environment variables that switch its colours on or off. */
 interface ColouredOutput {
@@ -12,10 +14,10 @@ interface ColouredOutput {
  * Returns functions that colour a string for a terminal. If the output has no colours, they return the string
  * unchanged.
  */
-export function coloursFor(output: ColouredOutput) {
+export function coloursFor(output: ColouredOutput): Colours {
   const isColoured = hasColours(output)
   // `hasColours` has already checked the output, so `styleText` must not check the standard output again.
-  const styled = (format: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan') => (string: string) =>
+  const styled = (format: Colour) => (string: string) =>
     isColoured ? styleText(format, string, { validateStream: false }) : string
   return {
     bold: styled('bold'),

@@ -8,7 +8,20 @@ import { withoutUser } from './urls.js'
  * master NAME. With `?cluster`, a single host is one node of a cluster. The server has a custom parser, because `URL` allows only
  * one host, and the Redis client would accept any parameter as one of its options.
  */
-export type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>
+export interface RedisUrl {
+  /** The URL as it was written. It may contain passwords. */
+  readonly text: string
+  readonly kind: 'single' | 'sentinel' | 'cluster'
+  readonly hosts: readonly { readonly host: string; readonly port: number }[]
+  /** The name under which the sentinels know the master. */
+  readonly masterName: string | undefined
+  readonly sentinelUsername: string | undefined
+  readonly sentinelPassword: string | undefined
+  readonly tls: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+}
 
 const REDIS_PORT = 6379
 const SENTINEL_PORT = 26379
@@ -33,7 +46,7 @@ export const redisUrl: ValueType<RedisUrl, string> = {
 }
 
 /** Parses a Redis URL. Returns undefined if the URL is malformed. */
-export function parseRedisUrl(text: string) {
+export function parseRedisUrl(text: string): RedisUrl | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
   const masterName = parameters.get('sentinel') ?? undefined
@@ -48,11 +61,9 @@ export function parseRedisUrl(text: string) {
 
   const [username, ...password] = credentials.split(':').map(decode)
   return {
-    /** The URL as it was written. It may contain passwords. */
     text,
     kind: isCluster ? 'cluster' : masterName === undefined ? 'single' : 'sentinel',
     hosts,
-    /** The name under which the sentinels know the master. */
     masterName,
     sentinelUsername: parameters.get('sentinelUsername') ?? undefined,
     sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
@@ -60,7 +71,7 @@ export function parseRedisUrl(text: string) {
     username: username || undefined,
     password: password.join(':') || undefined,
     database: Number(database)
-  } as const
+  }
 }
 
 /** Returns the reason why a URL was refused. The reason contains no part of the URL that may belong to a password. */

@@ -35,7 +35,30 @@ interface SessionCookieOptions {
   readonly metrics?: Pick<Metrics, 'sessionRead'>
 }
 
-export type SessionCookie = ReturnType<typeof createSessionCookie>
+export interface SessionCookie {
+  /** The cookie names of all possible chunks, in the order of the chunks. */
+  readonly names: readonly string[]
+  /**
+   * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing, incomplete,
+   * unreadable or expired.
+   */
+  open(cookieHeader: string): CookieSession | undefined
+  /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
+  lifetimeMs(record: SessionRecord): number
+  /**
+   * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of its
+   * absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
+   * @throws SessionTooLargeError
+   */
+  seal(record: SessionRecord): string[]
+  /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
+  sentNames(cookieHeader: string): string[]
+  /**
+   * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
+   * encrypted with a removed secret would still be accepted.
+   */
+  forgetOpened(): void
+}
 
 /**
  * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains only the lengths of
@@ -111,7 +134,7 @@ interface Opened {
 const TAG_CHARACTERS = 12
 
 /** @example const record = createSessionCookie(options).open(request.headers.cookie ?? '') */
-export function createSessionCookie(options: SessionCookieOptions) {
+export function createSessionCookie(options: SessionCookieOptions): SessionCookie {
   const { sealer, name, maxAgeSeconds, now, metrics = noMetrics } = options
   const { absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = options
   const names = chunkNames(name)
@@ -122,7 +145,6 @@ export function createSessionCookie(options: SessionCookieOptions) {
     return loggedInAt + absoluteMaxAgeSeconds * 1000
   }
 
-  /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
   function lifetimeMs(record: SessionRecord): number {
     return Math.max(0, Math.min(maxAgeSeconds * 1000, absoluteEnd(record) - now()))
   }
@@ -167,13 +189,8 @@ export function createSessionCookie(options: SessionCookieOptions) {
   }
 
   return {
-    /** The cookie names of all possible chunks, in the order of the chunks. */
     names,
-    /**
-     * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing,
-     * incomplete, unreadable or expired.
-     */
-    open(cookieHeader: string): CookieSession | undefined {
+    open(cookieHeader) {
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openCached(sealed)
       // A session may have expired since it was cached, so check the expiry for every request.
@@ -185,12 +202,7 @@ export function createSessionCookie(options: SessionCookieOptions) {
       return undefined
     },
     lifetimeMs,
-    /**
-     * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of
-     * its absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
-     * @throws SessionTooLargeError
-     */
-    seal(record: SessionRecord): string[] {
+    seal(record) {
       const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked, key } = record
       if (key !== undefined) {
         const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
@@ -219,15 +231,10 @@ export function createSessionCookie(options: SessionCookieOptions) {
       }
       return splitIntoChunks(sealed)
     },
-    /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
-    sentNames(cookieHeader: string): string[] {
+    sentNames(cookieHeader) {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
-    /**
-     * Clears the cache of decrypted cookies. Call this function when the secrets change. Otherwise, cached cookies that were
-     * encrypted with a removed secret would still be accepted.
-     */
-    forgetOpened(): void {
+    forgetOpened() {
       cached.clear()
       seenOnce.clear()
     }

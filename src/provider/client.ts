@@ -11,7 +11,14 @@ import type { Config } from '../config/settings.js'
 import { homeUrlOf } from '../config/urls.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { type UserInfo, userInfoOf } from './id-token.js'
-import { type APS, createMetadata, issuerOf, type OnUnusable, type ProviderMetadata } from './metadata.js'
+import {
+  type APS,
+  createMetadata,
+  type GetMetadata,
+  issuerOf,
+  type OnUnusable,
+  type ProviderMetadata
+} from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { quirksOf } from './quirks.js'
 import { errorOf, gatewayCodeOf, meaningOf } from './refusal.js'
@@ -20,7 +27,61 @@ import type { Transport, TransportRequest, TransportResponse } from './transport
 
 type EndpointName = Exclude<keyof typeof APS, 'issuer'>
 
-export type IdentityProvider = ReturnType<typeof createIdentityProvider>
+/** The client of the identity provider. All requests throw OAuthError or ProviderError. */
+export interface IdentityProvider {
+  readonly metadata: GetMetadata
+  /**
+   * Returns the URL of an endpoint, or undefined if the provider has none. A configured endpoint works while discovery does not.
+   * @throws ProviderError if the endpoint is unknown, because discovery does not work
+   */
+  endpoint<Name extends EndpointName>(name: Name): Promise<ProviderMetadata[Name]>
+  /** The configured issuer. Undefined if only the endpoints are configured. */
+  readonly issuer: string | undefined
+  /**
+   * Waits for a slot in a queue for token requests. Enter the queue before each token request, and call the returned function
+   * after the response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot delay refreshes.
+   * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first requests of
+   *   other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
+   */
+  enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void>
+  /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
+  authorizationUrl(request: AuthorizationRequest): Promise<string>
+  /**
+   * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2). The provider
+   * then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
+   * @param idTokenHint the newest ID token of the session. It is left out if the URL would be too long.
+   */
+  endSessionUrl(idTokenHint?: string): Promise<string | undefined>
+  /**
+   * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is unknown
+   * at the moment, the token may be needed later.
+   */
+  takesLogoutHint(idToken: string): Promise<boolean>
+  /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
+  authorizationCodeGrant(grant: CodeGrant): Promise<TokenSet>
+  /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
+  refreshTokenGrant(grant: RefreshGrant): Promise<TokenSet>
+  /**
+   * Requests the user info (OpenID Connect Core section 5.3), which is JSON or a JWT.
+   * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`, must not be used
+   *   (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+   * @throws ProviderError if the request fails, or if the provider has no user info endpoint
+   */
+  userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
+  /**
+   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A failed request is
+   * not repeated, because anybody can cause such requests by sending a logout token.
+   * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
+   */
+  signingKeys(): Promise<JSONWebKeySet>
+  /**
+   * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation of
+   * a token has no effect, so a request without a response is repeated, but each time on a new connection.
+   */
+  revokeRefreshToken(refreshToken: string): Promise<void>
+  /** Replaces the client secret and the private key. The next request uses the new credentials. */
+  replaceCredentials(fresh: Credentials): void
+}
 
 export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId' | 'clientKeyAlgorithm'>
 
@@ -41,7 +102,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_LIFETIME_SECONDS = 120
 
 /**
- * Creates the client. All requests throw OAuthError or ProviderError.
+ * Creates the client.
  * @param now the clock, in milliseconds since the epoch
  * @param onUnusable gets the problem of each endpoint of the discovery document that is off because it cannot be used
  * @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant)
@@ -51,7 +112,7 @@ export function createIdentityProvider(
   transport: Pick<Transport, 'call' | 'enterQueue'>,
   now: () => number = Date.now,
   onUnusable?: OnUnusable
-) {
+): IdentityProvider {
   const { clientId, callbackUrl: redirectUri } = platform
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
@@ -59,10 +120,6 @@ export function createIdentityProvider(
   const metadata = createMetadata(platform, transport, onUnusable)
   const issuer = issuerOf(platform)
 
-  /**
-   * Returns the URL of an endpoint, or undefined if the provider has none. A configured endpoint works while discovery does not.
-   * @throws ProviderError if the endpoint is unknown, because discovery does not work
-   */
   async function endpoint<Name extends EndpointName>(name: Name): Promise<ProviderMetadata[Name]> {
     const configured = platform[name]
     if (configured !== undefined && configured !== 'none') return configured as ProviderMetadata[Name]
@@ -148,24 +205,14 @@ export function createIdentityProvider(
   return {
     metadata,
     endpoint,
-    /** The configured issuer. Undefined if only the endpoints are configured. */
     issuer,
-    /**
-     * Waits for a slot in a queue for token requests. Enter the queue before each token request, and call the returned
-     * function after the response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot
-     * delay refreshes.
-     * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first
-     *   requests of other refreshes, because a login or refresh is complete only when it has the tokens of both
-     *   requests.
-     */
-    async enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void> {
+    async enterTokenQueue(name, options) {
       // Discovery may take long, so it happens before the caller calculates the time that is left for the token
       // request.
       await endpoint('tokenEndpoint')
       return transport.enterQueue(name, 'token', options)
     },
-    /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
-    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }: AuthorizationRequest) {
+    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }) {
       const url = new URL(await endpoint('authorizationEndpoint'))
       // The parameters have the same order as in the SDK of Autodesk Platform Services.
       const parameters = {
@@ -185,24 +232,13 @@ export function createIdentityProvider(
       addParams(url, platform.authorizationParams)
       return url.href
     },
-    /**
-     * Returns the URL that a browser opens to sign out at the provider (OpenID Connect RP-Initiated Logout section 2).
-     * The provider then redirects the browser to the start page. Returns undefined if the provider has no end-session
-     * endpoint.
-     * @param idTokenHint the newest ID token of the session. It is left out if the URL would be too long.
-     */
     endSessionUrl,
-    /**
-     * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is
-     * unknown at the moment, the token may be needed later.
-     */
-    async takesLogoutHint(idToken: string): Promise<boolean> {
+    async takesLogoutHint(idToken) {
       const url = await endSessionUrl(idToken).catch(() => undefined)
       if (url !== undefined) return new URL(url).searchParams.has('id_token_hint')
       return idToken.length < MAX_LOGOUT_URL_LENGTH && (await isUnknown('endSessionEndpoint'))
     },
-    /** Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). */
-    authorizationCodeGrant({ code, codeVerifier, timeoutMs }: CodeGrant): Promise<TokenSet> {
+    authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
       const form = {
         grant_type: 'authorization_code',
         code,
@@ -211,18 +247,11 @@ export function createIdentityProvider(
       }
       return tokenRequest(form, timeoutMs)
     },
-    /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
-    refreshTokenGrant({ refreshToken, scope, timeoutMs }: RefreshGrant): Promise<TokenSet> {
+    refreshTokenGrant({ refreshToken, scope, timeoutMs }) {
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken, ...(scope && { scope }) }
       return tokenRequest(form, timeoutMs)
     },
-    /**
-     * Requests the user info (OpenID Connect Core section 5.3), which is JSON or a JWT.
-     * @param subject the `sub` of the checked ID token of the login. User info that has another `sub`, or no `sub`,
-     *   must not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
-     * @throws ProviderError if the request fails, or if the provider has no user info endpoint
-     */
-    async userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo> {
+    async userInfo(accessToken, subject) {
       const url = await endpoint('userinfoEndpoint')
       const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
@@ -235,12 +264,7 @@ export function createIdentityProvider(
       if (subject !== undefined && userInfo.sub !== subject) throw unusable('its sub is not that of the login')
       return userInfo
     },
-    /**
-     * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). Neither checks nor caches the keys. A
-     * failed request is not repeated, because anybody can cause such requests by sending a logout token.
-     * @throws ProviderError if the request fails, or if the discovery document has no usable `jwks_uri`
-     */
-    async signingKeys(): Promise<JSONWebKeySet> {
+    async signingKeys() {
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'unusable', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
@@ -250,11 +274,7 @@ export function createIdentityProvider(
       if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')
       return { keys: keys as unknown[] as JWK[] }
     },
-    /**
-     * Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. A second revocation
-     * of a token has no effect, so a request without a response is repeated, but each time on a new connection.
-     */
-    async revokeRefreshToken(refreshToken: string): Promise<void> {
+    async revokeRefreshToken(refreshToken) {
       const started = performance.now()
       for (let attempt = 1; ; attempt++) {
         // All attempts together have one time limit.
@@ -270,8 +290,7 @@ export function createIdentityProvider(
         await pause(REVOCATION_PAUSE_MS)
       }
     },
-    /** Replaces the client secret and the private key. The next request uses the new credentials. */
-    replaceCredentials(fresh: Credentials): void {
+    replaceCredentials(fresh) {
       clientSecret = fresh.clientSecret
       signingKey = signingKeyOf(fresh)
       basicCredentials = undefined

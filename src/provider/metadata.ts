@@ -44,7 +44,7 @@ export interface ProviderMetadata {
  * @param options.isSentOnce true if a failed request for the discovery document must not be repeated. Has no effect if
  *   the metadata is already known.
  */
-type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
+export type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
 
 /** Is called once for each unusable endpoint, when the discovery document has been read. */
 export type OnUnusable = (problem: string) => void

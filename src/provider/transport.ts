@@ -58,7 +58,24 @@ export interface TransportOptions {
   readonly tracing?: Tracing | undefined
 }
 
-export type Transport = ReturnType<typeof createTransport>
+export interface Transport {
+  /**
+   * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the number of calls
+   * in progress. Calls in different queues do not delay each other.
+   * @throws ProviderError if the queue is full, or if no slot becomes free within the time limit
+   */
+  enterQueue(name: string, endpoint: Endpoint, options?: QueueOptions): Promise<() => void>
+  /**
+   * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and the waiting time
+   * counts toward its time limit. For a token request, the caller must enter a queue before this call. Returns the response,
+   * whatever its status is. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has
+   * `isSentOnce`.
+   * @throws ProviderError if there is no complete response
+   */
+  call(request: TransportRequest): Promise<TransportResponse>
+  /** Closes all connections. */
+  close(): void
+}
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If the provider closed
@@ -69,7 +86,7 @@ const GET_ATTEMPTS = 2
 // than a provider allows for one application.
 const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
 
-export function createTransport(timeoutMs: number, options: TransportOptions = {}) {
+export function createTransport(timeoutMs: number, options: TransportOptions = {}): Transport {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
   const { metrics = noMetrics, tracing } = options
   const agents = createAgents(idleSocketMs, timeoutMs, proxyFor)
@@ -199,12 +216,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   }
 
   return {
-    /**
-     * Waits in the queue of this name until a slot is free, and returns a function that frees the slot. Slots limit the
-     * number of calls in progress. Calls in different queues do not delay each other.
-     * @throws ProviderError if the queue is full, or if no slot becomes free within the time limit
-     */
-    async enterQueue(name: string, endpoint: Endpoint, options: QueueOptions = {}): Promise<() => void> {
+    async enterQueue(name, endpoint, options = {}) {
       const record = startRecord(endpoint)
       try {
         return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
@@ -214,15 +226,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         throw error
       }
     },
-    /**
-     * Sends a request. Every request except a token request first waits for a slot in the queue of its endpoint, and
-     * the waiting time counts toward its time limit. For a token request, the caller must enter a queue before this
-     * call. Returns the response, whatever its status is. Repeats a GET request once if the connection fails or the
-     * status is 500 or above, unless it has `isSentOnce`.
-     * @throws ProviderError if there is no complete response
-     */
-    call: (request: TransportRequest) => (tracing ? sendInSpan(tracing, request) : send(request)),
-    /** Closes all connections. */
+    call: request => (tracing ? sendInSpan(tracing, request) : send(request)),
     close: () => agents.destroy()
   }
 }

@@ -11,7 +11,7 @@ import { requireDatabase } from '../sessions/open-store.js'
 import { countRequests, ignoreStops, inTurn, limitBodyTimes } from '../web/edge/arrivals.js'
 import { respondToClientErrors } from '../web/edge/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits, watchConnections } from '../web/edge/connections.js'
-import { listenForGateways } from '../web/forward-auth/forward-auth.js'
+import { type ForwardAuthServer, listenForGateways } from '../web/forward-auth/forward-auth.js'
 import { requireTokens } from '../web/routes/custom-routes.js'
 import { type Extension, extensionTools, loadExtension } from '../web/routes/extension.js'
 import { createServices, type ServiceOptions } from './services.js'
@@ -92,7 +92,7 @@ export async function serve(
   const connections = watchConnections(server, clientLimits)
   limitBodyTimes(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
-  let gateways: Awaited<ReturnType<typeof listenForGateways>> | undefined
+  let gateways: ForwardAuthServer | undefined
   const { port, scrapes } = await openListeners().catch(async (error: unknown) => {
     await Promise.all([closeServer(server), gateways?.close(0)])
     await shutdown.close()

@@ -29,6 +29,15 @@ interface Decision {
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
 const LIMITS = { ...CLIENT_LIMITS, maxHeaderSize: 64 * 1024 }
 
+export interface ForwardAuthServer {
+  readonly port: number
+  /**
+   * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the connections that
+   * are still open.
+   */
+  close(graceMs: number): Promise<void>
+}
+
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's error, which then has the property `listener:
  * 'forwardAuth'`.
@@ -39,7 +48,7 @@ export async function listenForGateways(
   services: Services,
   { port, host }: { readonly port: number; readonly host: string },
   limits: Partial<ClientLimits> = {}
-) {
+): Promise<ForwardAuthServer> {
   const respond = forwardAuth(services)
   const keepAliveTimeout = services.config.keepAliveSeconds * 1000
   const gatewayLimits = { ...LIMITS, keepAliveTimeout, ...limits }
@@ -47,10 +56,6 @@ export async function listenForGateways(
   ignoreStops(server, gatewayLimits)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
-    /**
-     * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
-     * connections that are still open.
-     */
     close: (graceMs: number) => closeServer(server, graceMs)
   }
 }
