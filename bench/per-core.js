@@ -115,7 +115,7 @@ const KINDS = [
     isRight: body => body.length === PROXIED_BYTES,
     cases({ providerUrl }) {
       const path = `${PROXIED_PATH}/bytes-${PROXIED_BYTES}`
-      const settings = { PLATFORM_AUTH_PROXY_ROUTES: `GET ${PROXIED_PATH}/* ${providerUrl}${PROXIED_PATH}/*` }
+      const settings = { PLATFORM_AUTH_API_PROXY_RULES: `GET ${PROXIED_PATH}/* ${providerUrl}${PROXIED_PATH}/*` }
       return [
         { name: COOKIE, path, settings },
         { name: STORED, path, settings: { ...settings, ...IN_REDIS } },

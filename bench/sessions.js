@@ -41,8 +41,8 @@ export function createSessions(secret) {
   const sessionCookie = createSessionCookie({
     sealer: keyring.sealer('session cookie, dual mode'),
     name: SESSION_COOKIE,
-    maxAgeSeconds: DAY_SECONDS,
-    absoluteMaxAgeSeconds: undefined,
+    inactivityTimeoutSeconds: DAY_SECONDS,
+    maxLifetimeSeconds: undefined,
     now: Date.now
   })
   const transactions = createLoginTransactions(keyring.sealer('login state'), Date.now)

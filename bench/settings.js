@@ -43,15 +43,15 @@ export function serverConfig({ secret, providerUrl, wwwroot }) {
     'platform.clientId': CLIENT_ID,
     'platform.clientSecret': secret,
     'platform.callbackUrl': CALLBACK_URL,
-    'platform.internalScopes': INTERNAL_SCOPES,
-    'platform.publicScopes': PUBLIC_SCOPES,
+    'platform.internalTokenScopes': INTERNAL_SCOPES,
+    'platform.publicTokenScopes': PUBLIC_SCOPES,
     'platform.authorizationEndpoint': `${providerUrl}/authorize`,
     'platform.tokenEndpoint': `${providerUrl}/token`,
     'platform.userinfoEndpoint': `${providerUrl}/userinfo`,
     'platform.revocationEndpoint': 'none',
     'platform.endSessionEndpoint': 'none',
-    'proxy.routes': parseRules([`GET,POST /proxied/* ${providerUrl}/proxied/*`]).rules,
-    'proxy.maxBodyBytes': 2 ** 31
+    'apiProxy.rules': parseRules([`GET,POST /proxied/* ${providerUrl}/proxied/*`]).rules,
+    'apiProxy.maxBody': 2 ** 31
   }
   const config = {}
   for (const key of settingKeys) {

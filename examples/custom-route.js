@@ -2,7 +2,7 @@
  * Adds the route `/api/hubs`, which gets the hubs of a user from the platform. It calls the platform with the internal token,
  * which is the access token that stays on the server. The command line can load this file as a module:
  *
- *   npx platform-auth-server --extend custom-route.js
+ *   npx platform-auth-server --extension custom-route.js
  *
  * This file is also an application, which reads the same environment and settings files as the command line:
  *
@@ -45,7 +45,7 @@ function isMainModule() {
 
 async function run() {
   const { config } = await loadConfig()
-  const server = await startServer(config, { extend: addHubs })
+  const server = await startServer(config, { extension: addHubs })
   process.stdout.write(`Listening at ${server.url}\n`)
 
   // The server completes the current requests and stops listening. Then the process exits, because nothing keeps it running.

@@ -2,7 +2,16 @@
 // for editors (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this
 // after a build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { defaultText, flagName, groups, membersOf, required, settingKeys, settingOf } from '../dist/config/settings.js'
+import {
+  defaultText,
+  flagName,
+  groups,
+  membersOf,
+  required,
+  settingKeys,
+  settingOf,
+  writtenValue
+} from '../dist/config/settings.js'
 import { settingsFile } from '../dist/config/settings-file.js'
 
 const root = new URL('../', import.meta.url)
@@ -17,7 +26,7 @@ const everydaySettings = [
   'platform.clientSecret',
   'platform.callbackUrl',
   'session.secret',
-  'proxy.routes'
+  'apiProxy.rules'
 ]
 
 const generated = {
@@ -88,7 +97,7 @@ function schemaOf(key) {
   const advice = secret
     ? ` To keep this secret out of files that others can read, set ${env} or ${env}_FILE instead.`
     : ` The environment variable ${env} also sets this.`
-  const known = value === undefined || value === required || secret ? {} : { default: value }
+  const known = value === undefined || value === required || secret ? {} : { default: writtenValue(key, value) }
   return { description: `${summary}${advice}`, ...type.json, ...known }
 }
 

@@ -41,7 +41,7 @@ export function assemble(services: Services): Koa {
   if (demo) {
     app.use(loadedInBackground(async () => (await import('./web/routes/demo-routes.js')).demoRoutes(services, demo)))
   }
-  if (config.proxy.routes.length > 0) {
+  if (config.apiProxy.rules.length > 0) {
     app.use(loadedInBackground(async () => (await import('./web/proxy/middleware.js')).proxy(services)))
   }
   return app

@@ -90,7 +90,7 @@ for (const mode of modes) {
     const entries = server.lines.map(line => JSON.parse(line) as LogEntry)
     const errors = entries.filter(isFault)
     t.deepEqual(errors, [])
-    const publicScope = config.platform.publicScopes.join(' ')
+    const publicScope = config.platform.publicTokenScopes.join(' ')
     t.deepEqual(findSecrets(bytes, [...idp.secrets({ except: publicScope }), config.session.secret]), [])
     t.is((await bystander.fetch('/api/auth/profile')).statusCode, 200)
     const newcomer = newBrowser()

@@ -21,7 +21,7 @@ for (const pretty of [false, true]) {
   onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {
     const program = `
       const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/server/log.js'))})
-      const log = createLog({ level: 'info', pretty: ${pretty} })
+      const log = createLog({ level: 'info', format: '${pretty ? 'text' : 'json'}' })
       log.info('lost')
       log.fatal('lost')
       console.error('went on')
@@ -97,7 +97,7 @@ test('the log of an unexpected error contains its message and stack but none of 
 function shown(write: (log: Logger) => void, colours?: Colours): string {
   const lines: string[] = []
   const output = { write: (text: string) => void lines.push(text) }
-  write(createLog({ level: 'trace', pretty: true, requests: true }, output, colours))
+  write(createLog({ level: 'trace', format: 'text', requests: true }, output, colours))
   return lines.join('').replace(/^\d\d:\d\d:\d\d\.\d{3}/gm, 'TIME')
 }
 

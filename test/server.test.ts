@@ -152,7 +152,7 @@ for (const [what, isAborted] of [
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
       parts: { stores: storesOf(slowStore, { close }) },
-      overrides: { shutdown: { graceSeconds: isAborted ? 10 : 1 } }
+      overrides: { shutdown: { grace: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
     const page = new AbortController()
@@ -213,7 +213,7 @@ for (const [what, begin] of Object.entries(revocations)) {
 
 for (const isAborted of [false, true]) {
   test(`a refresh that is not finished within the grace period is cut off, with its browser ${isAborted ? 'gone' : 'waiting'}`, async t => {
-    const overrides = { shutdown: { graceSeconds: 0.2 } }
+    const overrides = { shutdown: { grace: 0.2 } }
     const { server, browser, idp } = await startWithExpiredSession(t, { overrides })
     const hold = idp.hold('token')
     const page = new AbortController()
@@ -230,7 +230,7 @@ for (const isAborted of [false, true]) {
 }
 
 test('at the end of the grace period, a client that has not finished sending its request is cut off, and a revocation is given up', async t => {
-  const { server, browser, idp } = await startSignedIn(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
+  const { server, browser, idp } = await startSignedIn(t, { overrides: { shutdown: { grace: 0.2 } } })
   const hold = idp.hold('revoke')
   await browser.navigate('/api/auth/logout')
   await hold.arrived()
@@ -244,7 +244,7 @@ test('at the end of the grace period, a client that has not finished sending its
 
 test('during the shutdown delay /readyz responds with 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
-    overrides: { port: await freePort(), shutdown: { delaySeconds: 15 } }
+    overrides: { port: await freePort(), shutdown: { delay: 15 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
   const closed = server.close()
@@ -262,7 +262,7 @@ test('during the shutdown delay /readyz responds with 503, and all other request
   await t.throwsAsync(newBrowser().get('/readyz'))
 })
 
-test("if a program's extend() fails, wwwroot is missing or the port is taken, serve() rejects and closes the store", async t => {
+test("if a program's extension() fails, wwwroot is missing or the port is taken, serve() rejects and closes the store", async t => {
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
@@ -277,8 +277,8 @@ test("if a program's extend() fails, wwwroot is missing or the port is taken, se
     await null
     fail()
   }
-  for (const extend of [fail, failLater]) {
-    await t.throwsAsync(serve(testConfig(idp), { log, stores, extend }), { message: 'no such table' })
+  for (const extension of [fail, failLater]) {
+    await t.throwsAsync(serve(testConfig(idp), { log, stores, extension }), { message: 'no such table' })
   }
   const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
   await t.throwsAsync(serve(config, { log, stores }), { code: 'ENOENT' })
@@ -290,7 +290,7 @@ test("if a program's extend() fails, wwwroot is missing or the port is taken, se
 test('handlers that a program adds, also asynchronously, come after the built-in routes and read the session, refreshed or not, as ctx.session', async t => {
   const { browser, clock } = await startTestServer(t, {
     parts: {
-      async extend(app) {
+      async extension(app) {
         await null
         app.use(requireTokens)
         app.use(ctx => {

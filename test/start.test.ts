@@ -20,7 +20,7 @@ import { tempFolder } from './helpers/temp-folder.js'
 async function demoConfig(t: ExecutionContext) {
   const cwd = await tempFolder(t)
   // The default time limit of 10 seconds is too short for a slow machine.
-  const platform = { timeoutSeconds: 60 }
+  const platform = { timeout: 60 }
   const overrides = { mode: 'dual', port: 0, host: '127.0.0.1', platform } as const
   return (await loadConfig({ demo: true, env: {}, cwd, overrides })).config
 }
@@ -30,7 +30,7 @@ test('a program starts a demo without any setting, signs in, and keeps its sessi
   const server = await startServer(await demoConfig(t), {
     log,
     demo: true,
-    extend(app, { requireTokens, Router }) {
+    extension(app, { requireTokens, Router }) {
       const router = new Router()
       router.get('/api/seconds', requireTokens, ctx => {
         ctx.body = { left: ctx.state.tokens.internal.expires_in }

@@ -214,7 +214,7 @@ async function sendStrangeRequests({ person, clock, recorder, origin }: Run): Pr
 /** Everything that the hostile provider issued, and the secrets of the deployment. */
 function confidential({ idp, config }: Pick<Run, 'idp' | 'config'>): Confidential {
   const { session, platform } = config
-  const scope = platform.publicScopes.join(' ')
+  const scope = platform.publicTokenScopes.join(' ')
   const isPublic = config.mode === 'dual'
   return {
     nowhere: [
@@ -250,11 +250,11 @@ const hostileRuns: readonly { readonly mode: ModeName; readonly options: TestSer
       options: {
         overrides: {
           platform: {
-            internalScopes: ['openid', 'data:read', 'viewables:read'],
+            internalTokenScopes: ['openid', 'data:read', 'viewables:read'],
             clientAuthentication: 'client_secret_post'
           },
           session: { previousSecrets: ['a-session-secret-of-last-year-kT5mZq8Rw2'] },
-          refresh: { marginSeconds: 120 },
+          refresh: { beforeExpiry: 120 },
           trustProxy: true
         }
       }

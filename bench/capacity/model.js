@@ -47,7 +47,7 @@ export const BEHAVIOUR = {
 // This is a constant of src/sessions/process-memory.ts.
 const REMEMBERED_SECONDS = 60
 const SCRIPTS_OF_REFRESH = 4
-/** The default of `session.maxAgeSeconds`. An entry stays for twice as long after the last refresh. */
+/** The default of `session.inactivityTimeout`. An entry stays for twice as long after the last refresh. */
 const MAX_AGE_SECONDS = 86_400
 /** The memory of an entry whose session was logged out, which has no record any more (MEMORY USAGE of Redis 7). */
 const LOGGED_OUT_BYTES = 320

@@ -35,7 +35,7 @@ export interface Metrics {
   /**
    * Called when the headers of a response have arrived from an upstream of the API proxy, or when the request fails
    * without them.
-   * @param rule the position of the rule in `proxy.routes`
+   * @param rule the position of the rule in `apiProxy.rules`
    * @param outcome the status of the response, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
    */
   upstreamResponded(rule: number, outcome: string, seconds: number): void

@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander'
 import { nearest } from '../base/nearest.js'
 import { version } from '../base/package.js'
+import { replacementOf } from '../config/renamed.js'
 import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
@@ -193,6 +194,8 @@ function missingValue({ message }: CommanderError): UsageError {
 /** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
 function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
   const name = withoutValue(word)
+  const replacement = kind === 'flag' && replacementOf(name)
+  if (replacement) return new UsageError(`The flag ${name} ${replacement}`)
   const guess = nearest(name, known)
   const help = kind === 'flag' ? '--help all' : '--help'
   return new UsageError(

@@ -32,8 +32,8 @@ export const mostUsed: readonly SettingKey[] = [
   'platform.clientId',
   'platform.clientSecret',
   'platform.callbackUrl',
-  'proxy.routes',
-  'redisUrl',
+  'apiProxy.rules',
+  'redis.url',
   'log.level'
 ]
 

@@ -30,7 +30,7 @@ const headings: Readonly<Record<string, string>> = {
   platform: 'Identity provider:',
   log: 'Log:',
   metrics: 'Metrics:',
-  proxy: 'API proxy:'
+  apiProxy: 'API proxy:'
 }
 
 function headingOf(key: SettingKey): string {

@@ -28,17 +28,18 @@ export async function findings(values: Values, isGiven: IsGiven): Promise<Settin
 
 const checks: readonly SettingsCheck[] = [
   function publicScopesAreInternalToo(values) {
-    const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
+    const { mode, 'platform.publicTokenScopes': publicScopes, 'platform.internalTokenScopes': internalScopes } = values
     if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
-    const key = 'platform.publicScopes'
+    const key = 'platform.publicTokenScopes'
     const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
     // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
     if (extra.length > 0) {
-      const allowed = `Use only scopes of platform.internalScopes (${internalScopes.join(' ')}).`
+      const allowed = `Use only scopes of platform.internalTokenScopes (${internalScopes.join(' ')}).`
       return { key, message: `contains ${extra.join(' ')}, which the internal token lacks. ${allowed}` }
     }
     if (internalScopes.every(scope => publicScopes.includes(scope))) {
-      const message = 'has the same scopes as platform.internalScopes, so pages have the same access as the server.'
+      const message =
+        'has the same scopes as platform.internalTokenScopes, so pages have the same access as the server.'
       return { key, isWarning: true, message }
     }
     return undefined
@@ -46,7 +47,7 @@ const checks: readonly SettingsCheck[] = [
 
   function scopesOfTheOtherMode({ mode }, isGiven) {
     const ofOtherMode: Record<string, readonly SettingKey[]> = {
-      single: ['platform.internalScopes', 'platform.publicScopes'],
+      single: ['platform.internalTokenScopes', 'platform.publicTokenScopes'],
       dual: ['platform.scopes']
     }
     const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
@@ -172,74 +173,75 @@ const checks: readonly SettingsCheck[] = [
     })
   },
 
-  function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }) {
-    if (store !== 'redis' || redisUrl !== undefined) return undefined
+  function sessionsInRedisNeedRedis({ 'session.store': store, 'redis.url': url }) {
+    if (store !== 'redis' || url !== undefined) return undefined
     const message =
-      'is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
+      'is redis, but redis.url is not set. Set redis.url, for example to redis://localhost:6379, or set session.store to cookie.'
     return { key: 'session.store', message }
   },
 
-  function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }) {
-    if (port === undefined || redisUrl !== undefined) return undefined
+  function forwardAuthWithoutRedis({ 'forwardAuth.port': port, 'redis.url': url }) {
+    if (port === undefined || url !== undefined) return undefined
     const message =
-      "is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
+      "is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
     return { key: 'forwardAuth.port', isWarning: true, message }
   },
 
   // If a shutdown interrupts a refresh, the old refresh token may already have been used, and the browser does not receive the
   // new token, so the session is lost.
   function graceCoversARefresh(values) {
-    const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
+    const { mode, 'platform.timeout': timeoutSeconds, 'shutdown.grace': graceSeconds } = values
     if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
     const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
     if (graceSeconds >= longest) return undefined
-    const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeoutSeconds)`
+    const duration = `a refresh may take ${longest} seconds (${calls} of up to platform.timeout)`
     const message = `is ${graceSeconds}, but ${duration}. If a shutdown interrupts a refresh, that user must sign in again.`
-    return { key: 'shutdown.graceSeconds', isWarning: true, message }
+    return { key: 'shutdown.grace', isWarning: true, message }
   },
 
-  function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }) {
-    const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
+  function publicTokenNeedsDualMode({ mode, 'apiProxy.rules': proxyRules = [] }) {
+    const unusable = proxyRules.filter(({ token }) => token === 'public' && mode === 'single')
     return unusable.map(({ text }) => ({
-      key: 'proxy.routes',
+      key: 'apiProxy.rules',
       message: `cannot contain the rule ${quote(text)}, because it uses the public token, but mode is single. Use token=internal.`
     }))
   },
 
   function proxyNeedsFetchMetadata(values) {
-    const { 'platform.callbackUrl': url, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
-    if (routes.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
+    const { 'platform.callbackUrl': url, 'apiProxy.rules': proxyRules = [], 'apiProxy.csrfHeader': csrfHeader } = values
+    if (proxyRules.length === 0 || csrfHeader !== undefined || !url || isTrustworthy(url)) return undefined
     const message =
-      'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
-    return { key: 'proxy.routes', isWarning: true, message }
+      'is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set apiProxy.csrfHeader.'
+    return { key: 'apiProxy.rules', isWarning: true, message }
   },
 
   // WCAG 2.2, success criterion 1.1.1.
-  function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }) {
+  function logoNeedsName({ 'branding.logo': logo, 'branding.name': name }) {
     if (logo === undefined || name !== undefined) return undefined
-    const message = 'is set without pages.name, so screen readers cannot tell what the logo shows. Set pages.name.'
-    return { key: 'pages.logo', message }
+    const message =
+      'is set without branding.name, so screen readers cannot tell what the logo shows. Set branding.name.'
+    return { key: 'branding.logo', message }
   },
 
   async function redisTlsNeedsRedis(values, isGiven) {
-    const { redisUrl, 'redisTls.certFile': certFile, 'redisTls.keyFile': keyFile } = values
-    const all = ['redisTls.caFile', 'redisTls.certFile', 'redisTls.keyFile', 'redisTls.serverName'] as const
+    const { 'redis.url': redisUrl, 'redis.certFile': certFile, 'redis.keyFile': keyFile } = values
+    const all = ['redis.caFile', 'redis.certFile', 'redis.keyFile', 'redis.serverName'] as const
     const given = all.filter(isGiven)
-    if (!isGiven('redisUrl')) {
-      return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redisUrl is not set.' }))
+    if (!isGiven('redis.url')) {
+      return given.map(key => ({ key, isWarning: true, message: 'has no effect, because redis.url is not set.' }))
     }
     if (redisUrl && !redisUrl.tls) {
       const message =
-        'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
+        'is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.'
       return given.map(key => ({ key, message }))
     }
     if (certFile !== undefined && keyFile !== undefined) {
       const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
       if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
-      const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.`
-      return { key: 'redisTls.keyFile', message }
+      const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redis.certFile. Set it to the file with that key.`
+      return { key: 'redis.keyFile', message }
     }
-    const pair = ['redisTls.certFile', 'redisTls.keyFile'] as const
+    const pair = ['redis.certFile', 'redis.keyFile'] as const
     const [key, ...others] = pair.filter(isGiven)
     if (key === undefined || others.length > 0) return undefined
     return { key, message: `is set without ${pair.find(other => other !== key)}. Set both or neither.` }
@@ -286,7 +288,7 @@ const checks: readonly SettingsCheck[] = [
 
 /** Returns which setting contains the scopes of a login, and its value. */
 function loginScopesOf({ mode, ...values }: Values) {
-  const key = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
+  const key = mode === 'dual' ? 'platform.internalTokenScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const
 }
 

@@ -21,7 +21,7 @@ export function demoOverrides(): Overrides {
   return {
     session: { secret: sessionSecret },
     // Rules from the environment or a settings file are not used, because their targets would reject the tokens of the demo.
-    proxy: { routes: null },
+    apiProxy: { rules: null },
     platform: {
       issuer: 'http://127.0.0.1',
       clientId: 'demo',

@@ -9,6 +9,7 @@ import { exposedFile, publishedFiles, type SecretFile } from './files.js'
 import { oddities } from './odd-values.js'
 import {
   type Config,
+  fieldOf,
   flagName,
   groups,
   type Overrides,
@@ -68,10 +69,10 @@ export async function loadConfig(inputs: Sources = {}): Promise<LoadedConfig> {
 /** Puts the values into their groups. The caller must have checked that no required value is missing. */
 export function configOf(values: Values): Config {
   const config: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(values)) {
-    const [group, member] = key.split('.')
-    if (group === undefined || member === undefined) config[key] = value
-    else config[group] = { ...(config[group] as object | undefined), [member]: value }
+  for (const key of settingKeys.filter(key => key in values)) {
+    const [name = '', member] = fieldOf(key).split('.')
+    config[name] =
+      member === undefined ? values[key] : { ...(config[name] as object | undefined), [member]: values[key] }
   }
   return config as Config
 }
@@ -82,9 +83,9 @@ export function configOf(values: Values): Config {
  * @throws {ConfigError} listing the missing groups and settings
  */
 export function requireComplete(config: Config): void {
-  const isMissing = (path: string) => settingIn(config, path) === undefined
   const withValue = settingKeys.filter(key => settingOf(key).default !== undefined)
-  const missing = groups.filter(isMissing)
+  const missing = groups.filter(group => settingIn(config, group) === undefined)
+  const isMissing = (key: SettingKey) => settingIn(config, fieldOf(key)) === undefined
   missing.push(...withValue.filter(key => isMissing(key) && !missing.some(group => key.startsWith(`${group}.`))))
   const message = 'is missing. Pass the config that loadConfig returns.'
   if (missing.length > 0) throw new ConfigError(missing.map(key => ({ key, source: applicationSource, message })))
@@ -153,7 +154,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
       return typeof path === 'string' ? [{ key, source: sources[key], path }] : []
     })
   // The private key for Redis is a secret too, although the value of its setting is only a path.
-  for (const secretFile of [...secretFiles.values(), ...filesNamedBy('redisTls.keyFile')])
+  for (const secretFile of [...secretFiles.values(), ...filesNamedBy('redis.keyFile')])
     warnings.push(...(await exposedFile(secretFile)))
   if (sources['platform.callbackUrl'] === demoSource) {
     const callbackUrl = demoCallbackUrl(values as Values)
@@ -166,7 +167,7 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     const list = isWarning ? warnings : problems
     list.push({ key, source: sources[key], message })
   }
-  const privateFiles = [...filesOf(layers, file, cwd), ...filesNamedBy('extend', 'redisTls.keyFile')]
+  const privateFiles = [...filesOf(layers, file, cwd), ...filesNamedBy('extension', 'redis.keyFile')]
   // If wwwroot is invalid, there is no folder in which to look for these files.
   if ('wwwroot' in values) {
     const { wwwroot = STARTER_PAGE } = values as Values

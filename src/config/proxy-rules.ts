@@ -2,6 +2,7 @@
 import { quote } from './errors.js'
 import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
 import { REJECTED, type ValueType } from './types.js'
+import { duration, HOUR } from './units.js'
 import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './urls.js'
 
 export interface ProxyRule {
@@ -16,7 +17,7 @@ export interface ProxyRule {
   readonly targetOrigin: string
   readonly target: PathPattern
   readonly token: 'internal' | 'public'
-  /** Overrides `proxy.timeoutSeconds`. */
+  /** Overrides `apiProxy.timeout`. */
   readonly timeoutSeconds: number | undefined
   /** True if the text that a `*` matches may contain encoded slashes. */
   readonly encodedSlashes: boolean
@@ -25,12 +26,14 @@ export interface ProxyRule {
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-export const longestTimeoutSeconds = 3600
 
-const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http] [encoded-slashes] [no-links]'
+/** The type of `apiProxy.timeout` and of the option `timeout` of a rule. */
+export const ruleTimeout = duration(1, HOUR)
 
-/** The type of the setting `proxy.routes`. */
-export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
+const FORM = 'METHODS PATH TARGET [token=internal|public] [timeout=DURATION] [plain-http] [encoded-slashes] [no-links]'
+
+/** The type of the setting `apiProxy.rules`. */
+export const proxyRules: ValueType<readonly ProxyRule[], readonly string[]> = {
   allowed: `rules of the form ${FORM}`,
   json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
   isRepeatable: true,
@@ -174,9 +177,10 @@ function parseOptions(texts: readonly string[], reject: Reject) {
     given.set(name, value ?? '')
   }
   const timeout = given.get('timeout')
-  const timeoutSeconds = timeout === undefined ? undefined : Number(timeout)
-  if (timeoutSeconds !== undefined && !(timeoutSeconds >= 1 && timeoutSeconds <= longestTimeoutSeconds)) {
-    reject(`timeout=${timeout} is out of range`, `Use 1 to ${longestTimeoutSeconds} seconds.`)
+  const parsed = ruleTimeout.parse(timeout)
+  const timeoutSeconds = 'value' in parsed ? parsed.value : undefined
+  if (timeout !== undefined && timeoutSeconds === undefined) {
+    reject(`timeout=${timeout} is not a timeout`, `Use ${ruleTimeout.allowed}.`)
   }
   return {
     token: given.get('token') === 'public' ? 'public' : 'internal',
@@ -189,12 +193,12 @@ function parseOptions(texts: readonly string[], reject: Reject) {
 
 const OPTIONS = new Map([
   ['token', /^token=(internal|public)$/],
-  ['timeout', /^timeout=\d{1,9}$/],
+  ['timeout', /^timeout=\w+$/],
   ['plain-http', /^plain-http$/],
   ['encoded-slashes', /^encoded-slashes$/],
   ['no-links', /^no-links$/]
 ])
-const OPTION_FORMS = 'token=internal, token=public, timeout=SECONDS, plain-http, no-links or encoded-slashes'
+const OPTION_FORMS = 'token=internal, token=public, timeout=DURATION, plain-http, no-links or encoded-slashes'
 
 function countWildcards({ segments }: PathPattern): number {
   return segments.filter(segment => segment === '*').length

@@ -3,7 +3,7 @@ import { REJECTED, type ValueType } from './types.js'
 import { withoutUser } from './urls.js'
 
 /**
- * The parsed setting `redisUrl`, which has the form `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. If
+ * The parsed setting `redis.url`, which has the form `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. If
  * there are several hosts, they are the nodes of a cluster. With `?sentinel=NAME`, the hosts are the sentinels that watch the
  * master NAME. With `?cluster`, a single host is one node of a cluster. The server has a custom parser, because `URL` allows only
  * one host, and the Redis client would accept any parameter as one of its options.
@@ -31,7 +31,7 @@ const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
-/** The type of the setting `redisUrl`. */
+/** The type of the setting `redis.url`. */
 export const redisUrl: ValueType<RedisUrl, string> = {
   allowed:
     'a URL such as redis://host:6379/0 (rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels)',

@@ -1,498 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../base/json.js'
-import { accessEntries } from './access-entry.js'
-import { clientKey, keyAlgorithm } from './client-key.js'
-import { filePatterns } from './file-patterns.js'
 import type { SecretFile } from './files.js'
-import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
-import { authorizationParams, logoutParams } from './params.js'
-import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
-import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
-import { redisUrl } from './redis-url.js'
-import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { integer, itemsOf, list, logLevel, oneOf, port, seconds, string, type ValueType, yesOrNo } from './types.js'
-import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
+import { required, type Setting, settings } from './table.js'
+import type { ValueType } from './types.js'
 
-/**
- * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
- * tables of README.md and docs/reference/configuration.md are generated from it. To add a setting, add a row.
- */
+/** The types of the settings, and the names and texts that follow from the rows of the table (`table.ts`). */
+
+export { required, type Setting, settings }
 
 /**
  * The folder of the packaged starter page. The server serves this folder if the operator has no folder of static files.
  */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
-
-/** Marks a setting that the operator must set, because no default would be right. */
-export const required = Symbol('required')
-
-export interface Setting<Value = unknown> {
-  /** The name of the environment variable, if it does not follow from the key (see `variableOf`). */
-  readonly env?: string
-  /**
-   * The name of the variable in the tutorials of Autodesk Platform Services. The server uses this variable only if the
-   * variable of the setting is not set.
-   */
-  readonly tutorialEnv?: string
-  /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
-  readonly flag?: string
-  /** The short form of the flag, such as `-p`. */
-  readonly shortFlag?: string
-  readonly type: ValueType<Value>
-  /** An optional setting may have no default. If no source sets the setting, its value is `undefined`. */
-  readonly default?: Value | typeof required
-  /** Describes the default in the reference, if the value alone does not explain it. */
-  readonly defaultText?: string
-  /**
-   * True if the value is a secret. All output hides the value. If its type has a `mask` function, output hides only the
-   * password in the value. The value can also be read from the file whose path is in `<env>_FILE`.
-   */
-  readonly secret?: true
-  /**
-   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies.
-   * For example, if an empty access list counted as not set, everyone could sign in. A colour without quotation marks
-   * is a comment in YAML and in `.env`, so it would have no effect without this error.
-   */
-  readonly rejectsEmpty?: true
-  /** True if an empty string is a value. */
-  readonly keepsEmpty?: true
-  /** Explains the setting in the reference, in `--help` and in settings files. */
-  readonly summary: string
-}
-
-// RFC 6749 section 3.3.
-const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
-const optionalScopes: typeof scopes = {
-  ...scopes,
-  allowed: `${scopes.allowed}, or an empty string`,
-  json: { ...scopes.json, minItems: 0 },
-  parse: written => (itemsOf(written)?.length === 0 ? { value: [] } : scopes.parse(written))
-}
-const hostName = string('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
-// A path below wwwroot. Files whose name begins with a dot are not served.
-const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = { defaultText: 'from APS or from the discovery document' } as const
-
-// With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix. Other
-// prefixes of this form, such as `__Secure-`, are rejected in any letter case. Browsers ignore the case of these prefixes, and
-// they reject a cookie with such a prefix if the connection does not use https (RFC 6265bis section 5.7).
-const anyCookieName = string(
-  'a name of up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
-  /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
-)
-const cookieName: ValueType<string> = {
-  ...anyCookieName,
-  parse(written) {
-    const parsed = anyCookieName.parse(written)
-    return 'value' in parsed ? { value: parsed.value.replace(/^__Host-/, '') } : parsed
-  }
-}
-
-export const settings = {
-  mode: {
-    flag: '--mode <mode>',
-    type: oneOf('single', 'dual'),
-    default: 'single',
-    summary:
-      'Choose how many access tokens a session has. With "single", its only token stays on the server. With "dual", it also has a public token for your pages, with fewer scopes.'
-  },
-  port: {
-    env: 'PORT',
-    flag: '--port <port>',
-    shortFlag: '-p',
-    type: port,
-    default: 8080,
-    summary: 'Listen on this port. With 0, the system chooses a free port.'
-  },
-  host: {
-    flag: '--host <host>',
-    type: hostName,
-    defaultText: 'all interfaces',
-    summary: 'Listen on this host name or IP address.'
-  },
-  keepAliveSeconds: {
-    type: seconds(1, 3600),
-    default: 75,
-    summary:
-      'Keep an idle connection open for this time, which must be longer than that of the load balancer. Otherwise, a load balancer may send a request on a connection that the server is closing.'
-  },
-  wwwroot: {
-    flag: '--wwwroot <folder>',
-    type: folder,
-    defaultText: './wwwroot if it exists, otherwise the packaged starter page',
-    summary: 'Serve the static files of this folder, relative to the working directory.'
-  },
-  fallback: {
-    flag: '--fallback <file>',
-    type: string('a file of wwwroot, such as index.html', pathInside),
-    summary: 'Serve this file when a browser opens a URL that has no file. Single-page applications need this.'
-  },
-  hashedAssets: {
-    flag: '--hashed-assets <folders>',
-    type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
-    summary: 'Let browsers cache the files of these folders for a year. Their names must change with their content.'
-  },
-  extend: {
-    flag: '--extend <file>',
-    type: scriptModule,
-    summary: 'Add the custom routes that the default export of this module defines.'
-  },
-  'session.secret': {
-    env: 'SERVER_SESSION_SECRET',
-    flag: '--session-secret-file <file>',
-    type: sessionSecret,
-    default: required,
-    secret: true,
-    summary: 'Encrypt the session cookie with this secret.'
-  },
-  'session.previousSecrets': {
-    env: 'SERVER_SESSION_PREVIOUS_SECRETS',
-    type: sessionSecrets,
-    default: [],
-    secret: true,
-    summary: 'Accept sessions that were encrypted with these earlier secrets.'
-  },
-  'session.maxAgeSeconds': {
-    flag: '--session-max-age <seconds>',
-    // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
-    type: seconds(1, 34_560_000),
-    default: 86_400,
-    summary: 'End a session this long after its login or its last refresh.'
-  },
-  'session.absoluteMaxAgeSeconds': {
-    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes a login loop: the
-    // browser does not keep the cookie, so the page starts one login after another. If a session could end in less than
-    // 60 seconds, an ordinary second login would also be treated as a loop.
-    type: seconds(60, 315_360_000),
-    summary: 'End a session this long after its login, even if it was refreshed.'
-  },
-  'session.store': {
-    flag: '--session-store <store>',
-    type: oneOf('cookie', 'redis'),
-    default: 'cookie',
-    summary:
-      'Store the encrypted sessions in cookies or in Redis. Cookies can contain 15 kB, and a session in Redis can have tokens of up to 250 kB. With "redis", all users are signed out if Redis loses its data, and requests with a session get 503 while Redis is unavailable.'
-  },
-  'session.cookieName': {
-    env: 'PLATFORM_AUTH_COOKIE_NAME',
-    type: cookieName,
-    default: 'platform_session',
-    summary: 'Give the session cookie this name.'
-  },
-  'platform.clientId': {
-    tutorialEnv: 'APS_CLIENT_ID',
-    flag: '--client-id <id>',
-    type: clientId,
-    default: required,
-    summary: 'Identify the application with this OAuth client id.'
-  },
-  'platform.clientSecret': {
-    tutorialEnv: 'APS_CLIENT_SECRET',
-    flag: '--client-secret-file <file>',
-    type: clientSecret,
-    default: required,
-    secret: true,
-    summary:
-      'Authenticate the application with this OAuth client secret, unless platform.clientAuthentication is private_key_jwt.'
-  },
-  'platform.clientKey': {
-    flag: '--client-key-file <file>',
-    type: clientKey,
-    secret: true,
-    summary: 'Authenticate the application with this private key, if platform.clientAuthentication is private_key_jwt.'
-  },
-  'platform.clientKeyId': {
-    type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
-    defaultText: 'the kid of the JWK',
-    summary: 'Name the public key of platform.clientKey with this key id.'
-  },
-  'platform.clientKeyAlgorithm': {
-    type: keyAlgorithm,
-    defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
-    summary: 'Sign with platform.clientKey and this algorithm.'
-  },
-  'platform.callbackUrl': {
-    tutorialEnv: 'APS_CALLBACK_URL',
-    flag: '--callback-url <url>',
-    type: callbackUrl,
-    default: required,
-    summary:
-      'Let the provider send the browser to this public URL after a login. Register exactly this URL with the provider.'
-  },
-  'platform.scopes': {
-    flag: '--scopes <scopes>',
-    type: optionalScopes,
-    keepsEmpty: true,
-    default: ['data:read', 'account:read', 'account:write'],
-    summary: 'Request these scopes for the access token (single mode). If it is empty, the requests have no scope.'
-  },
-  'platform.internalScopes': {
-    env: 'INTERNAL_TOKEN_SCOPES',
-    flag: '--internal-scopes <scopes>',
-    type: scopes,
-    default: ['data:read', 'viewables:read'],
-    summary: 'Request these scopes for the token that stays on the server (dual mode).'
-  },
-  'platform.publicScopes': {
-    env: 'PUBLIC_TOKEN_SCOPES',
-    flag: '--public-scopes <scopes>',
-    type: scopes,
-    default: ['viewables:read'],
-    summary: 'Request these scopes for the token for pages (dual mode). They must also be in platform.internalScopes.'
-  },
-  'platform.issuer': {
-    flag: '--issuer <url>',
-    type: issuerUrl,
-    summary:
-      'Use the identity provider with this issuer and discovery document, instead of Autodesk Platform Services (APS).'
-  },
-  'platform.authorizationEndpoint': {
-    type: providerUrl,
-    ...endpoint,
-    summary: 'Send the browser to this URL for a login.'
-  },
-  'platform.tokenEndpoint': {
-    type: providerUrl,
-    ...endpoint,
-    summary: 'Exchange a code or a refresh token for new tokens at this URL.'
-  },
-  'platform.userinfoEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
-    summary:
-      'Read the display name of a user from this URL. With "none", the name comes from the ID token, which needs the scope "openid".'
-  },
-  'platform.revocationEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
-    summary: 'Revoke the refresh token at this URL during a logout. With "none", a logout revokes nothing.'
-  },
-  'platform.endSessionEndpoint': {
-    type: optionalProviderUrl,
-    ...endpoint,
-    summary:
-      'Send the browser to this logout page of the provider, if logout is "idp". Set it to "none" if the provider has no logout page.'
-  },
-  'platform.backChannelLogout': {
-    type: yesOrNo,
-    default: false,
-    summary:
-      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
-  },
-  'platform.clientAuthentication': {
-    type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
-    default: 'client_secret_basic',
-    summary:
-      'Authenticate at the token endpoint with the client secret in a header (client_secret_basic) or in the body (client_secret_post), or with a JWT that platform.clientKey signs (private_key_jwt).'
-  },
-  'platform.pkce': {
-    flag: '--no-pkce',
-    type: yesOrNo,
-    default: true,
-    summary: 'Use PKCE (RFC 7636). Switch it off only if the provider rejects it.'
-  },
-  'platform.prompt': {
-    flag: '--prompt <prompt>',
-    type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
-    summary:
-      'Send this prompt parameter with a login. With "login", users sign in each time, and can choose a different account.'
-  },
-  'platform.authorizationParams': {
-    type: authorizationParams,
-    summary:
-      'Add these parameters to each login at the provider, such as access_type=offline or audience=https://api.example.'
-  },
-  'platform.logoutParams': {
-    type: logoutParams,
-    summary: 'Add these parameters to each logout at the provider, if logout is "idp".'
-  },
-  'platform.timeoutSeconds': {
-    type: seconds(1, 300),
-    default: 10,
-    summary: 'Wait at most this long for a response of the identity provider.'
-  },
-  'refresh.marginSeconds': {
-    type: seconds(0, 3600),
-    default: 0,
-    summary: 'Refresh a session if its access token expires within this time.'
-  },
-  'refresh.spreadSeconds': {
-    type: seconds(0, 3600),
-    default: 0,
-    summary:
-      'Refresh each session earlier by a different time, between 0 and this value, in addition to refresh.marginSeconds. Sessions that began together are then refreshed at different times.'
-  },
-  'profile.keepSeconds': {
-    type: seconds(0, 3600),
-    default: 0,
-    summary: 'Cache the profile of a session for this time. With 0, every request for the profile calls the provider.'
-  },
-  'access.allow': {
-    type: accessEntries,
-    defaultText: 'everyone',
-    rejectsEmpty: true,
-    summary:
-      'Let only users who match one of these entries sign in. An e-mail address counts only if the provider has verified it.'
-  },
-  'access.files': {
-    flag: '--access-files <patterns>',
-    type: filePatterns,
-    defaultText: 'none, so all files are public',
-    rejectsEmpty: true,
-    summary:
-      'Serve the files of wwwroot that match these path patterns only to users who are signed in. The first pattern that matches decides, and a pattern with a ! before it means public.'
-  },
-  logout: {
-    flag: '--logout <how>',
-    type: oneOf('local', 'revoke', 'idp'),
-    default: 'revoke',
-    summary:
-      'Choose the effect of a logout. With "local", it ends only the session of this server. With "revoke", it also revokes the refresh token. With "idp", it ends the session and signs the user out at the provider.'
-  },
-  'proxy.routes': {
-    flag: '--proxy <rule>',
-    type: proxyRoutes,
-    default: [],
-    summary: 'Forward requests that match these rules to an API, with an access token of the session.'
-  },
-  'proxy.requestHeaders': {
-    type: requestHeaderNames,
-    // Some APIs of APS need this header to select a region. No API needs an additional response header.
-    default: ['region'],
-    summary: 'Forward these request headers in addition to the built-in list.'
-  },
-  'proxy.responseHeaders': {
-    type: responseHeaderNames,
-    default: [],
-    summary: 'Forward these response headers in addition to the built-in list.'
-  },
-  'proxy.timeoutSeconds': {
-    type: seconds(1, longestTimeoutSeconds),
-    default: 60,
-    summary: "Wait at most this long for the next part of an upstream's response."
-  },
-  'proxy.maxBodyBytes': {
-    type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
-    default: 104_857_600,
-    summary: 'Reject a request to the API proxy if its body is larger than this.'
-  },
-  'proxy.csrfHeader': {
-    type: csrfHeaderName,
-    summary: 'Require this header in every request to the API proxy. Pages of other sites cannot add it.'
-  },
-  redisUrl: {
-    env: 'REDIS_URL',
-    flag: '--redis-url <url>',
-    type: redisUrl,
-    secret: true,
-    summary:
-      'Coordinate refreshes and share logouts between replicas with the Redis server at this URL. A single process needs no Redis.'
-  },
-  'redisTls.caFile': {
-    env: 'REDIS_TLS_CA_FILE',
-    type: certificates,
-    defaultText: 'the authorities that Node trusts',
-    summary: 'Trust these authorities to sign the certificate of Redis.'
-  },
-  'redisTls.certFile': {
-    env: 'REDIS_TLS_CERT_FILE',
-    type: certificate,
-    summary: 'Authenticate at Redis with this client certificate.'
-  },
-  'redisTls.keyFile': {
-    env: 'REDIS_TLS_KEY_FILE',
-    type: keyFile,
-    summary: 'Use this private key for redisTls.certFile.'
-  },
-  'redisTls.serverName': {
-    env: 'REDIS_TLS_SERVER_NAME',
-    type: hostName,
-    defaultText: 'the host of each connection',
-    summary:
-      'Require a certificate for this name, if the certificate of Redis lacks the host of a connection. For example, the nodes of a cluster may announce IP addresses.'
-  },
-  'log.level': {
-    env: 'LOG_LEVEL',
-    flag: '--log-level <level>',
-    type: logLevel,
-    default: 'info',
-    summary: 'Log events of this level and of more severe levels.'
-  },
-  'log.pretty': {
-    flag: '--log-pretty',
-    type: yesOrNo,
-    defaultText: 'on a terminal only',
-    summary: 'Write readable log lines instead of JSON.'
-  },
-  'log.requests': {
-    flag: '--log-requests',
-    type: yesOrNo,
-    default: false,
-    summary: 'Log every request, except successful requests for /healthz and /readyz.'
-  },
-  trustProxy: {
-    flag: '--trust-proxy',
-    type: yesOrNo,
-    default: false,
-    summary: 'Log the client address from X-Forwarded-For. The setting has no other effect.'
-  },
-  'pages.name': {
-    type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
-    summary: 'Show this name as the name of your application on the pages of this server, such as error pages.'
-  },
-  'pages.logo': {
-    type: logo,
-    summary: 'Show this logo on the pages of this server. Screen readers read pages.name instead.'
-  },
-  'pages.accent': {
-    type: string('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
-    defaultText: 'a blue',
-    rejectsEmpty: true,
-    summary: 'Give the buttons and links on the pages of this server this colour.'
-  },
-  'pages.folder': {
-    type: pagesFolder,
-    summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
-  },
-  'forwardAuth.port': {
-    flag: '--forward-auth-port <port>',
-    type: port,
-    defaultText: 'off',
-    summary:
-      'Listen on this port for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach this port.'
-  },
-  'forwardAuth.host': {
-    type: hostName,
-    // The server itself listens on all interfaces, because browsers must reach it. This port returns tokens, so by
-    // default only this machine can reach it.
-    default: '127.0.0.1',
-    summary: 'Listen on this host name or IP address for forward-auth.'
-  },
-  'metrics.port': {
-    flag: '--metrics-port <port>',
-    type: port,
-    defaultText: 'off',
-    summary: 'Offer metrics for Prometheus on this port.'
-  },
-  'metrics.host': {
-    type: hostName,
-    // As with forward-auth, only this machine can reach the port unless the operator sets a different host.
-    default: '127.0.0.1',
-    summary: 'Serve the metrics on this host name or IP address.'
-  },
-  'shutdown.delaySeconds': {
-    type: seconds(0, 300),
-    default: 0,
-    summary: 'Continue to serve requests for this time during shutdown, while /readyz already responds with 503.'
-  },
-  'shutdown.graceSeconds': {
-    type: seconds(0, 300),
-    // A refresh in dual mode makes up to two calls to the provider. With the default of platform.timeoutSeconds, they
-    // take at most 20 seconds, so 5 seconds remain.
-    default: 25,
-    summary: 'Wait at most this long during shutdown until all requests are finished.'
-  }
-} as const satisfies Record<string, Setting>
 
 export type SettingKey = keyof typeof settings
 
@@ -501,6 +20,12 @@ type Member<Name extends Group> = Extract<SettingKey, `${Name}.${string}`> exten
 type TopKey = Exclude<SettingKey, `${string}.${string}`>
 
 type SettingRow<Key extends SettingKey> = (typeof settings)[Key]
+/** The name of a setting in its group of `Config`, which ends in the unit of the value. */
+type Field<Key extends string, Name extends string> = Key extends SettingKey
+  ? SettingRow<Key> extends { type: { unit: infer Unit extends string } }
+    ? `${Name}${Unit}`
+    : Name
+  : never
 type OrUndefined<Key extends SettingKey, Value> =
   SettingRow<Key> extends { default: unknown } ? Value : Value | undefined
 /** The types of a setting: `value` is what the server uses, and `written` is what a file or an application contains. */
@@ -511,12 +36,15 @@ type TypesOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed: for example, `proxy.routes` is a list of `ProxyRule`
- * objects, and `redisUrl` is an object with the hosts. Neither is a string. An optional setting without a default is
- * `undefined` if it was not set. The part of a key before the dot is the name of a group.
+ * The valid settings, with all defaults. The values are parsed: for example, `apiProxy.rules` is a list of `ProxyRule`
+ * objects, and `redis.url` is an object with the hosts. Neither is a string. A duration is a number of seconds and a size is a
+ * number of bytes, which the name of the field says, such as `platform.timeoutSeconds` for the setting `platform.timeout`. An
+ * optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the name of a group.
  */
-export type Config = { readonly [Key in TopKey]: TypesOf<Key>['value'] } & {
-  readonly [Name in Group]: { readonly [Key in Member<Name>]: TypesOf<`${Name}.${Key}`>['value'] }
+export type Config = { readonly [Key in TopKey as Field<Key, Key>]: TypesOf<Key>['value'] } & {
+  readonly [Name in Group]: {
+    readonly [Key in Member<Name> as Field<`${Name}.${Key}`, Key>]: TypesOf<`${Name}.${Key}`>['value']
+  }
 } & {
   /** The files from which settings were read, and other files that must not be public. */
   readonly privateFiles?: readonly SecretFile[]
@@ -548,12 +76,23 @@ export function settingOf(key: SettingKey): CompleteSetting {
 
 /**
  * Returns the name of the environment variable for a setting whose row does not contain this name. For example,
- * `proxy.timeoutSeconds` is set by PLATFORM_AUTH_PROXY_TIMEOUT, and `platform.clientId` by PLATFORM_CLIENT_ID.
+ * `apiProxy.timeout` is set by PLATFORM_AUTH_API_PROXY_TIMEOUT, and `redis.url` by REDIS_URL.
  */
 function variableOf(key: SettingKey): string {
-  const name = key.replace(/(Seconds|Bytes)$/, '').replace('.', '_')
-  const words = name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()
-  return key.startsWith('platform.') ? words : `PLATFORM_AUTH_${words}`
+  return /^(platform|redis|log)\./.test(key) ? wordsOf(key) : `PLATFORM_AUTH_${wordsOf(key)}`
+}
+
+/** Returns the words of a key in the spelling of variables, such as API_PROXY_TIMEOUT for `apiProxy.timeout`. */
+export function wordsOf(key: string): string {
+  return key
+    .replace('.', '_')
+    .replace(/[A-Z]/g, letter => `_${letter}`)
+    .toUpperCase()
+}
+
+/** Returns the path of a setting in `Config`. It ends in the unit of the value, as in `platform.timeoutSeconds`. */
+export function fieldOf(key: SettingKey): string {
+  return `${key}${settingOf(key).type.unit ?? ''}`
 }
 
 /** Returns the value as a settings file would contain it. */
@@ -575,7 +114,7 @@ export function namesFile(flag: string | undefined): boolean {
   return flag?.endsWith('-file <file>') ?? false
 }
 
-/** Returns the value of a setting or of a group. An incomplete configuration may lack it. */
+/** Returns the value at a path such as `platform.timeoutSeconds`, or a group. An incomplete configuration may lack it. */
 export function settingIn(config: Config, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), config)
 }
@@ -599,5 +138,6 @@ export function defaultText(key: SettingKey): string {
   if (defaultText !== undefined) return defaultText
   if (value === required) return 'required'
   if (value === undefined) return 'none'
-  return Array.isArray(value) ? value.join(' ') || 'none' : String(value)
+  const written = writtenValue(key, value)
+  return Array.isArray(written) ? written.join(' ') || 'none' : String(written)
 }

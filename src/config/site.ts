@@ -52,6 +52,6 @@ export function cookieNames(cookieName: string, callbackUrl: string): CookieName
   return { session, login: `${session}_login`, secure }
 }
 
-function hasStartPage({ wwwroot = STARTER_PAGE, fallback, extend }: Config): boolean {
-  return fallback !== undefined || extend !== undefined || existsSync(join(wwwroot, 'index.html'))
+function hasStartPage({ wwwroot = STARTER_PAGE, fallback, extension }: Config): boolean {
+  return fallback !== undefined || extension !== undefined || existsSync(join(wwwroot, 'index.html'))
 }

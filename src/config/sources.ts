@@ -6,6 +6,7 @@ import type { Checked } from './check-value.js'
 import { dotEnvFile, type Environment, readDotEnv } from './dot-env.js'
 import { type Problem, quote } from './errors.js'
 import { exposedFile, readTextFile, statIfPossible, whyUnreadable } from './files.js'
+import { isRenamedGroup, replacementOf } from './renamed.js'
 import {
   flagName,
   groups,
@@ -64,6 +65,8 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
   for (const [name, value] of Object.entries(object)) {
     if (name === '$schema') continue
     if (isSettingKey(name) && name.includes('.')) reject(name, writtenFlat(name))
+    else if (isRenamedGroup(name) && isJsonObject(value))
+      for (const member of Object.keys(value)) reject(`${name}.${member}`, unknownSetting(`${name}.${member}`))
     else if (!groups.includes(name)) add(name, value)
     else if (isJsonObject(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
     // If an empty `access:` counted as not set, everyone could sign in.
@@ -75,6 +78,8 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
 }
 
 function unknownSetting(key: string): string {
+  const replacement = replacementOf(key)
+  if (replacement !== undefined) return replacement
   const lastPart = (name: string) => name.slice(name.indexOf('.') + 1)
   const guess = nearest(key, [...settingKeys, ...groups], name => [name, lastPart(name)])
   return `is not a setting.${guess ? ` Did you mean ${guess}?` : ''}`
@@ -220,7 +225,7 @@ function takeServiceLinks(variables: Map<string, Variable>): Problem[] {
 // were accepted as a list of scopes, the server would send these secrets to the provider.
 const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing.'
 const severalLinesAllowed = new Set(
-  (['session.previousSecrets', 'proxy.routes', 'platform.clientKey'] as const).map(key => settingOf(key).env)
+  (['session.previousSecrets', 'apiProxy.rules', 'platform.clientKey'] as const).map(key => settingOf(key).env)
 )
 
 /**

@@ -16,6 +16,8 @@ export interface ValueType<Value, Written = Value> {
    * the form of the value.
    */
   write?(value: Value): Written
+  /** The unit of a value that is a number. Operators may write other units, such as minutes. */
+  readonly unit?: 'Seconds' | 'Bytes'
   /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
   readonly mask?: (string: string) => string
   /**
@@ -124,10 +126,6 @@ export function integer(minimum: number, maximum: number, noun = 'a whole number
 /** With port 0, the system chooses a free port. */
 export const port = integer(0, 65535, 'a port number')
 
-export function seconds(minimum: number, maximum: number): ValueType<number> {
-  return integer(minimum, maximum, 'a whole number of seconds')
-}
-
 export function string(allowed: string, pattern: RegExp): ValueType<string> {
   return {
     allowed,
@@ -151,18 +149,4 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
 /** Converts a string, such as the value of a variable, to the value that a settings file would contain. */
 export function readString({ fromString }: Pick<ValueType<unknown>, 'fromString'>, string: string): unknown {
   return fromString ? fromString(string) : string
-}
-
-/** The levels of pino with their numbers. The JSON lines contain the numbers. */
-const LEVELS = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
-
-const levelNames = oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
-const namesByNumber = new Map<unknown, string>(Object.entries(LEVELS).map(([name, number]) => [String(number), name]))
-
-/** The type of `log.level`: the name of a level of pino, or its number. The value is the name. */
-export const logLevel: typeof levelNames = {
-  allowed: `${[...namesByNumber].map(([number, name]) => `${name} (${number})`).join(', ')} or silent`,
-  json: { enum: [...Object.keys(LEVELS), 'silent', ...Object.values(LEVELS)] },
-  parse: written =>
-    levelNames.parse(namesByNumber.get(typeof written === 'number' ? String(written) : written) ?? written)
 }

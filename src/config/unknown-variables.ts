@@ -1,5 +1,6 @@
 import { editDistance, nearest } from '../base/nearest.js'
 import type { Problem } from './errors.js'
+import { replacementOf } from './renamed.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 
 // Finds the variables that have one of our prefixes but are not settings. They are probably misspelt.
@@ -12,6 +13,8 @@ export interface Variable {
 }
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
+// Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
+const sharedPrefix = /^(REDIS|LOG)_/i
 
 // If a Kubernetes service is named "platform" or "platform-auth", Kubernetes sets variables such as PLATFORM_SERVICE_HOST in
 // every container. They are not misspelt settings.
@@ -37,34 +40,43 @@ export function keyOfVariable(name: string): SettingKey | undefined {
 }
 
 /**
- * Returns a problem for each variable that resembles a security setting, and a warning for every other unknown
- * variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server
- * ignored an access list.
+ * Returns a problem for each old name and for each variable that resembles a security setting, and a warning for every other
+ * unknown variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server ignored an
+ * access list.
  */
 export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
   const unknown = variables.filter(
     ({ name, value }) =>
-      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !isServiceLink(value)
+      (ourPrefix.test(name) || sharedPrefix.test(name)) &&
+      !knownVariables.has(name) &&
+      !serviceLink.test(name) &&
+      !isServiceLink(value)
   )
   const found = unknown.map(variable => {
     // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
     // secret, so the message contains only its first word.
     const word = variable.isInDotEnv ? variable.name.split(/\W/, 1).join('') : variable.name
-    const protecting = securityVariable(word)
+    const error = replacementOf(word) ?? securityMessage(word)
     const message =
-      word === variable.name ? messageFor(word, protecting) : 'must be followed directly by an equals sign (=).'
-    return { protecting, problem: { key: word, source: variable.source.replace(variable.name, word), message } }
+      word === variable.name ? (error ?? warningFor(word)) : 'must be followed directly by an equals sign (=).'
+    const source = variable.source.replace(variable.name, word)
+    return { isError: error !== undefined, problem: { key: word, source, message } }
   })
   return {
-    problems: found.filter(({ protecting }) => protecting).map(({ problem }) => problem),
-    warnings: found.filter(({ protecting }) => !protecting).map(({ problem }) => problem)
+    problems: found.filter(({ isError }) => isError).map(({ problem }) => problem),
+    warnings: found.filter(({ isError }) => !isError).map(({ problem }) => problem)
   }
 }
 
-function messageFor(name: string, protecting: string | undefined): string {
-  if (protecting) {
-    return `is not a setting of this server, but resembles ${protecting}, a security setting. Rename it to ${protecting}, or remove it.`
-  }
+function securityMessage(name: string): string | undefined {
+  const protecting = ourPrefix.test(name) ? securityVariable(name) : undefined
+  return (
+    protecting &&
+    `is not a setting of this server, but resembles ${protecting}, a security setting. Rename it to ${protecting}, or remove it.`
+  )
+}
+
+function warningFor(name: string): string {
   const guess = nearest(withoutPrefix(name), knownNames, known => [withoutPrefix(known)])
   return `is not a setting of this server.${guess ? ` Did you mean ${guess}?` : ''}`
 }

@@ -28,9 +28,9 @@ interface SessionCookieOptions {
   /** The full cookie name, including the prefix. */
   readonly name: string
   /** A session expires this many seconds after its cookie was last written. */
-  readonly maxAgeSeconds: number
+  readonly inactivityTimeoutSeconds: number
   /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
-  readonly absoluteMaxAgeSeconds: number | undefined
+  readonly maxLifetimeSeconds: number | undefined
   readonly now: () => number
   readonly metrics?: Pick<Metrics, 'sessionRead'>
 }
@@ -46,7 +46,7 @@ export interface SessionCookie {
   /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
   lifetimeMs(record: SessionRecord): number
   /**
-   * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the end of its
+   * Returns the values of the cookies, in the order of `names`. The session expires `inactivityTimeoutSeconds` from now or at the end of its
    * absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
    * @throws SessionTooLargeError
    */
@@ -135,18 +135,18 @@ const TAG_CHARACTERS = 12
 
 /** @example const record = createSessionCookie(options).open(request.headers.cookie ?? '') */
 export function createSessionCookie(options: SessionCookieOptions): SessionCookie {
-  const { sealer, name, maxAgeSeconds, now, metrics = noMetrics } = options
-  const { absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = options
+  const { sealer, name, inactivityTimeoutSeconds, now, metrics = noMetrics } = options
+  const { maxLifetimeSeconds = Number.POSITIVE_INFINITY } = options
   const names = chunkNames(name)
   const cached = new Map<string, Opened>()
   const seenOnce = new Map<string, true>()
 
   function absoluteEnd({ loggedInAt }: Pick<SessionRecord, 'loggedInAt'>): number {
-    return loggedInAt + absoluteMaxAgeSeconds * 1000
+    return loggedInAt + maxLifetimeSeconds * 1000
   }
 
   function lifetimeMs(record: SessionRecord): number {
-    return Math.max(0, Math.min(maxAgeSeconds * 1000, absoluteEnd(record) - now()))
+    return Math.max(0, Math.min(inactivityTimeoutSeconds * 1000, absoluteEnd(record) - now()))
   }
 
   function unseal(sealed: string): Opened | undefined {
@@ -172,7 +172,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       ...(_allowed !== undefined && { isAllowedByIdToken: true }),
       ...(_unchecked !== undefined && { isUnchecked: true })
     }
-    // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written, so apply the limit again.
+    // The operator may have lowered `maxLifetimeSeconds` since the cookie was written, so apply the limit again.
     return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
   }
 

@@ -58,16 +58,15 @@ export async function openDemo(config: Config, choices: DemoChoices, log: Logger
     clientAuthentication: settings['platform.clientAuthentication'].default
   }
   // Rules that were given as flags come first, so that they can replace those of the demo.
-  const rules = [...config.proxy.routes.map(({ text }) => text), ...(hasApis ? proxyRules : [])]
-  const { rules: routes } = parseRules(rules)
-  const proxy: Config['proxy'] = { ...config.proxy, routes }
+  const texts = [...config.apiProxy.rules.map(({ text }) => text), ...(hasApis ? proxyRules : [])]
+  const apiProxy: Config['apiProxy'] = { ...config.apiProxy, rules: parseRules(texts).rules }
   return {
     /** The URL of the demo identity provider. */
     url: issuer,
     /**
      * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
      */
-    config: { ...config, port, platform, proxy },
+    config: { ...config, port, platform, apiProxy },
     calls: demo.calls,
     /**
      * A temporary server. If the system has chosen the port, the temporary server occupies this port until the real

@@ -13,7 +13,7 @@ interface BeginLoginDependencies {
   readonly transactions: Pick<LoginTransactions, 'begin'>
   readonly pkce: boolean
   /** The lifetime of a session cookie. */
-  readonly maxAgeSeconds: number
+  readonly inactivityTimeoutSeconds: number
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -58,11 +58,11 @@ export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 const LOOP_WINDOW_MS = 60_000
 
 export function createBeginLogin(dependencies: BeginLoginDependencies): BeginLogin {
-  const { mode, idp, transactions, pkce, maxAgeSeconds, now } = dependencies
+  const { mode, idp, transactions, pkce, inactivityTimeoutSeconds, now } = dependencies
   const scope = mode.loginScope
   const wantsIdToken = scope.split(' ').includes('openid')
-  // Browsers delete the session cookie after `maxAgeSeconds`. After that time, a missing cookie does not indicate a loop.
-  const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
+  // Browsers delete the session cookie after `inactivityTimeoutSeconds`. After that time, a missing cookie does not indicate a loop.
+  const loopWindowMs = Math.min(LOOP_WINDOW_MS, inactivityTimeoutSeconds * 1000)
 
   function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {
     if (succeededAt === undefined || hasSessionCookie) return false

@@ -168,7 +168,7 @@ function isScopeRefusal(error: unknown): error is OAuthError {
   return error.error === 'invalid_scope' || error.error === 'invalid_request'
 }
 
-type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
+type Scopes = Pick<Config['platform'], 'internalTokenScopes' | 'publicTokenScopes'>
 
 /**
  * Creates dual mode. A session has one refresh token and two access tokens. The internal token stays on the server. The
@@ -176,7 +176,10 @@ type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
  * the internal token and a refresh token, and the second uses this refresh token to request the public token (RFC 6749
  * section 6 allows fewer scopes).
  */
-export function createDualMode({ internalScopes, publicScopes }: Scopes, dependencies: ModeDependencies): Mode {
+export function createDualMode(
+  { internalTokenScopes: internalScopes, publicTokenScopes: publicScopes }: Scopes,
+  dependencies: ModeDependencies
+): Mode {
   const { now } = dependencies
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')

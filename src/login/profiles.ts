@@ -16,7 +16,7 @@ interface ProfileDependencies {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** The time for which a name is cached. With 0, every request asks the provider. */
-  readonly keepSeconds: number
+  readonly cacheTtlSeconds: number
   /** Undefined unless `platform.backChannelLogout` is on. */
   readonly userSessions?: Pick<UserSessions, 'addNames'> | undefined
 }
@@ -25,7 +25,7 @@ export interface Profiles {
   /**
    * Returns the display name of the user who signed in, at most 1,000 characters. It comes from the provider's user info
    * endpoint. If that has no name, refuses the access token or does not exist, the name comes from the ID token of the login, or
-   * is its `sub`. Without an ID token, it is empty. Requests of one session within `keepSeconds` share one call to the provider.
+   * is its `sub`. Without an ID token, it is empty. Requests of one session within `cacheTtlSeconds` share one call to the provider.
    * Rejects with OAuthError or ProviderError. Errors are not cached.
    * @param accessToken the internal token of the session, which is the access token that stays on the server
    */
@@ -38,7 +38,7 @@ export interface Profiles {
 const MAX_CACHED = 10_000
 
 /** @example const name = await createProfiles(dependencies).displayName(record, accessToken) */
-export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: ProfileDependencies): Profiles {
+export function createProfiles({ mode, idp, now, cacheTtlSeconds, userSessions }: ProfileDependencies): Profiles {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
@@ -60,7 +60,7 @@ export function createProfiles({ mode, idp, now, keepSeconds, userSessions }: Pr
       const known = cached.get(sessionId)
       if (known) return known
       const name = ask(identity, accessToken)
-      cached.set(sessionId, name, keepSeconds * 1000)
+      cached.set(sessionId, name, cacheTtlSeconds * 1000)
       name.catch(() => {
         if (cached.get(sessionId) === name) cached.delete(sessionId)
       })

@@ -8,12 +8,12 @@ import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, style
 import { builtInTemplate } from './template.js'
 import { builtInTexts, languageChoice, type Texts } from './texts.js'
 
-/** The settings `pages.…`. The paths are absolute. */
+/** The settings `branding.…`. The paths are absolute. */
 export interface PagesSettings {
   readonly name?: string | undefined
   readonly logo?: string | undefined
   /** A colour such as `#1d5fc2`. */
-  readonly accent?: string | undefined
+  readonly color?: string | undefined
   readonly folder?: string | undefined
 }
 
@@ -36,16 +36,16 @@ export interface Pages {
  * @throws {PageFilesError} if one of the files cannot be used
  */
 export function createPages(settings: PagesSettings = {}): Pages {
-  const { name, accent, folder } = settings
+  const { name, color, folder } = settings
   const logo = settings.logo === undefined ? undefined : readLogo(settings.logo)
   const { texts, templates } = folder === undefined ? emptyFolder : readPagesFolder(folder)
   const all = new Map<string, Texts>([...Object.entries(builtInTexts), ...texts])
-  const style = pageStyle + (accent === undefined ? '' : accentStyle(accent))
+  const style = pageStyle + (color === undefined ? '' : accentStyle(color))
   const shared = {
     name,
     brand: name === undefined ? undefined : brandElement(name, logo),
     style: styleElement(style),
-    icon: iconElement(accent)
+    icon: iconElement(color)
   }
   const styles = [style, ...[...templates.values()].flatMap(template => template.styles)]
 

@@ -15,7 +15,7 @@ interface TemplateValues {
   readonly style: Html
   /** The heading of the page. */
   readonly title: string
-  /** The setting `pages.name`, or an empty string. */
+  /** The setting `branding.name`, or an empty string. */
   readonly name: string
   /** The logo, or the name if there is no logo. */
   readonly brand: Html | undefined

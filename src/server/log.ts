@@ -10,11 +10,12 @@ import { OAuthError, ProviderError } from '../provider/errors.js'
  * @param output destination of the lines, standard output by default
  * @param colours colours of the readable lines, by default those of standard output
  */
-export function createLog({ level, pretty }: Config['log'], output?: DestinationStream, colours = coloursFor(process)) {
-  const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
+export function createLog({ level, format }: Config['log'], output?: DestinationStream, colours = coloursFor(process)) {
+  const isTerminal = output === undefined && process.stdout.isTTY === true
+  const isText = format === 'text' || (format === 'auto' && isTerminal)
   const lines = output ?? standardOutput()
   const readable = { write: (line: string) => lines.write(readableLine(line, colours)) }
-  return pino(logOptions(level), isPretty ? readable : lines)
+  return pino(logOptions(level), isText ? readable : lines)
 }
 
 // The package sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry, so the

@@ -17,7 +17,7 @@ import { type Extension, extensionTools, loadExtension } from '../web/routes/ext
 import { createServices, type ServiceOptions } from './services.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {
-  readonly extend?: Extension | undefined
+  readonly extension?: Extension | undefined
   /**
    * A server that already listens on the port, so that no other process can take it. The new server takes over the
    * port.
@@ -39,8 +39,8 @@ export interface ListeningServer {
    */
   replaceSecrets(fresh: Config): void
   /**
-   * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delaySeconds`.
-   * Then it has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
+   * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delay`.
+   * Then it has `shutdown.grace` to finish the requests and revocations in progress. After that it closes every
    * connection. Resolves when the shutdown is complete.
    * @param reason the reason for the log, for example `SIGTERM`
    */
@@ -57,13 +57,13 @@ const LAST_WORK_MS = 500
  * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
  * Node's error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. For the metrics port or the forward-auth port, the
  * error has the property `listener: 'metrics'` or `listener: 'forwardAuth'`. Rejects with ExtensionError if the module
- * of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
- * `redisUrl`. Applications use `startServer` (start.ts).
+ * of the setting `extension` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database of
+ * `redis.url`. Applications use `startServer` (start.ts).
  * @param limits shorter time limits, for tests
  */
 export async function serve(
   config: Config,
-  { extend, reserved, ...options }: ServeOptions = {},
+  { extension, reserved, ...options }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
@@ -102,8 +102,8 @@ export async function serve(
   async function assembleAll() {
     const app = assemble(services)
     const tools = extensionTools(requireTokens, log)
-    if (config.extend !== undefined) await (await loadExtension(config.extend))(app, tools)
-    await extend?.(app, tools)
+    if (config.extension !== undefined) await (await loadExtension(config.extension))(app, tools)
+    await extension?.(app, tools)
     return app.callback()
   }
 

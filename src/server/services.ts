@@ -79,7 +79,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
   const { log = pino(logOptions(config.log.level), standardOutput()) } = options
   const { session, platform } = config
-  const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
+  const { inactivityTimeoutSeconds, maxLifetimeSeconds } = session
   const site = createSite(config)
   const background = createBackground()
   const hooks = createShutdownHooks()
@@ -101,7 +101,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const mode = createMode(config, idp, store.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
-  const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
+  const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
 
   const userHasher = keyring.hasher('session user')
@@ -116,10 +116,10 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const refreshes = createRefreshes({ ...shared, ...config.refresh })
 
   const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
-  const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, maxAgeSeconds })
+  const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, inactivityTimeoutSeconds })
   const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
   const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges, beginLogin })
-  const profiles = createProfiles({ ...shared, keepSeconds: config.profile.keepSeconds })
+  const profiles = createProfiles({ ...shared, cacheTtlSeconds: config.profile.cacheTtlSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
   // The module that checks logout tokens is loaded only if `platform.backChannelLogout` is on.
   const backChannelLogout =
@@ -152,7 +152,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   return {
     config,
     site,
-    pages: createPages(config.pages),
+    pages: createPages(config.branding),
     mode,
     store,
     sessionCookie,

@@ -12,7 +12,7 @@ import { type AppOptions, createServices, type ServiceOptions } from './services
 
 /**
  * Creates the server as a Koa application. Add custom routes with `app.use()`, and start it with `app.listen()`.
- * The module in the setting `extend` is not loaded, because only `startServer` can wait for an import.
+ * The module in the setting `extension` is not loaded, because only `startServer` can wait for an import.
  * @param options a clock or a logger that replaces the default one
  * @throws {ConfigError} if `config` lacks a setting
  */
@@ -26,7 +26,7 @@ export interface StartOptions extends Partial<AppOptions> {
    * Adds custom routes with `app.use`. They run after the routes of the server. Put `requireTokens` before each route
    * that needs tokens.
    */
-  readonly extend?: Extension
+  readonly extension?: Extension
   /**
    * Runs a demo identity provider in this process. Logins use it instead of the provider in the settings.
    * `loadConfig({ demo: true })` returns suitable settings even if none are set.

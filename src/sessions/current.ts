@@ -17,8 +17,8 @@ import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult 
 import { createRefreshSchedule } from './schedule.js'
 
 interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
-  readonly marginSeconds: number
-  readonly spreadSeconds: number
+  readonly beforeExpirySeconds: number
+  readonly jitterSeconds: number
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>

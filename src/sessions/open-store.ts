@@ -59,9 +59,12 @@ const NODES_RECOVERY_MS = 5000
  * @example const { store } = createStores(config, { keyring, clock, log })
  */
 export function createStores(config: Config, options: StoreOptions) {
-  const { redisUrl, session } = config
+  const {
+    redis: { url: redisUrl },
+    session
+  } = config
   const { keyring, clock, log, timing } = options
-  const maxAgeMs = session.maxAgeSeconds * 1000
+  const maxAgeMs = session.inactivityTimeoutSeconds * 1000
   // A cell outlives every cookie of its session, so a missing cell always means data loss.
   const lifetimeMs = 2 * maxAgeMs
   const times = { clock, maxAgeMs, lifetimeMs }
@@ -137,12 +140,12 @@ function recoveryMsOf({ kind }: RedisUrl): number {
 function openRedis(config: Config, { keyring, clock, log, tracing, open = openRedisClient, timing }: StoreOptions) {
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
-  const redisUrl = config.redisUrl as NonNullable<Config['redisUrl']>
+  const redisUrl = config.redis.url as RedisUrl
   const messages = createMessageSeal(keyring.sealer('message'), channel, clock.now)
   const script = createSwapScript(clock)
   const probeName = `${prefix}probe:${randomUUID()}`
   const connection = openConnection({
-    open: events => open(redisUrl, events, config.redisTls),
+    open: events => open(redisUrl, events, config.redis),
     channel,
     probe: commands => script.probe(commands, probeName),
     isCluster: redisUrl.kind === 'cluster',
@@ -186,7 +189,7 @@ export function prefixOf({ mode, platform }: Config): string {
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
 }
 
-/** Thrown if Redis refuses to select the database of `redisUrl`. */
+/** Thrown if Redis refuses to select the database of `redis.url`. */
 export class RedisDatabaseError extends Error {
   override readonly name = 'RedisDatabaseError'
 }
@@ -194,22 +197,23 @@ export class RedisDatabaseError extends Error {
 const SELECT_TIMEOUT_MS = 2000
 
 /**
- * Rejects if Redis refuses to select the database of `redisUrl`, because another attempt would not help. Resolves if the database
+ * Rejects if Redis refuses to select the database of `redis.url`, because another attempt would not help. Resolves if the database
  * can be used. Also resolves if Redis is unreachable, because the server can start now and connect later.
  */
-export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redisUrl' | 'redisTls'>): Promise<void> {
-  if (!redisUrl || redisUrl.database === 0) return
+export async function requireDatabase({ redis }: Pick<Config, 'redis'>): Promise<void> {
+  const { url } = redis
+  if (!url || url.database === 0) return
   let opening: Promise<RedisClient> | undefined
   const firstError = new Promise<Error | undefined>(resolve => {
     const events = { channels: [], onReady: () => resolve(undefined), onError: resolve, onLost() {}, onMessage() {} }
-    opening = openRedisClient(redisUrl, events, redisTls)
+    opening = openRedisClient(url, events, redis)
     opening.catch(resolve)
   })
   try {
     const error = await within(SELECT_TIMEOUT_MS, firstError).catch(() => undefined)
     if (!isRefusedDatabase(error) || reasonOf(error) === 'NOAUTH') return
     throw new RedisDatabaseError(
-      `Redis refuses to select database ${redisUrl.database} of redisUrl (${reasonOf(error)}). ${databaseAdvice(reasonOf(error))}`,
+      `Redis refuses to select database ${url.database} of redis.url (${reasonOf(error)}). ${databaseAdvice(reasonOf(error))}`,
       { cause: error }
     )
   } finally {
@@ -223,6 +227,6 @@ export async function requireDatabase({ redisUrl, redisTls }: Pick<Config, 'redi
 /** @param reason the code of the error reply */
 export function databaseAdvice(reason: string): string {
   return reason === 'NOPERM'
-    ? 'Give the user of redisUrl the right +select, or use database 0.'
+    ? 'Give the user of redis.url the right +select, or use database 0.'
     : 'Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
 }

@@ -121,7 +121,7 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
           hasWarned = true
           const consequence = hasRedis
             ? 'if this process dies, its leases end only when they expire'
-            : 'because redisUrl is not set, the two may use the same refresh token, and logins can be lost. Set redisUrl, or run one process'
+            : 'because redis.url is not set, the two may use the same refresh token, and logins can be lost. Set redis.url, or run one process'
           log.warn(
             { event: 'port_shared', port },
             `another process has the same port in this network namespace; ${consequence}`

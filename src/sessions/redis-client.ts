@@ -55,11 +55,11 @@ const FAILED_SUBSCRIPTIONS = 3
 // The slots of a cluster are read once a second, so a change of its masters is noticed within a second.
 const NOTICE_MASTER_MS = 1000
 
-/** @param tlsFiles the setting `redisTls` */
+/** @param tlsFiles the setting `redis` */
 export async function openRedisClient(
   address: RedisUrl,
   events: RedisEvents,
-  tlsFiles: Partial<Config['redisTls']> = {}
+  tlsFiles: Partial<Config['redis']> = {}
 ): Promise<RedisClient> {
   const ioredis = await import('ioredis')
   const target = { ...address, tls: address.tls ? tlsOptions(tlsFiles) : undefined }
@@ -94,7 +94,7 @@ export async function openRedisClient(
   }
 }
 
-/** The parsed `redisUrl`, with the TLS options instead of a boolean. */
+/** The parsed `redis.url`, with the TLS options instead of a boolean. */
 type Target = Omit<RedisUrl, 'tls'> & { readonly tls: RedisTls | undefined }
 
 type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
@@ -281,7 +281,7 @@ interface RedisTls {
  * is undefined. ioredis copies the options for each connection, and the files are read again for each
  * copy. So a renewed certificate is used without a restart. If a file can no longer be read, its last content is used.
  */
-export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redisTls']>): RedisTls {
+export function tlsOptions({ caFile, certFile, keyFile, serverName }: Partial<Config['redis']>): RedisTls {
   const contents = new Map<string, string>()
 
   function read(path: string | undefined): string | undefined {
@@ -315,7 +315,7 @@ export function isNodeUnusable(error: unknown): boolean {
   return isReply(error) && /^(LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
 }
 
-/** Returns true if Redis refused to select the database of `redisUrl`. */
+/** Returns true if Redis refused to select the database of `redis.url`. */
 export function isRefusedDatabase(error: unknown): boolean {
   const { command } = (error ?? {}) as { readonly command?: { readonly name?: unknown } }
   return command?.name === 'select' && isReply(error)

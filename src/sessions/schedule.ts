@@ -4,8 +4,8 @@ import type { SessionFields, SessionRecord } from '../cookie/record.js'
 interface RefreshScheduleOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly marginSeconds: number
-  readonly spreadSeconds: number
+  readonly beforeExpirySeconds: number
+  readonly jitterSeconds: number
 }
 
 const CLOCK_LEEWAY_MS = 300_000
@@ -13,13 +13,13 @@ const CLOCK_LEEWAY_MS = 300_000
 export type RefreshSchedule = ReturnType<typeof createRefreshSchedule>
 
 /** Decides when the tokens of a session have to be refreshed. */
-export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleOptions) {
+export function createRefreshSchedule({ now, beforeExpirySeconds, jitterSeconds }: RefreshScheduleOptions) {
   function earlyRefreshMs(record: SessionRecord): number {
     const { expires_at } = record.fields
-    const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0
+    const jitterMs = jitterSeconds > 0 ? jitterFractionOf(record) * jitterSeconds * 1000 : 0
     // An early refresh is never due before half of the lifetime has passed. Otherwise nearly every request would refresh
     // short-lived tokens.
-    return Math.min(marginSeconds * 1000 + spreadMs, Math.max(0, (expires_at - record.issuedAt) / 2))
+    return Math.min(beforeExpirySeconds * 1000 + jitterMs, Math.max(0, (expires_at - record.issuedAt) / 2))
   }
 
   return {
@@ -33,13 +33,13 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
       const remainingMs = record.fields.expires_at - now()
       // If the issue time is in the future, the clock has been set back since. Then `expires_at` is wrong, too, so refresh now.
       if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
-      return remainingMs < (marginSeconds + spreadSeconds) * 1000 && remainingMs < earlyRefreshMs(record)
+      return remainingMs < (beforeExpirySeconds + jitterSeconds) * 1000 && remainingMs < earlyRefreshMs(record)
     }
   }
 }
 
 /** Derives a number in [0, 1) from the id and the expiry of a session, so that all replicas get the same number. */
-function spreadFractionOf({ id, fields }: SessionRecord): number {
+function jitterFractionOf({ id, fields }: SessionRecord): number {
   const hash = createHash('sha256').update(`${id} ${fields.expires_at}`).digest()
   return hash.readUInt32BE(0) / 2 ** 32
 }

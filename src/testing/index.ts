@@ -31,32 +31,31 @@ const TEST_SETTINGS = {
   metrics: { port: null },
   forwardAuth: { port: null },
   // A handler that waits for something else must not delay the end of a test.
-  shutdown: { graceSeconds: 1 },
+  shutdown: { grace: 1 },
   log: { level: 'warn' }
 } as const satisfies Overrides
 
 // A test server keeps everything in memory, even if the settings of the application name Redis. So tests need no Redis, and
 // cannot change the data of a running server. The URL satisfies the rules of these settings, and is removed afterwards.
 const REDIS_SETTINGS = {
-  redisUrl: 'redis://127.0.0.1',
-  redisTls: { caFile: null, certFile: null, keyFile: null }
+  redis: { url: 'redis://127.0.0.1', caFile: null, certFile: null, keyFile: null, serverName: null }
 } as const satisfies Overrides
 
 /**
  * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working
  * directory, as the command line does, but neither environment variables nor `.env`.
- * @example const server = await startTestServer({ settings: { mode: 'dual' }, extend: addRoutes })
+ * @example const server = await startTestServer({ settings: { mode: 'dual' }, extension: addRoutes })
  * const browser = await server.signIn('Ada Lovelace')
  * const response = await browser.fetch('/api/hubs')
  */
 export async function startTestServer({ settings = {}, ...options }: TestServerOptions = {}): Promise<TestServer> {
   // Only flags override the proxy rules of a demo, so the rules are passed as flags.
-  const rules = settings.proxy?.routes
-  const flags = rules ? { 'proxy.routes': [rules].flat() } : {}
+  const rules = settings.apiProxy?.rules
+  const flags = rules ? { 'apiProxy.rules': [rules].flat() } : {}
   const overrides = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
   const { config } = await loadConfig({ demo: true, env: false, flags, overrides })
   const demo = { hasApis: false, ...(typeof options.demo === 'object' && options.demo) }
-  const server = await startServer({ ...config, redisUrl: undefined }, { ...options, demo })
+  const server = await startServer({ ...config, redis: { ...config.redis, url: undefined } }, { ...options, demo })
   const newBrowser = () => createTestBrowser(server.url)
   return {
     ...server,

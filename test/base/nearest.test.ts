@@ -1,7 +1,14 @@
 import test from 'ava'
 import { nearest } from '#src/base/nearest.js'
 
-const names = ['port', 'mode', 'session.secret', 'session.maxAgeSeconds', 'platform.clientId', '--session-secret-file']
+const names = [
+  'port',
+  'mode',
+  'session.secret',
+  'session.inactivityTimeout',
+  'platform.clientId',
+  '--session-secret-file'
+]
 
 const guesses: readonly (readonly [string, string | undefined])[] = [
   ['port', 'port'],
@@ -10,7 +17,7 @@ const guesses: readonly (readonly [string, string | undefined])[] = [
   ['PORT', 'port'],
   ['mod', 'mode'],
   ['session.secrets', 'session.secret'],
-  ['session.maxAge', 'session.maxAgeSeconds'],
+  ['session.maxAge', 'session.inactivityTimeout'],
   ['platform.clientid', 'platform.clientId'],
   ['--session-secret', '--session-secret-file'],
   ['x', undefined],

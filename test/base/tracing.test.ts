@@ -46,7 +46,7 @@ testWithRedis('a login and a refreshed, proxied request are two traces, and cont
     {
       ...exportTo(collector),
       REDIS_URL: redis.url,
-      PLATFORM_AUTH_PROXY_ROUTES: `GET /api/hubs/** ${upstream.origin}/hubs/**`
+      PLATFORM_AUTH_API_PROXY_RULES: `GET /api/hubs/** ${upstream.origin}/hubs/**`
     },
     commandWithMovableClock
   )

@@ -43,8 +43,8 @@ const shows = (page: Page, text: string) => page.getByText(text).waitFor()
 /** Deploys the pages, and opens one of them in a browser with a session. */
 async function openPage(t: ExecutionContext, visit: Visit, answer?: Parameters<typeof startUpstream>[1]) {
   const upstream = await startUpstream(t, answer)
-  const proxy = { routes: [`GET,POST /api/hubs ${upstream.origin}/hubs`] }
-  const overrides = { wwwroot: await tempFolder(t, files), fallback: 'index.html', proxy }
+  const apiProxy = { rules: [`GET,POST /api/hubs ${upstream.origin}/hubs`] }
+  const overrides = { wwwroot: await tempFolder(t, files), fallback: 'index.html', apiProxy }
   const deployment = await deployWithHostileIdp(t, { mode: 'dual', basePath, overrides })
   const there = `${deployment.url}models/7?view=2d#part-3`
   const visitor = await visit()

@@ -29,10 +29,10 @@ async function deploy(t: Parameters<typeof deployWithHostileIdp>[0]) {
   const upstream = await startUpstream(t, (_request, response) =>
     response.setHeader('Content-Type', 'text/plain').end('the report')
   )
-  const proxy = {
-    routes: [`GET /api/files/** ${upstream.origin}/**`, `GET /api/actions/** ${upstream.origin}/** no-links`]
+  const apiProxy = {
+    rules: [`GET /api/files/** ${upstream.origin}/**`, `GET /api/actions/** ${upstream.origin}/** no-links`]
   }
-  const overrides = { wwwroot: await tempFolder(t, files), proxy }
+  const overrides = { wwwroot: await tempFolder(t, files), apiProxy }
   return deployWithHostileIdp(t, { mode: 'dual', overrides })
 }
 

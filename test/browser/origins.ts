@@ -69,12 +69,12 @@ export async function startOrigins(t: ExecutionContext): Promise<Origins> {
   const config = testConfig(idp, {
     mode: 'dual',
     platform: { callbackUrl: `${originOf(HOST)}/api/auth/callback` },
-    proxy: { routes: [`GET,POST,PUT,PATCH,DELETE ${routes.proxy} ${upstream.origin}/x`] },
+    apiProxy: { rules: [`GET,POST,PUT,PATCH,DELETE ${routes.proxy} ${upstream.origin}/x`] },
     forwardAuth: { port: 0 },
     log: { level: 'fatal', requests: false }
   })
   const server = await serve(config, {
-    extend: (app, { requireTokens, Router }) => {
+    extension: (app, { requireTokens, Router }) => {
       const router = new Router().all(routes['custom route'], requireTokens, ctx => {
         ctx.respond = false
         handle(ctx.req, ctx.res)

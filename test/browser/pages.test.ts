@@ -15,11 +15,11 @@ const template = `<!doctype html>
 <body><main>{{brand}}{{content}}</main><footer><a href="https://app.test/legal">Legal notice</a></footer></body>
 </html>`
 
-for (const accent of ['#d9480f', '#ffd43b', '#fff', '#000']) {
-  test(`a page in Japanese with a logo, a template and the accent ${accent} is accessible`, async (t, visit) => {
+for (const color of ['#d9480f', '#ffd43b', '#fff', '#000']) {
+  test(`a page in Japanese with a logo, a template and the accent ${color} is accessible`, async (t, visit) => {
     const folder = await tempFolder(t, { 'logo.svg': svg, 'pages/page.html': template })
-    const pages = { name: 'Nordwerk', logo: join(folder, 'logo.svg'), accent, folder: join(folder, 'pages') }
-    const { url } = await deployWithHostileIdp(t, { mode: 'dual', overrides: { pages } })
+    const branding = { name: 'Nordwerk', logo: join(folder, 'logo.svg'), color, folder: join(folder, 'pages') }
+    const { url } = await deployWithHostileIdp(t, { mode: 'dual', overrides: { branding } })
     const { page } = await visit({ locale: 'ja-JP' })
     await page.goto(`${url}api/auth/token`)
     await page.getByRole('heading', { name: 'サインインしていません', level: 1 }).waitFor()

@@ -23,7 +23,7 @@ test('config prints each setting on one line with its value and its source', asy
   t.deepEqual(shown['log.level'], ['debug', 'variable LOG_LEVEL in .env'])
   t.deepEqual(shown.logout, ['local', 'file .platform-auth-serverrc.json'])
   t.deepEqual(shown.host, ['(all interfaces)', 'default'])
-  t.deepEqual(shown['platform.publicScopes'], ['viewables:read', 'default'])
+  t.deepEqual(shown['platform.publicTokenScopes'], ['viewables:read', 'default'])
   t.deepEqual(shown['session.previousSecrets'], ['(none)', 'default'])
 })
 

@@ -140,7 +140,7 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--client-secret', 'x'], /--client-secret-file\?/],
   [['--client-secret=TopSecret'], /^There is no flag --client-secret\. Did you mean --client-secret-file\?\n$/],
   [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help all lists all of them\.\n$/],
-  [['--log-pretty=TopSecret'], /^--log-pretty takes no value\.\n$/],
+  [['--log-requests=TopSecret'], /^--log-requests takes no value\.\n$/],
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['--yes'], /^--yes is an option of init only\.\n$/],
   [['secret', '--json'], /^--json is an option of (\w+ or )*\w+ only\.\n$/],
@@ -204,8 +204,8 @@ test('every flag in the settings table sets its setting', async t => {
     'platform.issuer': 'https://id.example',
     'platform.prompt': 'login',
     'access.files': '/**',
-    'proxy.routes': 'GET /api/hubs/** https://api.example/hubs/**',
-    redisUrl: 'redis://localhost',
+    'apiProxy.rules': 'GET /api/hubs/** https://api.example/hubs/**',
+    'redis.url': 'redis://localhost',
     'forwardAuth.port': '9002',
     'metrics.port': '9001'
   }
@@ -232,22 +232,22 @@ test('every flag in the settings table sets its setting', async t => {
 
 test('each use of a repeatable flag adds to its list, and the command after it is still recognized', async t => {
   const rules = ['GET /api/a https://api.example/a', 'GET /api/b https://api.example/b']
-  const args = rules.flatMap(rule => ['--proxy', rule])
+  const args = rules.flatMap(rule => ['--api-proxy', rule])
   const { settings } = JSON.parse((await run(t, [...args, 'config', '--json'])).output)
-  t.deepEqual(settings['proxy.routes'], { value: rules, source: 'flag --proxy' })
+  t.deepEqual(settings['apiProxy.rules'], { value: rules, source: 'flag --api-proxy' })
   const { output } = await run(t, [...args, 'config'])
   t.regex(
     output,
-    /^proxy\.routes +GET \/api\/a https:\/\/api\.example\/a +flag --proxy\n +GET \/api\/b https:\/\/api\.example\/b$/m
+    /^apiProxy\.rules +GET \/api\/a https:\/\/api\.example\/a +flag --api-proxy\n +GET \/api\/b https:\/\/api\.example\/b$/m
   )
 })
 
 test('the opposite of a yes-or-no flag takes precedence over a variable, and a flag that is not given does not', async t => {
-  const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
+  const env = { LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
   const settingsWith = async (...flags: string[]) =>
     JSON.parse((await run(t, ['config', '--json', ...flags], { env })).output).settings
   const without = await settingsWith()
-  t.deepEqual(without['log.requests'], { value: true, source: 'variable PLATFORM_AUTH_LOG_REQUESTS' })
+  t.deepEqual(without['log.requests'], { value: true, source: 'variable LOG_REQUESTS' })
   t.deepEqual(without['platform.pkce'], { value: false, source: 'variable PLATFORM_PKCE' })
   const opposite = await settingsWith('--no-log-requests', '--pkce')
   t.deepEqual(opposite['log.requests'], { value: false, source: 'flag --log-requests' })

@@ -49,12 +49,14 @@ test('the settings file of init has its schema, only the given settings, and the
   t.deepEqual(text.match(/^ *\w+:.*$/gm), [
     'mode: dual',
     'port: 8080',
+    'session:',
+    '  maxLifetime: 30d',
     'platform:',
     '  clientId: me',
     '  callbackUrl: http://localhost:8080/api/auth/callback',
     'refresh:',
-    '  marginSeconds: 120',
-    '  spreadSeconds: 1500'
+    '  beforeExpiry: 2m',
+    '  jitter: 25m'
   ])
   const [schema = '', ...more] = text.split('\n')
   t.true(readText('docs/reference/configuration.md').includes(`\n${schema}\n`), schema)
@@ -95,7 +97,7 @@ for (const mode of modes) {
     const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
     const { config, warnings } = await loadConfig({ cwd, env })
     t.deepEqual(warnings, [])
-    t.like(config, { mode, port: 9000, refresh: { marginSeconds: 120, spreadSeconds: 1500 } })
+    t.like(config, { mode, port: 9000, refresh: { beforeExpirySeconds: 120, jitterSeconds: 1500 } })
     t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
   })
 }

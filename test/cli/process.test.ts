@@ -44,7 +44,7 @@ function firstLine(text: string): string {
 
 test('the stack trace of an error in the log names the files of src/', async t => {
   const routes = "export default app => app.use(() => { throw new Error('broken') })"
-  const { child, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
+  const { child, output } = await launch(t, ['--demo', '--port', '0', '--extension', 'routes.mjs'], {}, routes)
   while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
   const { url } = JSON.parse(firstLine(output.stdout))
   t.is((await fetch(`${url}/broken`)).status, 500)
@@ -70,7 +70,7 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
     })
     app.use(router.routes())
   }`
-  const { child, ended, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
+  const { child, ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', 'routes.mjs'], {}, routes)
   const seen = async (event: string) => {
     while (!output.stdout.includes(event)) await once(child.stdout, 'data')
   }
@@ -88,7 +88,7 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
 test('with --watch, a change of a module that adds routes restarts the server, and SIGTERM stops it', async t => {
   const routes = (text: string) => `import { text } from './text.mjs'
 export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${text} ' + text })`
-  const args = ['--watch', '--demo', '--port', '0', '--extend', 'routes.mjs', '--log-level', 'info']
+  const args = ['--watch', '--demo', '--port', '0', '--extension', 'routes.mjs', '--log-level', 'info']
   const { child, ended, output, cwd } = await launch(t, args, {}, '')
   t.teardown(async () => {
     child.kill('SIGTERM')
@@ -123,14 +123,17 @@ export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${t
 })
 
 test('a module that throws ends the program with one sentence and exit code 1, and a missing module with exit code 2', async t => {
-  const failing = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, 'nothing()')
+  const failing = await launch(t, ['--demo', '--port', '0', '--extension', 'routes.mjs'], {}, 'nothing()')
   t.deepEqual(await failing.ended, { code: 1, signal: null })
-  t.regex(failing.output.stderr, /^The server could not start: \S+routes\.mjs \(setting extend\) cannot be run: .*\n$/)
-  const missing = await launch(t, ['--demo', '--port', '0', '--extend', 'rutes.mjs'])
+  t.regex(
+    failing.output.stderr,
+    /^The server could not start: \S+routes\.mjs \(setting extension\) cannot be run: .*\n$/
+  )
+  const missing = await launch(t, ['--demo', '--port', '0', '--extension', 'rutes.mjs'])
   t.deepEqual(await missing.ended, { code: 2, signal: null })
   t.regex(
     missing.output.stderr,
-    /extend \(flag --extend\) cannot be the string "rutes\.mjs", because there is no such file\./
+    /extension \(flag --extension\) cannot be the string "rutes\.mjs", because there is no such file\./
   )
 })
 

@@ -188,7 +188,7 @@ const refusals: Readonly<
   'no user': [[], enough, 2, /^The command "sessions" needs a user. Add --user/],
   'two users': [['--user', 'ada', '--sub', 'x'], enough, 2, /accepts only one of --user, --sub, --name and --email/],
   'an empty user': [['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
-  'no Redis': [['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redisUrl/],
+  'no Redis': [['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redis.url/],
   'no index': [
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },

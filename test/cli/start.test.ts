@@ -74,7 +74,7 @@ test('when the output is not a terminal, the server logs its start as one JSON l
   t.deepEqual(more, [])
   t.is(line?.event, 'server_started')
   t.is(line?.mode, 'single')
-  t.is(line?.callbackUrl, enough.PLATFORM_CALLBACK_URL)
+  t.is(line?.callback_url, enough.PLATFORM_CALLBACK_URL)
   t.is((await fetch(`${line?.url}/healthz`)).status, 200)
 })
 
@@ -143,7 +143,7 @@ for (const host of ['0.0.0.0', '127.0.0.1']) {
     const { log } = await started(t, ['--demo', '--port', '0', '--host', host], { env: {} })
     const line = log().find(({ event }) => event === 'server_started')
     const browser = createBrowser(t, { origin: String(line?.url) })
-    t.is(line?.callbackUrl, `${line?.url}/api/auth/callback`)
+    t.is(line?.callback_url, `${line?.url}/api/auth/callback`)
     const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     t.is(callback.statusCode, 302)
     t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
@@ -168,7 +168,7 @@ test('settings of a demo take precedence over the environment and files but not 
     }
   )
   const line = log().find(({ event }) => event === 'server_started')
-  t.is(line?.callbackUrl, 'https://app.example.com/api/auth/callback')
+  t.is(line?.callback_url, 'https://app.example.com/api/auth/callback')
   t.is((await loginAddress(line)).origin as unknown, line?.demo)
 })
 

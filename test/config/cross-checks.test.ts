@@ -13,7 +13,7 @@ const backChannel = { PLATFORM_BACK_CHANNEL_LOGOUT: 'true', PLATFORM_ISSUER: 'ht
 const problems: readonly (readonly [env: Readonly<Record<string, string>>, problem: string])[] = [
   [
     { PLATFORM_AUTH_SESSION_STORE: 'redis' },
-    'session.store (variable PLATFORM_AUTH_SESSION_STORE) is redis, but redisUrl is not set. Set redisUrl, for example to redis://localhost:6379, or set session.store to cookie.'
+    'session.store (variable PLATFORM_AUTH_SESSION_STORE) is redis, but redis.url is not set. Set redis.url, for example to redis://localhost:6379, or set session.store to cookie.'
   ],
   [
     { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' },
@@ -28,8 +28,8 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
     'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 9000, because forward-auth already uses this port. Set it to a different port.'
   ],
   [
-    { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` },
-    `proxy.routes (variable PLATFORM_AUTH_PROXY_ROUTES) cannot contain the rule "${hubs} token=public", because it uses the public token, but mode is single. Use token=internal.`
+    { PLATFORM_AUTH_API_PROXY_RULES: `${hubs} token=public` },
+    `apiProxy.rules (variable PLATFORM_AUTH_API_PROXY_RULES) cannot contain the rule "${hubs} token=public", because it uses the public token, but mode is single. Use token=internal.`
   ],
   [
     noUserInfo,
@@ -37,15 +37,15 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
   ],
   [
     { ...noUserInfo, ...dual },
-    'access.allow (variable PLATFORM_AUTH_ACCESS_ALLOW) is set, but platform.userinfoEndpoint is none and platform.internalScopes does not contain openid, so the server cannot learn who a user is. Add openid and email to platform.internalScopes, or set platform.userinfoEndpoint.'
+    'access.allow (variable PLATFORM_AUTH_ACCESS_ALLOW) is set, but platform.userinfoEndpoint is none and platform.internalTokenScopes does not contain openid, so the server cannot learn who a user is. Add openid and email to platform.internalTokenScopes, or set platform.userinfoEndpoint.'
   ],
   [
     { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read', PUBLIC_TOKEN_SCOPES: 'data:read viewables:read' },
-    'platform.publicScopes (variable PUBLIC_TOKEN_SCOPES) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalScopes (data:read).'
+    'platform.publicTokenScopes (variable PUBLIC_TOKEN_SCOPES) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalTokenScopes (data:read).'
   ],
   [
     { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read' },
-    'platform.publicScopes (default) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalScopes (data:read).'
+    'platform.publicTokenScopes (default) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalTokenScopes (data:read).'
   ],
   [
     { ...backChannel, PLATFORM_SCOPES: 'a' },
@@ -53,7 +53,7 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
   ],
   [
     { ...backChannel, ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' },
-    'platform.backChannelLogout (variable PLATFORM_BACK_CHANNEL_LOGOUT) is on, but platform.internalScopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.internalScopes.'
+    'platform.backChannelLogout (variable PLATFORM_BACK_CHANNEL_LOGOUT) is on, but platform.internalTokenScopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.internalTokenScopes.'
   ],
   [
     { PLATFORM_BACK_CHANNEL_LOGOUT: 'true', PLATFORM_SCOPES: 'openid a' },
@@ -70,8 +70,8 @@ for (const [env, problem] of problems) {
 const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...warnings: string[]])[] = [
   [
     { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' },
-    'platform.internalScopes has no effect, because mode is single.',
-    'platform.publicScopes has no effect, because mode is single.'
+    'platform.internalTokenScopes has no effect, because mode is single.',
+    'platform.publicTokenScopes has no effect, because mode is single.'
   ],
   [{ ...dual, PLATFORM_SCOPES: 'a' }, 'platform.scopes has no effect, because mode is dual.'],
   [
@@ -84,20 +84,20 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { ...noUserInfo, ...dual, INTERNAL_TOKEN_SCOPES: 'openid a', PUBLIC_TOKEN_SCOPES: 'a' },
-    'access.allow reads the e-mail address from the ID token, but platform.internalScopes does not contain email. If the ID token contains no e-mail address, no user can sign in.'
+    'access.allow reads the e-mail address from the ID token, but platform.internalTokenScopes does not contain email. If the ID token contains no e-mail address, no user can sign in.'
   ],
   [
     { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },
-    "forwardAuth.port is set without redisUrl. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
+    "forwardAuth.port is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
   ],
   [
     { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },
-    'shutdown.graceSeconds is 5, but a refresh may take 10 seconds (one call of up to platform.timeoutSeconds). If a shutdown interrupts a refresh, that user must sign in again.'
+    'shutdown.grace is 5, but a refresh may take 10 seconds (one call of up to platform.timeout). If a shutdown interrupts a refresh, that user must sign in again.'
   ],
   [
-    { PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback', PLATFORM_AUTH_PROXY_ROUTES: hubs },
+    { PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback', PLATFORM_AUTH_API_PROXY_RULES: hubs },
     'platform.callbackUrl uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https.',
-    'proxy.routes is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set proxy.csrfHeader.'
+    'apiProxy.rules is used over plain http, where browsers do not send the headers that tell which site a request comes from. Use https, or set apiProxy.csrfHeader.'
   ],
   [
     { PLATFORM_CALLBACK_URL: 'http://app.example.com/api/auth/callback' },
@@ -105,12 +105,12 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [
     { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b a' },
-    'platform.publicScopes has the same scopes as platform.internalScopes, so pages have the same access as the server.'
+    'platform.publicTokenScopes has the same scopes as platform.internalTokenScopes, so pages have the same access as the server.'
   ],
   [{ ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' }],
-  [{ ...dual, PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` }],
+  [{ ...dual, PLATFORM_AUTH_API_PROXY_RULES: `${hubs} token=public` }],
   ...['http://localhost', 'http://127.0.0.1:80', 'http://[::1]', 'http://app.localhost', 'https://app.example'].map(
-    origin => [{ PLATFORM_CALLBACK_URL: `${origin}/api/auth/callback`, PLATFORM_AUTH_PROXY_ROUTES: hubs }] as const
+    origin => [{ PLATFORM_CALLBACK_URL: `${origin}/api/auth/callback`, PLATFORM_AUTH_API_PROXY_RULES: hubs }] as const
   ),
   [{ PLATFORM_REVOCATION_ENDPOINT: 'none' }],
   [{ ...noUserInfo, PLATFORM_SCOPES: 'openid email' }],
@@ -127,8 +127,8 @@ for (const [env, ...expected] of warnings) {
 
 test('a grace period shorter than a refresh may take gets a warning', async t => {
   const warned = async (env: Record<string, string>) => keysAndSourcesOf((await load(t, { env })).warnings)
-  const ofVariable = ['shutdown.graceSeconds (variable PLATFORM_AUTH_SHUTDOWN_GRACE)']
-  const ofDefault = ['shutdown.graceSeconds (default)']
+  const ofVariable = ['shutdown.grace (variable PLATFORM_AUTH_SHUTDOWN_GRACE)']
+  const ofDefault = ['shutdown.grace (default)']
   for (const [env, expected] of [
     [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '10' }, []],
     [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '9' }, ofVariable],
@@ -143,10 +143,7 @@ test('a grace period shorter than a refresh may take gets a warning', async t =>
     t.deepEqual(await warned(env), expected, JSON.stringify(env))
   }
   const [warning] = (await load(t, { env: { ...dual, PLATFORM_TIMEOUT: '30' } })).warnings
-  t.regex(
-    warning?.message ?? '',
-    /^is 25, but a refresh may take 60 seconds \(two calls of up to platform\.timeoutSeconds\)/
-  )
+  t.regex(warning?.message ?? '', /^is 25, but a refresh may take 60 seconds \(two calls of up to platform\.timeout\)/)
 })
 
 test('back-channel logout is accepted with an issuer and the scope openid', async t => {

@@ -144,7 +144,7 @@ test('a secret that is given both directly and as a file is refused with both na
 
 const noSecret: readonly (readonly [key: SettingKey, source: string, situation: Situation])[] = [
   // Otherwise the server would run without Redis.
-  ['redisUrl', 'variable REDIS_URL_FILE', { env: { REDIS_URL_FILE: 'secret.txt' } }],
+  ['redis.url', 'variable REDIS_URL_FILE', { env: { REDIS_URL_FILE: 'secret.txt' } }],
   [
     'platform.clientKey',
     'variable PLATFORM_CLIENT_KEY_FILE',
@@ -338,7 +338,9 @@ for (const [misnamed, meant] of [
   ['PLATFORM_AUTH_CLIENT_ID', 'PLATFORM_CLIENT_ID'],
   ['PLATFORM_LOGOUT', 'PLATFORM_AUTH_LOGOUT'],
   ['PLATFORM_METRIC_PORT', 'PLATFORM_AUTH_METRICS_PORT'],
-  ['PLATFORM_INTERNAL_SCOPES', 'INTERNAL_TOKEN_SCOPES']
+  ['PLATFORM_INTERNAL_TOKEN_SCOPES', 'INTERNAL_TOKEN_SCOPES'],
+  ['REDIS_URI', 'REDIS_URL'],
+  ['LOG_REQUEST', 'LOG_REQUESTS']
 ] as const) {
   test(`a variable with the wrong prefix is recognised: ${misnamed}`, async t => {
     const { warnings } = await load(t, { env: { [misnamed]: 'x' } })
@@ -365,7 +367,7 @@ for (const [misspelt, meant] of [
   ['Platform_Auth_Acess_Alow', 'PLATFORM_AUTH_ACCESS_ALLOW'],
   ['PLATFORM_FORWARD_AUTH_HOST', 'PLATFORM_AUTH_FORWARD_AUTH_HOST'],
   ['PLATFORM_AUTH_FORWARD_PORT', 'PLATFORM_AUTH_FORWARD_AUTH_PORT'],
-  ['PLATFORM_AUTH_SESION_MAXAGE', 'PLATFORM_AUTH_SESSION_MAX_AGE'],
+  ['PLATFORM_AUTH_SESION_INACTIVITY_TIMEOUT', 'PLATFORM_AUTH_SESSION_INACTIVITY_TIMEOUT'],
   ['PLATFORM_AUTH_SESSION_SECRET', 'SERVER_SESSION_SECRET'],
   ['PLATFORM_SESSION_SECRET_FILE', 'SERVER_SESSION_SECRET_FILE'],
   ['PLATFORM_SECRET', 'PLATFORM_CLIENT_SECRET'],
@@ -426,12 +428,12 @@ test("the variable names of the platform's tutorials are ignored if ours are set
 })
 
 test('a password in a flag gets a warning that does not contain it', async t => {
-  const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
-  t.is(config.redisUrl?.text, 'redis://user:hunter2@localhost')
+  const { config, warnings } = await load(t, { flags: { 'redis.url': 'redis://user:hunter2@localhost' } })
+  t.is(config.redis.url?.text, 'redis://user:hunter2@localhost')
   t.is(warnings[0]?.source, 'flag --redis-url')
   t.deepEqual(linesOf(warnings), [
-    'redisUrl contains a password that every process on this machine can read. Use the variable REDIS_URL or REDIS_URL_FILE instead.'
+    'redis.url contains a password that every process on this machine can read. Use the variable REDIS_URL or REDIS_URL_FILE instead.'
   ])
-  t.deepEqual((await load(t, { flags: { redisUrl: 'redis://localhost' } })).warnings, [])
+  t.deepEqual((await load(t, { flags: { 'redis.url': 'redis://localhost' } })).warnings, [])
   t.deepEqual((await load(t, { env: { REDIS_URL: 'redis://user:hunter2@localhost' } })).warnings, [])
 })

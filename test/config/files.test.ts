@@ -56,7 +56,7 @@ testPermissions('a warning about a secret file contains the name of its setting'
 
 testPermissions('a settings file that every user can read gets one warning if it contains secrets', async t => {
   const name = 'platform-auth-server.config.yaml'
-  const secrets = `session:\n  secret: ${sessionSecret}\nredisUrl: redis://:password@localhost\n`
+  const secrets = `session:\n  secret: ${sessionSecret}\nredis: { url: 'redis://:password@localhost' }\n`
   const modes = { [name]: 0o644 }
   t.deepEqual(await warningsOf(t, { [name]: secrets }, { modes }), [
     `session.secret (file ${name}) can be read by every user of this machine. Run "chmod o-rw ${name}".`
@@ -129,10 +129,10 @@ const refused: Readonly<Record<string, readonly [files: Files, sources: Sources,
     },
     published('platform.clientSecret', 'variable PLATFORM_CLIENT_SECRET_FILE', 'wwwroot/client', '/wwwroot')
   ],
-  'the module of extend': [
+  'the module of extension': [
     { 'wwwroot/routes.mjs': 'export default () => {}' },
-    { flags: { extend: 'wwwroot/routes.mjs' } },
-    published('extend', 'flag --extend', 'wwwroot/routes.mjs', '/wwwroot')
+    { flags: { extension: 'wwwroot/routes.mjs' } },
+    published('extension', 'flag --extension', 'wwwroot/routes.mjs', '/wwwroot')
   ]
 }
 
@@ -162,7 +162,7 @@ test('files next to wwwroot are accepted, even if their names resemble its name'
     'wwwroot/package.json': '{}',
     'wwwroot-secrets/session': sessionSecret,
     '.env': 'PORT=9000\n',
-    [settings]: 'extend: routes.mjs\n',
+    [settings]: 'extension: routes.mjs\n',
     'routes.mjs': 'export default () => {}'
   }
   const env = { ...secretFile, SERVER_SESSION_SECRET_FILE: 'wwwroot-secrets/session' }

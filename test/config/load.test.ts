@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
-import { settingKeys, settingOf } from '#src/config/settings.js'
+import { fieldOf, settingIn, settingKeys, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { keysAndSourcesOf, load, problemsOf } from './given.js'
 
@@ -16,7 +16,7 @@ test('all problems are reported together, each with its key and its source', asy
       PLATFORM_AUTH_MODE: 'dual',
       PUBLIC_TOKEN_SCOPES: 'account:write'
     },
-    files: { 'platform-auth-server.config.yaml': 'log: { level: 5, colour: true }\nrefresh: { marginSeconds: soon }' }
+    files: { 'platform-auth-server.config.yaml': 'log: { level: 5, colour: true }\nrefresh: { beforeExpiry: soon }' }
   })
   t.deepEqual(keysAndSourcesOf(problems), [
     'log.colour (file platform-auth-server.config.yaml)',
@@ -24,9 +24,9 @@ test('all problems are reported together, each with its key and its source', asy
     'session.secret (variable SERVER_SESSION_SECRET)',
     'platform.clientId (variable PLATFORM_CLIENT_ID)',
     'platform.callbackUrl (variable PLATFORM_CALLBACK_URL)',
-    'refresh.marginSeconds (file platform-auth-server.config.yaml)',
+    'refresh.beforeExpiry (file platform-auth-server.config.yaml)',
     'log.level (file platform-auth-server.config.yaml)',
-    'platform.publicScopes (variable PUBLIC_TOKEN_SCOPES)'
+    'platform.publicTokenScopes (variable PUBLIC_TOKEN_SCOPES)'
   ])
 })
 
@@ -132,9 +132,7 @@ for (const [what, situation, port] of [
 test('the configuration contains every setting in its group with its default', async t => {
   const { config, sources } = await load(t)
   for (const key of settingKeys) {
-    const [group = '', member] = key.split('.')
-    const inGroup: unknown = Object.entries(config).find(([name]) => name === group)?.[1]
-    const value = member === undefined ? inGroup : (inGroup as Record<string, unknown>)[member]
+    const value = settingIn(config, fieldOf(key))
     if (sources[key] === 'default') t.deepEqual(value, settingOf(key).default, key)
     else t.truthy(value, key)
   }
@@ -145,9 +143,9 @@ test('the defaults are those of the service contract', async t => {
   const scopes = ['data:read', 'account:read', 'account:write']
   t.like(config, {
     mode: 'single',
-    session: { maxAgeSeconds: 86_400, absoluteMaxAgeSeconds: undefined },
+    session: { inactivityTimeoutSeconds: 86_400, maxLifetimeSeconds: undefined },
     platform: { scopes, issuer: undefined, tokenEndpoint: undefined, clientAuthentication: 'client_secret_basic' },
     // A refresh happens only when the token has expired.
-    refresh: { marginSeconds: 0, spreadSeconds: 0 }
+    refresh: { beforeExpirySeconds: 0, jitterSeconds: 0 }
   })
 })

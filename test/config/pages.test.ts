@@ -9,15 +9,15 @@ const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 test('the paths of the logo and the folder become absolute', async t => {
   const cwd = await tempFolder(t, {
-    [settingsFile]: 'pages:\n  name: Smith & Sons\n  logo: logo.svg\n  accent: "#15c"\n  folder: pages\n',
+    [settingsFile]: 'branding:\n  name: Smith & Sons\n  logo: logo.svg\n  color: "#15c"\n  folder: pages\n',
     'logo.svg': svg,
     'pages/de.json': '{}'
   })
   const { config, warnings } = await loadConfig({ cwd, env: enough })
-  t.deepEqual(config.pages, {
+  t.deepEqual(config.branding, {
     name: 'Smith & Sons',
     logo: join(cwd, 'logo.svg'),
-    accent: '#15c',
+    color: '#15c',
     folder: join(cwd, 'pages')
   })
   t.deepEqual(warnings, [])
@@ -26,38 +26,42 @@ test('the paths of the logo and the folder become absolute', async t => {
 const refused: Readonly<Record<string, readonly [yaml: string, key: string, message: RegExp]>> = {
   'a logo that does not exist': [
     'name: A\n  logo: a.svg',
-    'pages.logo',
+    'branding.logo',
     /^cannot be the string "a\.svg", because the file \/.*a\.svg does not exist/
   ],
-  'a logo without a name': ['logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*\. Set pages\.name\.$/],
+  'a logo without a name': [
+    'logo: logo.svg',
+    'branding.logo',
+    /^is set without branding\.name, .*\. Set branding\.name\.$/
+  ],
   'a broken template': [
     'folder: pages',
-    'pages.folder',
+    'branding.folder',
     /^cannot be the string "pages", because the file \/.*pages\/page\.html has the unknown placeholder \{\{token\}\}/
   ],
   'a colour without quotation marks': [
-    'accent: #1d5fc2',
-    'pages.accent',
+    'color: #1d5fc2',
+    'branding.color',
     /^is empty\. Set it to a colour such as "#1d5fc2", in quotation marks, or remove the setting\.$/
   ],
   'the name of a colour': [
-    'accent: red',
-    'pages.accent',
+    'color: red',
+    'branding.color',
     /^cannot be the string "red"\. Set it to a colour such as "#1d5fc2"/
   ],
   'a colour with five digits': [
-    'accent: "#12345"',
-    'pages.accent',
+    'color: "#12345"',
+    'branding.color',
     /^cannot be the string "#12345"\. Set it to a colour/
   ],
-  'a name of two lines': ['name: "a\\nb"', 'pages.name', /Set it to a name of up to 80 characters\.$/],
-  'a long name': [`name: ${'a'.repeat(81)}`, 'pages.name', /Set it to a name of up to 80 characters\.$/]
+  'a name of two lines': ['name: "a\\nb"', 'branding.name', /Set it to a name of up to 80 characters\.$/],
+  'a long name': [`name: ${'a'.repeat(81)}`, 'branding.name', /Set it to a name of up to 80 characters\.$/]
 }
 
 for (const [what, [yaml, key, message]] of Object.entries(refused)) {
   test(`${what} is refused when the settings are loaded`, async t => {
     const files = {
-      [settingsFile]: `pages:\n  ${yaml}\n`,
+      [settingsFile]: `branding:\n  ${yaml}\n`,
       'logo.svg': svg,
       'pages/page.html': '<!doctype html><html lang="{{lang}}">{{head}}{{content}}{{token}}'
     }
@@ -69,8 +73,8 @@ for (const [what, [yaml, key, message]] of Object.entries(refused)) {
 }
 
 test('a colour in .env needs quotation marks, because # begins a comment', async t => {
-  const [problem] = await problemsOf(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT=#15c\n' } })
+  const [problem] = await problemsOf(t, { files: { '.env': 'PLATFORM_AUTH_BRANDING_COLOR=#15c\n' } })
   t.regex(problem?.message ?? '', /^is empty\. Set it to a colour such as "#1d5fc2", in quotation marks/)
-  const { config } = await load(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT="#15c"\n' } })
-  t.is(config.pages.accent, '#15c')
+  const { config } = await load(t, { files: { '.env': 'PLATFORM_AUTH_BRANDING_COLOR="#15c"\n' } })
+  t.is(config.branding.color, '#15c')
 })

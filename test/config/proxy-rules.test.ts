@@ -2,13 +2,13 @@
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
-import { parseRules, proxyRoutes } from '#src/config/proxy-rules.js'
+import { parseRules, proxyRules } from '#src/config/proxy-rules.js'
 import { settingOf } from '#src/config/settings.js'
 import { keysAndSourcesOf, keysOf, load, problemsOf, type Situation } from './given.js'
 
 const hubs = 'GET /api/hubs/** https://api.example/project/v1/hubs/**'
 const issues = 'GET,POST /api/issues/*/issues https://api.example/issues/v1/projects/*/issues'
-const backend = 'GET,POST,PUT /backend/** http://backend:3000/** plain-http timeout=120'
+const backend = 'GET,POST,PUT /backend/** http://backend:3000/** plain-http timeout=2m'
 
 test('a rule consists of methods, a path, a target and options', t => {
   const { rules, problems } = parseRules([
@@ -92,9 +92,12 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a https://h.example\\a', /does not begin with a slash/],
   ['GET /a http://h.example/a', /plain http .*Use https, or the option plain-http\./],
   ['GET /a https://h.example/a token=refresh', /"token=refresh" is not an option\. Use token=internal/],
-  ['GET /a https://h.example/a timeout=0', /out of range\. Use 1 to 3600/],
-  ['GET /a https://h.example/a timeout=3601', /out of range/],
-  ['GET /a https://h.example/a timeout=1s', /not an option/],
+  [
+    'GET /a https://h.example/a timeout=0',
+    /timeout=0 is not a timeout\. Use a duration such as 90s, .*, from 1s to 60m/
+  ],
+  ['GET /a https://h.example/a timeout=61m', /not a timeout/],
+  ['GET /a https://h.example/a timeout=-1s', /not an option/],
   ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
   ['GET /a https://h.example/a retry', /"retry" is not an option/],
   [
@@ -123,7 +126,7 @@ test('a target with user information is refused, and its password is not printed
   const { problems } = parseRules([rule])
   t.regex(problems[0] ?? '', /user information/)
   t.notRegex(problems.join(), /pa55word/)
-  const refused = checkValue('proxy.routes', [rule])
+  const refused = checkValue('apiProxy.rules', [rule])
   t.notRegex(JSON.stringify(refused), /pa55word/)
 })
 
@@ -152,22 +155,22 @@ test('a rule is refused if earlier rules match all its requests, but not if they
 
 test('the rules in a variable may be on one line or on several', t => {
   const rules = [hubs, issues, backend]
-  t.deepEqual(proxyRoutes.fromString?.(rules.join(' ')), rules)
-  t.deepEqual(proxyRoutes.fromString?.(`\n  ${rules.join('\r\n\t ')}\n`), rules)
-  t.deepEqual(proxyRoutes.fromString?.(''), [])
-  t.deepEqual(proxyRoutes.fromString?.('get /a https://h.example/a'), ['get /a https://h.example/a'])
+  t.deepEqual(proxyRules.fromString?.(rules.join(' ')), rules)
+  t.deepEqual(proxyRules.fromString?.(`\n  ${rules.join('\r\n\t ')}\n`), rules)
+  t.deepEqual(proxyRules.fromString?.(''), [])
+  t.deepEqual(proxyRules.fromString?.('get /a https://h.example/a'), ['get /a https://h.example/a'])
 })
 
 const routes = [hubs, issues]
 const sources: readonly (readonly [where: string, situation: Situation])[] = [
-  ['in a variable', { env: { PLATFORM_AUTH_PROXY_ROUTES: routes.join(' ') } }],
-  ['on several lines in .env', { files: { '.env': `PLATFORM_AUTH_PROXY_ROUTES="\n${routes.join('\n')}\n"\n` } }],
-  ['with repeated flags', { flags: { 'proxy.routes': routes } }],
+  ['in a variable', { env: { PLATFORM_AUTH_API_PROXY_RULES: routes.join(' ') } }],
+  ['on several lines in .env', { files: { '.env': `PLATFORM_AUTH_API_PROXY_RULES="\n${routes.join('\n')}\n"\n` } }],
+  ['with repeated flags', { flags: { 'apiProxy.rules': routes } }],
   [
     'in a settings file',
     {
       files: {
-        '.platform-auth-serverrc': `proxy:\n  routes:\n    # what users may see\n    - ${hubs}\n    - ${issues}\n`
+        '.platform-auth-serverrc': `apiProxy:\n  rules:\n    # what users may see\n    - ${hubs}\n    - ${issues}\n`
       }
     }
   ]
@@ -176,22 +179,22 @@ const sources: readonly (readonly [where: string, situation: Situation])[] = [
 for (const [where, situation] of sources) {
   test(`rules can be given ${where}`, async t => {
     const { config } = await load(t, situation)
-    const texts = config.proxy.routes.map(({ text }) => text)
+    const texts = config.apiProxy.rules.map(({ text }) => text)
     t.deepEqual(texts, routes)
   })
 }
 
 test('all unusable rules are reported together', async t => {
   const rules = ['FETCH /a https://h.example/a', 'GET /api/auth/x ftp://h.example', hubs, hubs]
-  const problems = await problemsOf(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: rules.join('\n') } })
-  t.deepEqual(keysAndSourcesOf(problems), Array(4).fill('proxy.routes (variable PLATFORM_AUTH_PROXY_ROUTES)'))
+  const problems = await problemsOf(t, { env: { PLATFORM_AUTH_API_PROXY_RULES: rules.join('\n') } })
+  t.deepEqual(keysAndSourcesOf(problems), Array(4).fill('apiProxy.rules (variable PLATFORM_AUTH_API_PROXY_RULES)'))
 })
 
-test('with proxy.csrfHeader, proxy rules on a plain http site need no Fetch Metadata', async t => {
+test('with apiProxy.csrfHeader, proxy rules on a plain http site need no Fetch Metadata', async t => {
   const env = {
     PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback',
-    PLATFORM_AUTH_PROXY_ROUTES: hubs,
-    PLATFORM_AUTH_PROXY_CSRF_HEADER: 'X-CSRF'
+    PLATFORM_AUTH_API_PROXY_RULES: hubs,
+    PLATFORM_AUTH_API_PROXY_CSRF_HEADER: 'X-CSRF'
   }
   t.deepEqual(keysOf((await load(t, { env })).warnings), ['platform.callbackUrl'])
 })
@@ -199,25 +202,25 @@ test('with proxy.csrfHeader, proxy rules on a plain http site need no Fetch Meta
 // The names of each row are separated by spaces.
 for (const [key, names] of [
   [
-    'proxy.requestHeaders',
+    'apiProxy.requestHeaders',
     'Cookie Authorization Host Origin Referer Forwarded X-Forwarded-For x-user-id Expect Connection TE Upgrade Transfer-Encoding Content-Length Sec-Fetch-Site a:b'
   ],
   [
-    'proxy.responseHeaders',
+    'apiProxy.responseHeaders',
     'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data Session-Status session-user'
   ],
-  ['proxy.csrfHeader', 'Accept Content-Type Cookie Origin Sec-Fetch-Site User-Agent']
+  ['apiProxy.csrfHeader', 'Accept Content-Type Cookie Origin Sec-Fetch-Site User-Agent']
 ] as const) {
   test(`${key} refuses headers that would be unsafe`, t => {
     for (const name of [...names.split(' '), 'a b', '']) {
-      t.true('rejected' in checkValue(key, key === 'proxy.csrfHeader' ? name : [name]), name)
+      t.true('rejected' in checkValue(key, key === 'apiProxy.csrfHeader' ? name : [name]), name)
     }
   })
 }
 
 test('other headers are accepted, and region is sent by default', t => {
-  t.deepEqual(checkValue('proxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
-  t.deepEqual(checkValue('proxy.responseHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
-  t.deepEqual(checkValue('proxy.csrfHeader', 'X-CSRF'), { value: 'X-CSRF' })
-  t.deepEqual(settingOf('proxy.requestHeaders').default, ['region'])
+  t.deepEqual(checkValue('apiProxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
+  t.deepEqual(checkValue('apiProxy.responseHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
+  t.deepEqual(checkValue('apiProxy.csrfHeader', 'X-CSRF'), { value: 'X-CSRF' })
+  t.deepEqual(settingOf('apiProxy.requestHeaders').default, ['region'])
 })

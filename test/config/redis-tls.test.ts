@@ -32,7 +32,7 @@ async function resolveWith(t: ExecutionContext, given: Given) {
   const cwd = await tempFolder(t, files)
   for (const name of ['a.key', 'wwwroot/a.key']) await chmod(join(cwd, name), 0o600)
   const { ca, cert, key, url = 'rediss://localhost' } = given
-  const env = { ...enough, REDIS_URL: url, REDIS_TLS_CA_FILE: ca, REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key }
+  const env = { ...enough, REDIS_URL: url, REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key }
   const { values, problems, warnings } = await resolveSettings({ cwd, env })
   const relativeLinesOf = (list: typeof problems) => linesOf(list).map(line => line.replaceAll(cwd, '.'))
   return { cwd, values, problems: relativeLinesOf(problems), warnings: relativeLinesOf(warnings) }
@@ -41,54 +41,54 @@ async function resolveWith(t: ExecutionContext, given: Given) {
 test('the files of redisTls become absolute paths', async t => {
   const { cwd, values, problems, warnings } = await resolveWith(t, { ca: 'several.pem', cert: 'a.pem', key: 'a.key' })
   t.deepEqual([problems, warnings], [[], []])
-  t.is(values['redisTls.caFile'], join(cwd, 'several.pem'))
-  t.is(values['redisTls.certFile'], join(cwd, 'a.pem'))
-  t.is(values['redisTls.keyFile'], join(cwd, 'a.key'))
+  t.is(values['redis.caFile'], join(cwd, 'several.pem'))
+  t.is(values['redis.certFile'], join(cwd, 'a.pem'))
+  t.is(values['redis.keyFile'], join(cwd, 'a.key'))
 })
 
 const certAdvice = 'Set it to the path of a PEM file with a certificate.'
 const caAdvice = 'Set it to the path of a PEM file with one or more certificates.'
 const keyAdvice = 'Set it to the path of a PEM file with a private key without a passphrase.'
 const noTls =
-  'is set, but redisUrl does not use TLS. Change the beginning of redisUrl to rediss://, or remove this setting.'
+  'is set, but redis.url does not use TLS. Change the beginning of redis.url to rediss://, or remove this setting.'
 
 const rejected: readonly (readonly [given: Given, ...problems: string[]])[] = [
   [
     { ca: 'nothing.pem' },
-    `redisTls.caFile cannot be the string "nothing.pem", because there is no such file. ${caAdvice}`
+    `redis.caFile cannot be the string "nothing.pem", because there is no such file. ${caAdvice}`
   ],
-  [{ ca: 'wwwroot' }, `redisTls.caFile cannot be the string "wwwroot", because it is a folder. ${caAdvice}`],
+  [{ ca: 'wwwroot' }, `redis.caFile cannot be the string "wwwroot", because it is a folder. ${caAdvice}`],
   [
     { ca: 'empty.pem' },
-    `redisTls.caFile cannot be the string "empty.pem", because it contains no certificate in PEM format. ${caAdvice}`
+    `redis.caFile cannot be the string "empty.pem", because it contains no certificate in PEM format. ${caAdvice}`
   ],
   [
     { ca: 'damaged.pem' },
-    `redisTls.caFile cannot be the string "damaged.pem", because it contains a damaged certificate. ${caAdvice}`
+    `redis.caFile cannot be the string "damaged.pem", because it contains a damaged certificate. ${caAdvice}`
   ],
   [
     { cert: 'a.key', key: 'a.key' },
-    `redisTls.certFile cannot be the string "a.key", because it contains no certificate in PEM format. ${certAdvice}`
+    `redis.certFile cannot be the string "a.key", because it contains no certificate in PEM format. ${certAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'a.pem' },
-    `redisTls.keyFile cannot be the string "a.pem", because it contains no private key in PEM format. ${keyAdvice}`
+    `redis.keyFile cannot be the string "a.pem", because it contains no private key in PEM format. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'encrypted.key' },
-    `redisTls.keyFile cannot be the string "encrypted.key", because its key has a passphrase. ${keyAdvice}`
+    `redis.keyFile cannot be the string "encrypted.key", because its key has a passphrase. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'damaged.key' },
-    `redisTls.keyFile cannot be the string "damaged.key", because its key is damaged. ${keyAdvice}`
+    `redis.keyFile cannot be the string "damaged.key", because its key is damaged. ${keyAdvice}`
   ],
   [
     { cert: 'a.pem', key: 'other.key' },
-    'redisTls.keyFile cannot be "./other.key", because this is not the key of the certificate in redisTls.certFile. Set it to the file with that key.'
+    'redis.keyFile cannot be "./other.key", because this is not the key of the certificate in redis.certFile. Set it to the file with that key.'
   ],
-  [{ cert: 'a.pem' }, 'redisTls.certFile is set without redisTls.keyFile. Set both or neither.'],
-  [{ key: 'a.key' }, 'redisTls.keyFile is set without redisTls.certFile. Set both or neither.'],
-  [{ ca: 'a.pem', url: 'redis://localhost' }, `redisTls.caFile ${noTls}`]
+  [{ cert: 'a.pem' }, 'redis.certFile is set without redis.keyFile. Set both or neither.'],
+  [{ key: 'a.key' }, 'redis.keyFile is set without redis.certFile. Set both or neither.'],
+  [{ ca: 'a.pem', url: 'redis://localhost' }, `redis.caFile ${noTls}`]
 ]
 
 for (const [given, ...expected] of rejected) {
@@ -100,25 +100,22 @@ for (const [given, ...expected] of rejected) {
 test('a key in place of the path of its file is not shown', async t => {
   const oneLine = key.replaceAll('\n', '\\n')
   const { problems } = await resolveWith(t, { cert: 'a.pem', key: oneLine })
-  t.deepEqual(problems, [`redisTls.keyFile cannot be the key itself. ${keyAdvice}`])
+  t.deepEqual(problems, [`redis.keyFile cannot be the key itself. ${keyAdvice}`])
 })
 
-test('without redisUrl, redisTls has no effect, with a warning', async t => {
+test('without redis.url, the settings of TLS have no effect, with a warning', async t => {
   const { problems, warnings } = await resolveWith(t, { ca: 'a.pem', url: '' })
-  t.deepEqual([problems, warnings], [[], ['redisTls.caFile has no effect, because redisUrl is not set.']])
+  t.deepEqual([problems, warnings], [[], ['redis.caFile has no effect, because redis.url is not set.']])
 })
 
 test('the key file counts as a secret file: not inside wwwroot, and not readable by every user', async t => {
   const { problems } = await resolveWith(t, { cert: 'a.pem', key: 'wwwroot/a.key' })
   t.is(problems.length, 1)
-  t.regex(
-    problems[0] ?? '',
-    /^redisTls\.keyFile must not be public, but the file \.\/wwwroot\/a\.key is inside wwwroot/
-  )
+  t.regex(problems[0] ?? '', /^redis\.keyFile must not be public, but the file \.\/wwwroot\/a\.key is inside wwwroot/)
   const cwd = await tempFolder(t, files)
   await chmod(cwd, 0o755)
-  const env = { ...enough, REDIS_URL: 'rediss://localhost', REDIS_TLS_CERT_FILE: 'a.pem', REDIS_TLS_KEY_FILE: 'a.key' }
+  const env = { ...enough, REDIS_URL: 'rediss://localhost', REDIS_CERT_FILE: 'a.pem', REDIS_KEY_FILE: 'a.key' }
   const { warnings } = await resolveSettings({ cwd, env })
   if (process.platform === 'win32') return
-  t.deepEqual(keysOf(warnings), ['redisTls.keyFile'])
+  t.deepEqual(keysOf(warnings), ['redis.keyFile'])
 })

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import test from 'ava'
 import { settingsText } from '#src/cli/init/files.js'
 import { resolveSettings } from '#src/config/load.js'
-import { type Overrides, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { type Config, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import type { DeepPartial } from '../helpers/config.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, keysOf, load, problemsOf } from './given.js'
 
@@ -29,8 +30,8 @@ test('the README lists all required settings, and docs/reference/configuration.m
 })
 
 /** The documented samples, with settings that each of them has. */
-const documented: Readonly<Record<string, Overrides>> = {
-  'dual.yaml': { mode: 'dual', refresh: { marginSeconds: 120, spreadSeconds: 1500 } },
+const documented: Readonly<Record<string, DeepPartial<Config>>> = {
+  'dual.yaml': { mode: 'dual', refresh: { beforeExpirySeconds: 120, jitterSeconds: 1500 } },
   'full.yaml': { mode: 'dual' },
   'issuer.yaml': { platform: { issuer: 'https://login.example.com/tenant' } },
   'minimal.yaml': { mode: 'single' },
@@ -66,7 +67,7 @@ test('a settings file that init writes gives the same values when it is read', a
     'session.cookieName': 'yes',
     'platform.clientId': '#a"b',
     'platform.prompt': 'login consent',
-    'platform.publicScopes': ['viewables:read'],
+    'platform.publicTokenScopes': ['viewables:read'],
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'
   } as const

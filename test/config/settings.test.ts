@@ -19,7 +19,7 @@ test('every default is a valid value of its setting', t => {
 test('no flag takes a secret as its value, except --redis-url, because most addresses contain no password', t => {
   const secretFlags = settingKeys.filter(key => settingOf(key).secret && settingOf(key).flag)
   const withValue = secretFlags.filter(key => !namesFile(settingOf(key).flag))
-  t.deepEqual(withValue, ['redisUrl'])
+  t.deepEqual(withValue, ['redis.url'])
 })
 
 const verbs =

@@ -25,14 +25,14 @@ interface Options {
   readonly keyring?: Keyring
   readonly name?: string
   readonly purpose?: string
-  readonly absoluteMaxAgeSeconds?: number
+  readonly maxLifetimeSeconds?: number
   readonly clock?: Clock
 }
 
 function setUp(options: Options = {}) {
   const { keyring = createKeyring([SECRET]), name = NAME, purpose = PURPOSE, clock = createClock() } = options
   const sealer = keyring.sealer(purpose)
-  const ages = { maxAgeSeconds: MAX_AGE_MS / 1000, absoluteMaxAgeSeconds: options.absoluteMaxAgeSeconds }
+  const ages = { inactivityTimeoutSeconds: MAX_AGE_MS / 1000, maxLifetimeSeconds: options.maxLifetimeSeconds }
   const cookie = createSessionCookie({ sealer, name, ...ages, now: clock.now })
   const header = (chunks: readonly (string | undefined)[]) =>
     chunks.flatMap((chunk, index) => (chunk === undefined ? [] : [`${cookie.names[index]}=${chunk}`])).join('; ')
@@ -99,7 +99,7 @@ test('the cookie of a session in Redis has its id, key and revision, and no toke
 test('the cookie of a session in Redis expires like other session cookies, also after a lower absolute limit', t => {
   const { open, reopen, clock } = setUp({ clock: createClock(inRedis.loggedInAt) })
   const header = reopen(inRedis)
-  const lowered = setUp({ clock, absoluteMaxAgeSeconds: 3600 })
+  const lowered = setUp({ clock, maxLifetimeSeconds: 3600 })
   clock.advance(3_600_000)
   t.truthy(lowered.open(header))
   clock.advance(1)
@@ -231,7 +231,7 @@ test('a session cookie opens for exactly 24 hours after it was sealed, also if i
 const ABSOLUTE_SECONDS = 3 * 86_400
 
 test('a session ends at its absolute maximum age after the login, even if it is sealed again', t => {
-  const { open, reopen, lifetimeMs, clock } = setUp({ absoluteMaxAgeSeconds: ABSOLUTE_SECONDS })
+  const { open, reopen, lifetimeMs, clock } = setUp({ maxLifetimeSeconds: ABSOLUTE_SECONDS })
   const record = { ...dual, loggedInAt: clock.now() }
   for (const _day of [1, 2]) {
     t.is(lifetimeMs(record), MAX_AGE_MS)
@@ -258,7 +258,7 @@ test('an absolute maximum age that is configured later also applies to existing 
   const before = setUp()
   const record = { ...dual, loggedInAt: before.clock.now() }
   const header = before.reopen(record)
-  const after = setUp({ absoluteMaxAgeSeconds: 3600, clock: before.clock })
+  const after = setUp({ maxLifetimeSeconds: 3600, clock: before.clock })
   openOften(after.open, header)
   before.clock.advance(3_600_000)
   t.deepEqual(after.open(header), record)

@@ -19,7 +19,7 @@ for (const mode of modes) {
       logout: 'idp',
       port: 0,
       host: '127.0.0.1',
-      platform: { backChannelLogout: true, scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+      platform: { backChannelLogout: true, scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
     } as const
     const { config } = await loadConfig({ demo: true, env: {}, cwd: await tempFolder(t), overrides })
     const logs = await collectLogs('info')

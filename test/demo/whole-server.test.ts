@@ -28,7 +28,7 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: Te
     {
       mode,
       wwwroot,
-      proxy: { routes: proxyRules },
+      apiProxy: { rules: proxyRules },
       ...settings,
       platform: { issuer, ...endpoints(undefined), ...settings.platform }
     }

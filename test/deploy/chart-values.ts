@@ -19,8 +19,8 @@ export const rejectedValues: readonly (readonly [values: string, message: string
     'autoscaling.minReplicas is 7, which is more than autoscaling.maxReplicas (6).'
   ],
   [
-    'shutdown.graceSeconds=35',
-    'terminationGracePeriodSeconds is 40. It must be longer than shutdown.delaySeconds and shutdown.graceSeconds together (40)'
+    'shutdown.grace=35',
+    'terminationGracePeriodSeconds is 40. It must be longer than shutdown.delay and shutdown.grace together (40)'
   ],
   ['pages.image=pages:1', 'pages.configMap and pages.image exclude each other.'],
   ['ingress.tls=null', 'callbackUrl begins with https://, but the Ingress has no TLS'],
@@ -83,7 +83,7 @@ export const acceptedValues: readonly (readonly [values: string, pattern: RegExp
   ['forwardAuth.enabled=true,forwardAuth.port=4200', /\{name: PLATFORM_AUTH_FORWARD_AUTH_PORT, value: "4200"\}/],
   ['service.type=NodePort', /type: NodePort/],
   ['serviceAccount.create=false', /serviceAccountName|kind: ServiceAccount/, 'not'],
-  ...['PLATFORM_TOKEN_ENDPOINT', 'PLATFORM_CLIENT_KEY_ID', 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS', 'NO_PROXY'].map(
+  ...['PLATFORM_TOKEN_ENDPOINT', 'PLATFORM_CLIENT_KEY_ID', 'PLATFORM_AUTH_API_PROXY_REQUEST_HEADERS', 'NO_PROXY'].map(
     name => [`settings.${name}=x`, new RegExp(`name: ${name}`)] as const
   ),
   ['settings.HTTPS_PROXY=http://proxy:3128', /name: HTTPS_PROXY/],

@@ -57,7 +57,7 @@ test('compose.yaml runs two replicas with the same settings, and the server acce
   for (const value of Object.values(variables)) t.is(typeof value, 'string')
   const { config, warnings } = await settingsFrom(t, variables)
   t.deepEqual(warnings, [])
-  t.is(config.redisUrl?.hosts[0]?.host, 'redis')
+  t.is(config.redis.url?.hosts[0]?.host, 'redis')
   const { delaySeconds, graceSeconds } = config.shutdown
   t.true(Number.parseInt(first.stop_grace_period ?? '', 10) > delaySeconds + graceSeconds)
   t.true(first.read_only)
@@ -98,7 +98,7 @@ test('the commands in the introduction create the five files of secrets, with wh
   t.deepEqual(warnings, [])
   t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
   t.deepEqual(config.session.previousSecrets, [])
-  const { hosts: [redis] = [], password } = config.redisUrl ?? {}
+  const { hosts: [redis] = [], password } = config.redis.url ?? {}
   t.deepEqual(redis, { host: 'redis', port: 6379 })
   t.is(await readFile(join(secrets, 'redis.conf'), 'utf8'), `requirepass ${password}\n`)
 })
@@ -126,18 +126,22 @@ test('the variant with Caddy replaces nginx, mounts the shipped Caddyfile, and k
   t.true(readText('deploy/proxy/Caddyfile').includes(`\n{$${variable}:app.example.com} {\n`))
 })
 
-test('all samples have the refresh margin and spread of config/dual.yaml', t => {
-  const [{ refresh }] = readYaml('config/dual.yaml') as [{ refresh: { marginSeconds: number; spreadSeconds: number } }]
+test('all samples refresh as early and with the same jitter as config/dual.yaml', t => {
+  const [{ refresh }] = readYaml('config/dual.yaml') as [{ refresh: { beforeExpiry: string; jitter: string } }]
   const { environment = {} } = servers[0]?.[1] ?? {}
-  t.is(environment.PLATFORM_AUTH_REFRESH_MARGIN, String(refresh.marginSeconds))
-  t.is(environment.PLATFORM_AUTH_REFRESH_SPREAD, String(refresh.spreadSeconds))
+  t.is(environment.PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY, refresh.beforeExpiry)
+  t.is(environment.PLATFORM_AUTH_REFRESH_JITTER, refresh.jitter)
   for (const path of [
     'deploy/platform-auth-server-environment',
     'deploy/kubernetes/platform-auth-server.yaml',
     'docs/deploy/kubernetes.md'
   ]) {
-    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_MARGIN(=|, value: ")${refresh.marginSeconds}\\b`), path)
-    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_SPREAD(=|, value: ")${refresh.spreadSeconds}\\b`), path)
+    t.regex(
+      readText(path),
+      new RegExp(`PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY(=|, value: ")${refresh.beforeExpiry}\\b`),
+      path
+    )
+    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_JITTER(=|, value: ")${refresh.jitter}\\b`), path)
   }
   const [values] = readYaml('deploy/helm/values.yaml') as [{ refresh: object }]
   t.deepEqual(values.refresh, refresh)
@@ -146,7 +150,7 @@ test('all samples have the refresh margin and spread of config/dual.yaml', t => 
 test('Redis requires a password that is not on its command line, evicts no data and keeps it over a restart, and only the replicas can reach it', async t => {
   const { redis } = services
   const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
-  t.truthy(config.redisUrl?.password)
+  t.truthy(config.redis.url?.password)
   const { command = [], volumes = [] } = redis ?? {}
   t.deepEqual(command.slice(0, 2), ['redis-server', '/run/secrets/redis.conf'])
   const option = (name: string) => command[command.indexOf(name) + 1]

@@ -34,7 +34,7 @@ test('the documented `docker run` line has valid settings, mounts its secrets an
   const variables = Object.fromEntries(valuesOf('env').map(pair => pair.split('=', 2) as [string, string]))
   const { config, warnings } = await settingsFrom(t, { ...variables, PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(warnings, [])
-  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
+  t.like(config.refresh, { beforeExpirySeconds: 120, jitterSeconds: 1500 })
   t.deepEqual(valuesOf('publish'), [`8080:${config.port}`])
   t.deepEqual(valuesOf('volume'), ['./secrets:/run/secrets:ro', './wwwroot:/app/wwwroot:ro'])
   for (const path of secretFiles(variables)) t.true(path.startsWith('/run/secrets/'), path)

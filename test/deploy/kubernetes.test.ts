@@ -68,7 +68,7 @@ test('the pod runs the image of this version, without privileges and with a read
 
 test('the replicas use a password for Redis, only they can reach it, and they can connect only to DNS, Redis and port 443', async t => {
   const { config } = await settingsFrom(t, variables)
-  const { hosts: [redis] = [], password } = config.redisUrl ?? {}
+  const { hosts: [redis] = [], password } = config.redis.url ?? {}
   t.is(redis?.host, 'redis')
   t.truthy(password)
   const matchLabels = { 'platform-auth-server/role': 'server' }

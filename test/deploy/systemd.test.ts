@@ -107,7 +107,7 @@ test('the settings of the unit and those that the environment file offers in com
   t.is(folder, '/srv/www')
   const withOffered = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(withOffered.warnings, [])
-  t.is(withOffered.config.redisUrl?.kind, 'single')
+  t.is(withOffered.config.redis.url?.kind, 'single')
 })
 
 test('a reload of the unit makes the server read its secrets again, and the introduction lists their files', t => {

@@ -213,9 +213,9 @@ function nameOf(text: string): string {
 for (const block of blocksOf('module')) {
   test.serial(`the module adds one route: ${title(block)}`, async t => {
     const folder = await tempFolder(t, { [nameOf(block.text)]: block.text })
-    const extend = join(folder, nameOf(block.text))
+    const extension = join(folder, nameOf(block.text))
     const [, route = ''] = /router\.get\('([^']+)'/.exec(block.text) ?? []
-    const { browser, idp } = await startTestServer(t, { mode: 'dual', overrides: { extend } })
+    const { browser, idp } = await startTestServer(t, { mode: 'dual', overrides: { extension } })
     const asked: (string | null)[] = []
     replaceFetch(t, async (_url, init) => {
       asked.push(new Headers(init?.headers).get('authorization'))
@@ -267,8 +267,8 @@ for (const block of blocksOf('page')) {
     `the page's code redirects to the login with its own URL, and after the login it gets a response: ${title(block)}`,
     async t => {
       const upstream = await startUpstream(t)
-      const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
-      const { browser } = await startTestServer(t, { mode: 'dual', overrides: { proxy: { routes } } })
+      const rules = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
+      const { browser } = await startTestServer(t, { mode: 'dual', overrides: { apiProxy: { rules } } })
       const places: string[] = []
       const go = (place: string) => void places.push(place)
       const { href, pathname, search, hash } = new URL(`${publicOrigin}/viewer?urn=abc`)

@@ -63,7 +63,7 @@ test('Kubernetes: the commands create the secrets, with which the server starts'
   const { config, warnings } = await loadConfig({ env, cwd: folder })
   t.deepEqual(warnings, [])
   t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
-  t.is(await readFile(path('redis.conf'), 'utf8'), `requirepass ${config.redisUrl?.password}\n`)
+  t.is(await readFile(path('redis.conf'), 'utf8'), `requirepass ${config.redis.url?.password}\n`)
 })
 
 test('Kubernetes: the chart accepts the values', t => {

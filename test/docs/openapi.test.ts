@@ -33,9 +33,9 @@ interface Options {
   /** The access list. The login then requests an ID token. */
   readonly allow?: readonly string[]
   /** The time limit for requests to the provider. */
-  readonly timeoutSeconds?: number
+  readonly timeout?: number
   /** The shutdown delay, for responses of a server that is stopping. */
-  readonly delaySeconds?: number
+  readonly delay?: number
 }
 
 /** A documented response, and how the test provokes it. */
@@ -228,7 +228,7 @@ const provocations: readonly Provocation[] = [
     { what: 'when the provider is busy' }
   ],
   // The limit also applies to the login before it, which must succeed on a slow machine.
-  [`GET ${profile} 504`, signedIn(profile, failNext('userinfo', faults.hang())), { timeoutSeconds: 8 }],
+  [`GET ${profile} 504`, signedIn(profile, failNext('userinfo', faults.hang())), { timeout: 8 }],
   [`GET ${token} 404`, signedIn(token), { mode: 'single' }],
   [`GET ${client} 304`, unchanged],
   ...[client, '/healthz', '/readyz'].flatMap((path): Provocation[] => [
@@ -236,8 +236,8 @@ const provocations: readonly Provocation[] = [
     [`HEAD ${path} 200`, head(path)],
     [`GET ${path} 413`, withBody(path)]
   ]),
-  ['GET /readyz 503', stopping(get('/readyz')), { delaySeconds: 15 }],
-  ['HEAD /readyz 503', stopping(head('/readyz')), { delaySeconds: 15 }]
+  ['GET /readyz 503', stopping(get('/readyz')), { delay: 15 }],
+  ['HEAD /readyz 503', stopping(head('/readyz')), { delay: 15 }]
 ]
 
 for (const [answer, provoke, { what = '', ...options } = {}] of provocations) {
@@ -256,17 +256,17 @@ for (const [answer, provoke, { what = '', ...options } = {}] of provocations) {
 
 async function start(t: ExecutionContext, options: Options): Promise<TestServer> {
   const { mode = 'single', discovery, backChannel = false, redisIsAway = false, allow } = options
-  const { timeoutSeconds = 60, delaySeconds = 0 } = options
+  const { timeout = 60, delay = 0 } = options
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
   const scopes = ['openid', 'data:read']
-  const openid = (backChannel || allow) && { scopes, internalScopes: scopes, publicScopes: ['data:read'] }
-  const platform = { timeoutSeconds, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
-  const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delaySeconds } }
+  const openid = (backChannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
+  const platform = { timeout, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
+  const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
   const server = await startTestServer(t, { mode, overrides, ...(idp && { idp }) })
   if (!redisIsAway) return server
   const { browser } = server
   await signIn(browser)
-  const away = { ...overrides, redisUrl: 'redis://127.0.0.1:9' }
+  const away = { ...overrides, redis: { url: 'redis://127.0.0.1:9' } }
   const replica = await startTestServer(t, { mode, overrides: away, idp: server.idp, clock: server.clock })
   replica.connect(browser)
   return { ...replica, browser }

@@ -31,7 +31,7 @@ async function startExample(t: ExecutionContext) {
   const { default: addHubs } = await import(path)
   const started = await startTestServer(t, {
     mode: 'dual',
-    parts: { extend: (app, tools) => addHubs(app, tools, hubsUrl) }
+    parts: { extension: (app, tools) => addHubs(app, tools, hubsUrl) }
   })
   return { ...started, asked }
 }

@@ -12,7 +12,7 @@ const env = {
 test('the settings of the viewer with a token are valid, and give the viewer a new token before the old one expires', async t => {
   const { config } = await loadConfig({ cwd: `${repository}examples/viewer`, env })
   t.is(config.mode, 'dual')
-  t.true(config.refresh.marginSeconds > 5)
+  t.true(config.refresh.beforeExpirySeconds > 5)
 })
 
 const design = 'dXJuOmFkc2sub2JqZWN0cw'
@@ -30,7 +30,7 @@ const requests: Readonly<Record<string, Route['kind'] | undefined>> = {
 
 test('the rules of the viewer without a token forward all requests of the viewer, and no others', async t => {
   const { config } = await loadConfig({ cwd: `${repository}examples/viewer-without-token`, env })
-  const findRoute = createRoutes(config.proxy.routes, 'http://localhost:8080')
+  const findRoute = createRoutes(config.apiProxy.rules, 'http://localhost:8080')
   for (const [request, kind] of Object.entries(requests)) {
     const [method = '', target = ''] = request.split(' ')
     t.is(findRoute(method, target)?.kind, kind, request)

@@ -79,7 +79,7 @@ for (const mode of modes) {
 
   test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
     const upstream = await startUpstream(t)
-    const overrides = { forwardAuth: { port: 0 }, proxy: { routes: [`GET /api/hubs ${upstream.origin}/hubs`] } }
+    const overrides = { forwardAuth: { port: 0 }, apiProxy: { rules: [`GET /api/hubs ${upstream.origin}/hubs`] } }
     const { browser, port, idp, clock } = await startGuarded(t, { mode, overrides })
     await signIn(browser)
     const old = sessionHeader(browser)
@@ -126,7 +126,7 @@ test('a session that forward-auth refreshed and the browser got later still work
 })
 
 test('with a margin, forward-auth also refreshes a kept session early', async t => {
-  const overrides = { forwardAuth: { port: 0 }, refresh: { marginSeconds: 120 } }
+  const overrides = { forwardAuth: { port: 0 }, refresh: { beforeExpiry: 120 } }
   const { browser, port, clock, idp } = await startGuarded(t, { overrides })
   await signIn(browser)
   const tokens = new Set<string | undefined>()

@@ -49,7 +49,7 @@ createApp(config, { store: undefined })
 const port: Config['port'] = config.port
 app.listen(port)
 const server: RunningServer = await startServer(config, {
-  extend(app) {
+  extension(app) {
     app.use(requireTokens)
     // @ts-expect-error
     app.nothing()

@@ -62,36 +62,39 @@ export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config 
       revocationEndpoint: idp.revocationEndpoint,
       endSessionEndpoint: idp.endSessionEndpoint,
       // The default is 10 seconds, within which a slow machine does not always respond.
-      timeoutSeconds: 60
+      timeout: 60
     },
-    log: { level: 'trace', pretty: false, requests: true },
-    shutdown: { graceSeconds: 10 }
+    log: { level: 'trace', format: 'json', requests: true },
+    shutdown: { grace: 10 }
   }
-  return parsed(merge(merge(defaults(), ofTests), overrides) as Config)
+  return parsed(merge(ofTests, overrides))
 }
 
-/** Parses the settings whose parsed value has another form. The others may have values that no operator may set. */
-function parsed(written: Config): Config {
+/**
+ * Adds the defaults, and parses the settings whose parsed value has another form. The others, and numbers of seconds and bytes,
+ * may have values that no operator may set.
+ */
+function parsed(written: unknown): Config {
   const settingValue = (key: SettingKey): unknown => {
+    const { type, default: fallback } = settingOf(key)
     const [first = '', member] = key.split('.')
-    const found = (written as unknown as Record<string, unknown>)[first]
-    const value = member === undefined ? found : (found as Record<string, unknown>)[member]
-    const { type } = settingOf(key)
-    if (value === undefined || !type.write) return value
+    const group = isPlain(written) && member !== undefined ? written[first] : written
+    const name = member ?? first
+    if (!isPlain(group) || !(name in group)) return fallback === required ? undefined : fallback
+    const value = group[name]
+    if (value === undefined || typeof value === 'number' || !type.write) return value
     const result = type.parse(value)
     if ('value' in result) return result.value
     throw new Error(`${key}: ${result.problems?.join() ?? result.reason}`)
   }
+  const unknown = leavesOf(written).filter(path => !settingKeys.some(key => path === key || path.startsWith(`${key}.`)))
+  if (unknown.length > 0) throw new Error(`not settings: ${unknown.join(', ')}`)
   return configOf(Object.fromEntries(settingKeys.map(key => [key, settingValue(key)])) as Values)
 }
 
-/** The defaults of the settings table. Required settings are undefined. */
-function defaults(): Config {
-  const values = settingKeys.map(key => {
-    const { default: value } = settingOf(key)
-    return [key, value === required ? undefined : value] as const
-  })
-  return configOf(Object.fromEntries(values) as Values)
+function leavesOf(value: unknown, path = ''): string[] {
+  if (!isPlain(value)) return [path]
+  return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, path === '' ? name : `${path}.${name}`))
 }
 
 /**

@@ -50,7 +50,7 @@ export async function deployWithDemo(
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...unreachableIdp, clientId, clientSecret }
-  const withRules = { ...options, overrides: { proxy: { routes: proxyRules }, ...options.overrides } }
+  const withRules = { ...options, overrides: { apiProxy: { rules: proxyRules }, ...options.overrides } }
   return { ...(await startBehind(t, front, idp, withRules, discovered({ issuer }), { demo })), demo }
 }
 

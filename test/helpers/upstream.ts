@@ -100,8 +100,8 @@ export function startFixedUpstream(t: Test, bytes: string, { close = false } = {
 export type ProxiedServer = Awaited<ReturnType<typeof startProxy>>
 
 /** Starts a server with proxy rules and a signed-in browser. */
-export async function startProxy(t: Test, proxy: TestSettings['proxy'], options: TestServerOptions = {}) {
-  const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, proxy } })
+export async function startProxy(t: Test, apiProxy: TestSettings['apiProxy'], options: TestServerOptions = {}) {
+  const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, apiProxy } })
   await signIn(started.browser)
   const cookie = started.browser.cookies
     .all()

@@ -119,7 +119,7 @@ test('while the store cannot be used, no code is sent, and the callback may be r
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
 })
 
-test('after platform.timeoutSeconds a callback is told to come back, and the exchange continues for the next callback', async t => {
+test('after platform.timeout a callback is told to come back, and the exchange continues for the next callback', async t => {
   const { exchange, login, idp, clock, ended } = setUp()
   const transaction = login()
   const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))

@@ -7,11 +7,11 @@ import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
 import { oauthError, throttledError, upstreamError } from './fake-idp.js'
 
-const internalScopes = ['data:read', 'viewables:read']
-const publicScopes = ['viewables:read']
+const internalTokenScopes = ['data:read', 'viewables:read']
+const publicTokenScopes = ['viewables:read']
 const dual = {
   name: 'dual',
-  scopes: internalScopes,
+  scopes: internalTokenScopes,
   grants: 2,
   tokenFields: ['internal_token', 'public_token'],
   names: [
@@ -23,7 +23,8 @@ const dual = {
     [{ firstName: ' ', given_name: 'Ada', lastName: '', family_name: 'Lovelace ' }, 'Ada Lovelace'],
     [{ name: 'Ada Lovelace' }, 'Ada Lovelace']
   ],
-  create: (parts, more = []) => createDualMode({ internalScopes: [...internalScopes, ...more], publicScopes }, parts)
+  create: (parts, more = []) =>
+    createDualMode({ internalTokenScopes: [...internalTokenScopes, ...more], publicTokenScopes }, parts)
 } satisfies Parameters<typeof modeContract>[0]
 
 modeContract(dual)
@@ -100,7 +101,7 @@ test('dual: if the internal token has expired before the second request, the fir
   })
 })
 
-for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalScopes]) {
+for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalTokenScopes]) {
   test(`dual: a public token with the scopes "${scope.join(' ')}" is rejected at login and at refresh, and the error keeps the new refresh token`, async t => {
     const { mode, idp } = setUpMode(dual)
     const { state } = await mode.exchangeCode(grant)

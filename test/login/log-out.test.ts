@@ -59,7 +59,7 @@ for (const mode of modes) {
     'a refresh that fails afterwards': {},
     'an early refresh that fails afterwards, although its tokens are still valid,': {
       seconds: 3500,
-      marginSeconds: 120
+      beforeExpirySeconds: 120
     }
   }
 

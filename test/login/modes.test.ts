@@ -5,7 +5,7 @@ import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { modes } from '../helpers/modes.js'
 import { createFakeIdp } from './fake-idp.js'
 
-const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
+const platform = { scopes: ['a', 'b'], internalTokenScopes: ['c', 'd'], publicTokenScopes: ['d'] }
 const loginScopes = { single: 'a b', dual: 'c d' }
 
 for (const mode of modes) {

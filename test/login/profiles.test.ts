@@ -6,14 +6,14 @@ import { createDeferred } from '../helpers/deferred.js'
 import { upstreamError } from './fake-idp.js'
 
 /** The user info of each call contains the access token of that call, unless a test sets another response. */
-function setUp(keepSeconds: number) {
+function setUp(cacheTtlSeconds: number) {
   const clock = createClock()
   const asked: string[] = []
   const subjects: (string | undefined)[] = []
   const answers: (() => Promise<UserInfo>)[] = []
   const profiles = createProfiles({
     now: clock.now,
-    keepSeconds,
+    cacheTtlSeconds,
     idp: {
       endpoint: async () => 'https://idp.example/userinfo' as never,
       userInfo: (accessToken, subject) => {

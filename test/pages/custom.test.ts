@@ -220,7 +220,7 @@ test('the pages show the name and the logo, and the security policy allows exact
   })
   const logo = join(folder, 'logo.svg')
   const name = 'Smith & "Sons"'
-  const named = createPages({ name, accent: '#ffd43b' })
+  const named = createPages({ name, color: '#ffd43b' })
   t.regex(named.errorPage(details, 'en'), /<title>There is no page here – Smith &#38; &#34;Sons&#34;<\/title>/)
   t.regex(named.errorPage(details, 'en'), /<p class="brand">Smith &#38; &#34;Sons&#34;<\/p>\n<h1>/)
   const pages = createPages({ name, logo, folder: join(folder, 'pages') })

@@ -9,8 +9,8 @@ import { startProxy, startUpstream } from '../helpers/upstream.js'
 
 test('at the level debug, one line names the request headers that were not forwarded', async t => {
   const upstream = await startUpstream(t)
-  const routes = [`GET /api/** ${upstream.origin}/**`]
-  const { browser, logs } = await startProxy(t, { routes }, { overrides: { log: { level: 'debug' } } })
+  const rules = [`GET /api/** ${upstream.origin}/**`]
+  const { browser, logs } = await startProxy(t, { rules }, { overrides: { log: { level: 'debug' } } })
   await browser.get('/api/x', { headers: { 'x-user-id': 'somebody', 'x-ads-force': 'true', 'X-Secret': 'hunter2' } })
   t.deepEqual(upstream.requests[0]?.headers('x-ads-force'), ['true'])
   t.deepEqual(upstream.requests[0]?.headers('x-user-id'), [])
@@ -25,9 +25,9 @@ test('at the level debug, one line names the request headers that were not forwa
 
 test('a body that a body parser has read is an error that says so, and the API gets no request', async t => {
   const upstream = await startUpstream(t)
-  const routes = [`GET,POST /api/** ${upstream.origin}/**`]
+  const rules = [`GET,POST /api/** ${upstream.origin}/**`]
   // The second server has the same settings, so it accepts the session of the first one.
-  const { cookie, config } = await startProxy(t, { routes })
+  const { cookie, config } = await startProxy(t, { rules })
   const { log, all } = await collectLogs()
   const handle = createApp(config, { log }).callback()
   const parser = http.createServer((request, response) => {
@@ -45,7 +45,7 @@ test('a body that a body parser has read is an error that says so, and the API g
   t.is(status, 500)
   t.regex(answer, /"error":"server_error"/)
   t.is(upstream.requests.length, 0)
-  t.regex(JSON.stringify(all('request_failed')), /"level":"error".*body .* was read before the proxy.*proxy\.routes/)
+  t.regex(JSON.stringify(all('request_failed')), /"level":"error".*body .* was read before the proxy.*apiProxy\.rules/)
   t.is((await send('GET'))[0], 200)
   t.is((await send('POST', ''))[0], 200)
 })

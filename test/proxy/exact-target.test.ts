@@ -8,7 +8,7 @@ const get = (target: string) =>
 
 test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
   const upstream = await startUpstream(t)
-  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const { raw } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   // Further targets are listed in test/proxy/routes.test.ts.
   const dots = ['/api/hubs/../secret', '/api/hubs/%2e%2e/secret', '/api/hubs/\\..\\x', '/x/../api/hubs']
   for (const target of [...dots, '/api/hubs/%00', '/api/hubs/\xfc', '/api/hubs/x#y', 'http://other.example/api/hubs']) {
@@ -19,7 +19,7 @@ test('a target that is not in its normal form gets 400 and is not forwarded', as
 
 test('slashes at the beginning of a path are merged, because the SDK of the platform joins its host and its paths with one too many', async t => {
   const upstream = await startUpstream(t)
-  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const { raw } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   for (const target of ['//api/hubs/x', '///api/hubs/x?y=//z']) {
     t.is((await raw(get(target))).answers[0]?.statusCode, 200, target)
   }
@@ -28,7 +28,7 @@ test('slashes at the beginning of a path are merged, because the SDK of the plat
 
 test('names with escaped spaces, percent signs and letters of any language are forwarded unchanged', async t => {
   const upstream = await startUpstream(t)
-  const { browser } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   const names = ['two%20words', '100%25', '100%2520done', 'Z%C3%BCrich', '%E6%9D%B1%E4%BA%AC.rvt', 'v1.%20.2', '...']
   for (const name of names) t.is((await browser.get(`/api/hubs/${name}`)).statusCode, 200, name)
   const urls = upstream.requests.map(({ url }) => url)
@@ -40,7 +40,7 @@ test('names with escaped spaces, percent signs and letters of any language are f
 
 test('the query is forwarded byte for byte, even if Koa would rewrite it', async t => {
   const upstream = await startUpstream(t)
-  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const { raw } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   const targets = [
     ['/api/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e', '/v1/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e'],
     ["/api/hubs/urn:a|b[c]@!$&'()*+,;=~?", "/v1/hubs/urn:a|b[c]@!$&'()*+,;=~?"],
@@ -58,7 +58,7 @@ test('the query is forwarded byte for byte, even if Koa would rewrite it', async
 
 test('rules do not apply to the paths of this server itself, and files take precedence over rules', async t => {
   const upstream = await startUpstream(t)
-  const { browser } = await startProxy(t, { routes: [`GET /*/** ${upstream.origin}/*/**`] })
+  const { browser } = await startProxy(t, { rules: [`GET /*/** ${upstream.origin}/*/**`] })
   t.is((await browser.get('/healthz')).headers['content-type'], 'application/json; charset=utf-8')
   t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
   t.is((await browser.get('/api/auth/profile')).statusCode, 200)
@@ -70,7 +70,7 @@ test('rules do not apply to the paths of this server itself, and files take prec
 
 test('a path without a rule gets the same response as it would without a proxy', async t => {
   const upstream = await startUpstream(t)
-  const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/hubs ${upstream.origin}/hubs`] })
   for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])
     t.is((await browser.get(path)).statusCode, 404, path)
   t.is((await browser.get('/')).statusCode, 200)

@@ -13,7 +13,7 @@ test('two sessions with 32 slow uploads each do not delay the request of another
   const upstream = await startUpstream(t, (request, response) => {
     if (request.method === 'GET') response.end('{}')
   })
-  const proxied = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
   for (const cookie of [proxied.cookie, await newSession(proxied)]) {
     for (let count = 0; count < 32; count++) {
       open(t, proxied, { cookie, method: 'POST', headers: { 'Content-Length': '100000' } }).write('x')
@@ -27,7 +27,7 @@ test('two sessions with 32 slow uploads each do not delay the request of another
 test('a page that sends 100 parallel requests of one session gets a response to each of them', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
-  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const statuses = Promise.all(Array.from({ length: 100 }, () => statusOf(ask(t, proxied))))
   await eventually(() => held.length === 32)
   await pause(200)
@@ -48,7 +48,7 @@ test('one user with many sessions cannot take all slots of an upstream', async t
   })
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const overrides = { platform: { ...discovered(idp), scopes: ['openid', 'data:read'] } }
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] }, { idp, overrides })
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] }, { idp, overrides })
   const signInAs = (sub: string) => {
     idp.settings.profile = { sub, name: sub }
     return newSession(proxied)

@@ -8,7 +8,7 @@ for (const mode of modes) {
     const upstream = await startUpstream(t)
     const { browser, idp } = await startProxy(
       t,
-      { routes: [`GET /api/hubs/** ${upstream.origin}/project/v1/hubs/**`] },
+      { rules: [`GET /api/hubs/** ${upstream.origin}/project/v1/hubs/**`] },
       { mode }
     )
     const response = await browser.fetch('/api/hubs/b.1/projects?filter[x]=1&a={|}^')

@@ -66,10 +66,10 @@ async function setUp(t: ExecutionContext) {
     request.resume()
     request.on('end', () => response.end(request.url))
   })
-  const routes = [`GET,POST,DELETE /api/* ${upstream.origin}/*`]
+  const rules = [`GET,POST,DELETE /api/* ${upstream.origin}/*`]
   return {
     upstream,
-    ...(await startProxy(t, { routes }, { limits }))
+    ...(await startProxy(t, { rules }, { limits }))
   }
 }
 
@@ -113,7 +113,7 @@ test('bytes after the end of a response do not become the response to the next c
     const path = text.split('\r\n\r\n').at(-2)?.split(' ')[1] ?? ''
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}${path === '/first' ? evil : ''}`)
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   await browser.get('/api/first')
   for (const path of ['second', 'third']) t.is((await browser.get(`/api/${path}`)).text(), `/${path}`)
 })
@@ -124,7 +124,7 @@ test('the forbidden body of a response to HEAD does not become the response to t
     const body = method === 'HEAD' ? 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil' : path
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   t.is((await browser.request('HEAD', '/api/first')).statusCode, 200)
   t.is((await browser.get('/api/second')).text(), '/second')
 })

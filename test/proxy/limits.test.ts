@@ -17,7 +17,7 @@ test('one session may have 32 requests in progress, its next request is queued u
     } else response.end()
   })
   const rules = [`GET /api/impatient ${upstream.origin}/impatient timeout=1`, `GET,POST /api/* ${upstream.origin}/*`]
-  const proxied = await startProxy(t, { routes: rules })
+  const proxied = await startProxy(t, { rules: rules })
   const requests = Array.from({ length: 32 }, () => ask(t, proxied))
   for (const request of requests) t.is(await statusOf(request), 200)
   const waiting = proxied.browser.get('/api/more')
@@ -40,7 +40,7 @@ test('one session may have 32 requests in progress, its next request is queued u
 test('64 requests may wait for one host, the next requests wait in a queue, and a client that disconnects leaves the queue', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const sessions: string[] = []
   while (sessions.length < 8) sessions.push(await newSession(proxied))
   // Each user can have only one of the 8 reserved slots.
@@ -75,7 +75,7 @@ test('a stopping server ends event streams immediately and lets other responses 
       slowAnswer = response
     }
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const [events, slow] = await Promise.all(
     ['/api/events', '/api/slow'].map(path => answerOf(ask(t, proxied, { path })))
   )
@@ -98,7 +98,7 @@ test('the log lines and metrics of a proxied request contain neither its query n
   const record = (...all: unknown[]) => void outcomes.push(all.slice(0, 2))
   const metrics = { ...noMetrics, requestEnded: record, upstreamResponded: record }
   const rules = ['GET /api/nothing https://nowhere.invalid/x', `GET /api/* ${upstream.origin}/*`]
-  const { browser, logs, idp } = await startProxy(t, { routes: rules }, { parts: { metrics } })
+  const { browser, logs, idp } = await startProxy(t, { rules: rules }, { parts: { metrics } })
   outcomes.length = 0
   await browser.get('/api/x?hidden=Qu3ryValue', { headers: { 'X-Ads-Region': 'R3gionValue' } })
   await eventually(() => logs.entries.some(({ event, path }) => event === 'request' && path === '/api/x'))
@@ -120,7 +120,7 @@ test('if the user logs out during a proxied request that refreshed the session, 
   const upstream = await startUpstream(t, (_request, response) => {
     answer = response
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const other = proxied.browser.clone()
   proxied.clock.advanceSeconds(4000)
   const pending = proxied.browser.get('/api/x')

@@ -95,8 +95,8 @@ test('if a CSRF header is configured, every method needs this header, and unsafe
 
 async function start(t: ExecutionContext, csrfHeader?: string) {
   const upstream = await startUpstream(t)
-  const routes = [`GET,POST,PUT,PATCH,DELETE /api/x ${upstream.origin}/x`]
-  return { upstream, server: await startProxy(t, { routes, ...(csrfHeader && { csrfHeader }) }) }
+  const rules = [`GET,POST,PUT,PATCH,DELETE /api/x ${upstream.origin}/x`]
+  return { upstream, server: await startProxy(t, { rules, ...(csrfHeader && { csrfHeader }) }) }
 }
 
 test('the proxy requires the configured CSRF header and does not forward it', async t => {

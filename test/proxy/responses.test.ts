@@ -13,7 +13,7 @@ test('the status of an upstream is passed on', async t => {
     response.writeHead(Number(request.url?.split('/').at(-1)), { 'Retry-After': '7', 'Content-Type': 'text/plain' })
     response.end()
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const statuses = [
     200, 201, 202, 204, 205, 206, 226, 300, 301, 302, 303, 304, 307, 308, 400, 402, 403, 404, 409, 410, 412, 413, 416
   ]
@@ -32,7 +32,7 @@ test('a 401 or 407 of an upstream becomes 502, and the session stays', async t =
     })
     response.end('secret of the upstream')
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const unauthorized = await browser.get('/api/401')
   t.is(unauthorized.statusCode, 502)
   t.is(unauthorized.json().error, 'upstream_unauthorized')
@@ -66,7 +66,7 @@ test('response headers on the list are passed on, with repeated headers and with
     'Content-Length: 2'
   ]
   const upstream = await startFixedUpstream(t, `HTTP/1.1 200 OK\r\n${fields.join('\r\n')}\r\n\r\nok`)
-  const { raw } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const { raw } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const { bytes, answers } = await raw(get)
   const text = bytes.toString('latin1')
   t.is(answers[0]?.statusCode, 200)
@@ -86,7 +86,7 @@ test('a public response of the upstream becomes private, and a response with a n
     response.setHeader('ETag', '"1"')
     response.end('x')
   })
-  const { browser, clock } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const { browser, clock } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   t.is((await browser.get('/api/x')).headers['cache-control'], 'private, max-age=3600')
   clock.advanceSeconds(4000)
   const refreshed = await browser.get('/api/x')
@@ -117,7 +117,7 @@ test('responses to HEAD and responses with the status 204, 206 and 304 are passe
   ]
   for (const [request, answer, headers, body] of cases) {
     const upstream = await startFixedUpstream(t, answer, { close: true })
-    const { raw } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+    const { raw } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
     const { bytes, closedByServer } = await raw(request)
     const text = bytes.toString('latin1')
     t.regex(text, headers)
@@ -128,7 +128,7 @@ test('responses to HEAD and responses with the status 204, 206 and 304 are passe
 
 test('forwarding headers and credentials of the client are not forwarded', async t => {
   const upstream = await startUpstream(t)
-  const { raw } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
+  const { raw } = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x`] })
   const fields = [
     'Host: evil.example',
     'Cookie: COOKIE',
@@ -167,7 +167,7 @@ test('a compressed body is passed on unchanged, and the proxy compresses nothing
     if (request.url === '/packed') response.setHeader('Content-Encoding', 'gzip').end(packed)
     else response.setHeader('Content-Type', 'text/plain').end('x'.repeat(10_000))
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const headers = { 'Accept-Encoding': 'gzip, br' }
   const response = await browser.get('/api/packed', { headers })
   t.is(response.headers['content-encoding'], 'gzip')
@@ -183,7 +183,7 @@ test('redirects are not followed, and a Location that a rule covers is mapped to
     response.end()
   })
   const overrides = { platform: { callbackUrl: 'https://app.example.com/base/api/auth/callback' } }
-  const { browser } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] }, { overrides })
+  const { browser } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] }, { overrides })
   const response = await browser.get('/base/api/hubs/first')
   t.is(response.statusCode, 302)
   t.is(response.headers.location, '/base/api/hubs/next?page=2')
@@ -193,7 +193,7 @@ test('redirects are not followed, and a Location that a rule covers is mapped to
 test('informational responses are not passed on', async t => {
   const informed = 'HTTP/1.1 103 Early Hints\r\nLink: </x.js>; rel=preload\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
   const upstream = await startFixedUpstream(t, `${informed}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
-  const { raw } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const { raw } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const { bytes } = await raw(get)
   t.regex(bytes.toString('latin1'), /^HTTP\/1\.1 200 OK\r\n/)
   t.notRegex(bytes.toString('latin1'), / 103 | 102 |Link/)
@@ -214,7 +214,7 @@ const broken: readonly (readonly [what: string, answer: string])[] = [
 for (const [what, answer] of broken) {
   test(`a response of an upstream with ${what} becomes 502`, async t => {
     const upstream = await startFixedUpstream(t, answer, { close: true })
-    const { raw, logs } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+    const { raw, logs } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
     const { answers, bytes } = await raw(get)
     t.is(answers[0]?.statusCode, 502, bytes.toString('latin1'))
     t.is(JSON.parse(String(answers[0]?.body)).error, 'upstream_unusable')
@@ -224,8 +224,8 @@ for (const [what, answer] of broken) {
 
 test('an upstream that cannot be reached becomes 502, and only the log has the reason', async t => {
   // No test listens on port 1. The port of a server that was closed could already belong to another test.
-  const routes = ['GET /api/gone http://127.0.0.1:1/x', 'GET /api/nowhere https://nowhere.invalid/x']
-  const { browser, logs } = await startProxy(t, { routes })
+  const rules = ['GET /api/gone http://127.0.0.1:1/x', 'GET /api/nowhere https://nowhere.invalid/x']
+  const { browser, logs } = await startProxy(t, { rules })
   for (const [path, pattern] of [
     ['gone', /ECONNREFUSED/],
     ['nowhere', /ENOTFOUND|EAI_AGAIN/]
@@ -246,7 +246,7 @@ test('large responses arrive completely, with a Content-Length and in chunks', a
     else response.flushHeaders()
     response.end(content)
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
   const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
   for (const path of ['length', 'chunked']) {
     const response = await browser.get(`/api/${path}`)

@@ -27,7 +27,7 @@ test('the head and each event of an event stream are passed on immediately', asy
     stream = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     response.flushHeaders()
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const response = await answerOf(ask(t, proxied))
   t.is(response.statusCode, 200)
   for (const event of ['data: one\n\n', 'data: two\n\n']) {
@@ -55,7 +55,7 @@ test('if a client reads slowly, the proxy stops reading from the upstream instea
     }
     write()
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   const response = await answerOf(ask(t, proxied))
   response.pause()
   let before = -1
@@ -73,7 +73,7 @@ test('if a client reads slowly, the proxy stops reading from the upstream instea
 
 test('if an upstream reads slowly, the proxy stops reading from the client', async t => {
   const upstream = await startUpstream(t, request => request.removeAllListeners('data').pause())
-  const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
+  const proxied = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x`] })
   const request = open(t, proxied, { method: 'POST', headers: { 'Content-Length': String(60 * MIB) } })
   let written = 0
   const chunk = Buffer.alloc(64 * 1024)
@@ -104,7 +104,7 @@ for (const when of ['before the head', 'within the response', 'within the upload
     const upstream = await startUpstream(t, (_request, response) => {
       if (when === 'within the response') response.write('begun')
     })
-    const proxied = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
+    const proxied = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
     const upload = { method: 'POST', headers: { 'Content-Length': '1000' } }
     const request = when === 'within the upload' ? open(t, proxied, upload) : ask(t, proxied)
     if (when === 'within the upload') request.write('begun')
@@ -129,7 +129,7 @@ for (const [what, head, version] of cuts) {
         upstreamSocket = socket
         socket.write(head)
       })
-      const { server, cookie, logs } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+      const { server, cookie, logs } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
       const socket = connect(server.port, '127.0.0.1')
       let text = ''
       let error: NodeJS.ErrnoException | undefined
@@ -155,7 +155,7 @@ test('a response that comes before the end of an upload reaches the client, and 
     response.writeHead(409, { 'Content-Type': 'text/plain' })
     response.end('too early')
   })
-  const { server, cookie } = await startProxy(t, { routes: [`POST,GET /api/x ${upstream.origin}/x`] })
+  const { server, cookie } = await startProxy(t, { rules: [`POST,GET /api/x ${upstream.origin}/x`] })
   const socket = connect(server.port, '127.0.0.1')
   let text = ''
   socket.on('data', chunk => {
@@ -179,7 +179,7 @@ test('a body above the size limit gets 413, with a Content-Length or in chunks',
   const upstream = await startUpstream(t, (request, response) => {
     request.resume().on('end', () => response.end('ok'))
   })
-  const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`], maxBodyBytes: 1000 })
+  const proxied = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x`], maxBody: 1000 })
   const exact = open(t, proxied, { method: 'POST' }).end(Buffer.alloc(1000))
   t.is((await answerOf(exact)).statusCode, 200)
   const announced = open(t, proxied, { method: 'POST', headers: { 'Content-Length': '1001' } })
@@ -198,7 +198,7 @@ test('a body above the size limit gets 413, with a Content-Length or in chunks',
 
 test('an upstream that does not begin its response in time becomes 504', async t => {
   const upstream = await startUpstream(t, () => {})
-  const { browser, logs } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x timeout=1`] })
+  const { browser, logs } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x timeout=1`] })
   const response = await browser.get('/api/x')
   t.is(response.statusCode, 504)
   t.is(response.json().error, 'upstream_timeout')
@@ -221,7 +221,7 @@ test('a response in which the upstream pauses for too long is cut, and one with 
       }
     }, 300)
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/* timeout=1`] })
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/* timeout=1`] })
   const paths = ['/api/silent', '/api/talking']
   const bodies = await Promise.all(paths.map(async path => bodyOf(await answerOf(ask(t, proxied, { path })))))
   t.deepEqual(bodies, [
@@ -232,7 +232,7 @@ test('a response in which the upstream pauses for too long is cut, and one with 
 
 test('an upstream that does not read the request body becomes 504', async t => {
   const upstream = await startRawUpstream(t, socket => socket.pause())
-  const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x timeout=1`] })
+  const proxied = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x timeout=1`] })
   const request = open(t, proxied, { method: 'POST', headers: { 'Content-Length': String(60 * MIB) } })
   request.write(Buffer.alloc(60 * MIB))
   t.is((await answerOf(request)).statusCode, 504)
@@ -247,7 +247,7 @@ test('a GET request that fails on a reused connection is sent once more on a new
     if (connection === 1 && seen.length > 1) socket.resetAndDestroy()
     else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
   })
-  const { browser } = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
+  const { browser } = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
   t.is((await browser.get('/api/x')).statusCode, 200)
   t.is((await browser.get('/api/x')).statusCode, 200)
   t.deepEqual(seen, ['1 GET', '1 GET', '2 GET'])
@@ -264,7 +264,7 @@ for (const [what, method, bytes] of [
       if (seen.length === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
       else socket.end(bytes)
     })
-    const { browser } = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
+    const { browser } = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
     t.is((await browser.get('/api/x')).statusCode, 200)
     const response = await browser.request(method, '/api/x', { headers: { 'Sec-Fetch-Site': 'same-origin' } })
     t.is(response.statusCode, 502)
@@ -278,7 +278,7 @@ test('a request that fails on a new connection is not sent again', async t => {
     count += 1
     socket.resetAndDestroy()
   })
-  const { browser } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const { browser } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
   t.is((await browser.get('/api/x')).statusCode, 502)
   t.is(count, 1)
 })

@@ -106,7 +106,7 @@ for (const mode of modes) {
   test(`${mode}: an early refresh uses the tokens of the last checked response during the check`, async t => {
     const { clock, idp, record, current, addProcess, beginCheck } = await setUpGuarded(mode, {
       afterSeconds: 3590,
-      marginSeconds: 120
+      beforeExpirySeconds: 120
     })
     const other = addProcess()
     idp.next({ idToken: idToken() })

@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { setUpExpired, setUpRefresh } from './setup.js'
 
 test('a change waits at most 5 seconds for the lease of a refresh in the same process, and does not share it', async t => {
-  const { clock, record, refreshing, idp, live } = await setUpRefresh('single', { marginSeconds: 120 })
+  const { clock, record, refreshing, idp, live } = await setUpRefresh('single', { beforeExpirySeconds: 120 })
   clock.advanceSeconds(3540)
   const { waiting: refreshed, letGo } = await idp.hold(() => live(record))
   const began = clock.now()
@@ -26,7 +26,7 @@ test('a pause after a failed refresh does not stop a change, and stays after it'
 })
 
 test('a change whose lease was granted too late gives it back, so that a refresh gets it', async t => {
-  const { addProcessWith, clock, record, live } = await setUpRefresh('single', { marginSeconds: 120 })
+  const { addProcessWith, clock, record, live } = await setUpRefresh('single', { beforeExpirySeconds: 120 })
   clock.advanceSeconds(3540)
   const { refreshing, store } = addProcessWith(store => ({
     ...store,

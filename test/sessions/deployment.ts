@@ -24,7 +24,7 @@ export async function startDeployment(
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl })
   const start = (more: TestSettings = {}, connection: TestServerOptions['redis'] = options.redis) => {
     const session = { ...overrides.session, ...more.session }
-    const settings = { redisUrl: redis.url, ...overrides, ...more, session }
+    const settings = { redis: { url: redis.url }, ...overrides, ...more, session }
     return startTestServer(t, { ...options, idp, clock, overrides: settings, redis: connection })
   }
   return { redis, clock, idp, start }

@@ -459,7 +459,10 @@ for (const mode of modes) {
   })
 
   test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
-    const { record, store, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120, afterSeconds: 3500 })
+    const { record, store, live, refreshes } = await setUpRefresh(mode, {
+      beforeExpirySeconds: 120,
+      afterSeconds: 3500
+    })
     store.pause(20_000)
     t.is(await live(record), record)
     t.is(refreshes(), 0)

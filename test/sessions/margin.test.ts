@@ -9,7 +9,7 @@ for (const mode of modes) {
   const grants = grantsOf[mode]
 
   test(`${mode}: a session is refreshed when its tokens expire within the margin`, async t => {
-    const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
+    const { record, clock, live, refreshes } = await setUpRefresh(mode, { beforeExpirySeconds: 120 })
     clock.advanceSeconds(3480)
     t.is(await live(record), record)
     t.is(refreshes(), 0)
@@ -21,7 +21,10 @@ for (const mode of modes) {
   })
 
   test(`${mode}: if the margin is longer than the lifetime of the tokens, the session is refreshed after half of the lifetime`, async t => {
-    const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120, lifetimeSeconds: 60 })
+    const { record, clock, live, refreshes } = await setUpRefresh(mode, {
+      beforeExpirySeconds: 120,
+      lifetimeSeconds: 60
+    })
     let held = record
     for (let second = 0; second < 30; second++) {
       t.is(await live(held), held)
@@ -38,7 +41,7 @@ for (const mode of modes) {
 
   for (const error of [upstreamError(), oauthError('invalid_client'), new TypeError('odd')]) {
     test(`${mode}: an early refresh that fails with "${error.message}" is repeated after one second, and the valid tokens are served`, async t => {
-      const early = { marginSeconds: 120, afterSeconds: 3500 }
+      const early = { beforeExpirySeconds: 120, afterSeconds: 3500 }
       const { record, clock, idp, live, unavailable, refreshes } = await setUpRefresh(mode, early)
       idp.next(error, error, error)
       for (const calls of [1, 1, 2]) {
@@ -55,7 +58,7 @@ for (const mode of modes) {
   }
 
   test(`${mode}: while the provider fails, tokens are served until they expire and not longer`, async t => {
-    const { record, clock, idp, live, unavailable } = await setUpRefresh(mode, { marginSeconds: 120 })
+    const { record, clock, idp, live, unavailable } = await setUpRefresh(mode, { beforeExpirySeconds: 120 })
     clock.advanceSeconds(3600)
     t.is(record.fields.expires_at, clock.now())
     idp.next(upstreamError())
@@ -65,7 +68,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: invalid_grant at an early refresh ends the session, although its tokens are still valid`, async t => {
-    const { record, idp, current } = await setUpRefresh(mode, { marginSeconds: 120, afterSeconds: 3500 })
+    const { record, idp, current } = await setUpRefresh(mode, { beforeExpirySeconds: 120, afterSeconds: 3500 })
     idp.next(oauthError('invalid_grant'))
     t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
   })
@@ -73,7 +76,7 @@ for (const mode of modes) {
 
 test('dual: if the second token request of an early refresh fails, the valid tokens are served and the new internal token is kept', async t => {
   const { record, clock, idp, live, unavailable } = await setUpRefresh('dual', {
-    marginSeconds: 120,
+    beforeExpirySeconds: 120,
     afterSeconds: 3500
   })
   idp.next({}, upstreamError())

@@ -17,7 +17,7 @@ async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestS
   return stores
 }
 
-test('if redisUrl is not set, the store is in the memory of this process', async t => {
+test('if redis.url is not set, the store is in the memory of this process', async t => {
   const { store, status } = await setUp(t)
   t.is(status(), 'memory')
   t.is((await store.acquire({ id: 'id' })).kind, 'granted')
@@ -25,13 +25,13 @@ test('if redisUrl is not set, the store is in the memory of this process', async
   t.like(await store.find({ id: 'id' }), { kind: 'over', why: 'loggedOut' })
 })
 
-test('the Redis client is loaded only if redisUrl is set', async t => {
+test('the Redis client is loaded only if redis.url is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
     import { parseRedisUrl } from '#src/config/redis-url.js'
     import { createStores } from '#src/sessions/open-store.js'
     import { systemClock } from '#src/base/clock.js'
-    const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
+    const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redis: { url: ${redisUrl} } }
     const log = { info() {}, warn() {}, error() {} }
     const keyring = { sealer() {}, hasher() {} }
     const { store } = createStores(config, { keyring, clock: systemClock, log })
@@ -50,12 +50,12 @@ test('the Redis client is loaded only if redisUrl is set', async t => {
 
 testWithRedis('only replicas with the same mode, client and issuer share their sessions in Redis', async t => {
   const { url: redisUrl } = await startRedis(t)
-  const one = await setUp(t, { redisUrl })
-  const replica = await setUp(t, { redisUrl })
+  const one = await setUp(t, { redis: { url: redisUrl } })
+  const replica = await setUp(t, { redis: { url: redisUrl } })
   const others = [
-    await setUp(t, { redisUrl, mode: 'dual' }),
-    await setUp(t, { redisUrl, platform: { clientId: 'another' } }),
-    await setUp(t, { redisUrl, platform: { issuer: 'https://idp.example' } })
+    await setUp(t, { redis: { url: redisUrl }, mode: 'dual' }),
+    await setUp(t, { redis: { url: redisUrl }, platform: { clientId: 'another' } }),
+    await setUp(t, { redis: { url: redisUrl }, platform: { issuer: 'https://idp.example' } })
   ]
   t.is(one.status(), 'redis')
   await one.store.logOut({ id: 'id' })

@@ -69,7 +69,10 @@ testOnLinux('workers that share a port without Redis warn once at the start that
   // The second attempt of all of them.
   await pause(1200)
   t.is(worker.length, 1)
-  t.regex(JSON.stringify(worker), /redisUrl is not set, the two may use the same refresh token, and logins can be lost/)
+  t.regex(
+    JSON.stringify(worker),
+    /redis\.url is not set, the two may use the same refresh token, and logins can be lost/
+  )
   // In a restart, the socket belongs to the process that ends.
   t.deepEqual(others, [[], []])
 })

@@ -7,19 +7,19 @@ import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startTestServer } from '../helpers/server.js'
 
 const noTls = { caFile: undefined, certFile: undefined, keyFile: undefined, serverName: undefined }
-const settingsFor = (url: string) => ({ redisUrl: parseRedisUrl(url), redisTls: noTls })
+const settingsFor = (url: string) => ({ redis: { url: parseRedisUrl(url), ...noTls } })
 
 test('a server does not start if Redis refuses its database', async t => {
   const { url, admin, port } = await startRedis(t)
-  await t.throwsAsync(startTestServer(t, { overrides: { redisUrl: `${url}/16` } }), {
+  await t.throwsAsync(startTestServer(t, { overrides: { redis: { url: `${url}/16` } } }), {
     instanceOf: RedisDatabaseError,
     message:
-      'Redis refuses to select database 16 of redisUrl (ERR). Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
+      'Redis refuses to select database 16 of redis.url (ERR). Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
   })
   await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
   await t.throwsAsync(requireDatabase(settingsFor(`redis://little:pass@127.0.0.1:${port}/1`)), {
     message:
-      'Redis refuses to select database 1 of redisUrl (NOPERM). Give the user of redisUrl the right +select, or use database 0.'
+      'Redis refuses to select database 1 of redis.url (NOPERM). Give the user of redis.url the right +select, or use database 0.'
   })
   t.is(await admin.dbsize(), 0)
 })

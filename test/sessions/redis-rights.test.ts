@@ -18,7 +18,7 @@ for (const place of ['cookie', 'redis'] as const) {
   test(`with the documented ACL line and sessions in ${place}, servers log users in and out and refresh sessions`, async t => {
     const redisArguments = ['--user', ...documentedUser.slice(1)]
     const { redis, clock, idp, start } = await startDeployment(t, { mode: 'dual', redisArguments })
-    const settings = { redisUrl: urlFor(redis.url), session: { store: place } }
+    const settings = { redis: { url: urlFor(redis.url) }, session: { store: place } }
     const [one, two] = [await start(settings), await start(settings)]
     const { browser } = one
     await signIn(browser)

@@ -1,4 +1,4 @@
-// The kinds of servers that redisUrl may lead to: a database with a password, a cluster, sentinels, and a server with TLS.
+// The kinds of servers that redis.url may lead to: a database with a password, a cluster, sentinels, and a server with TLS.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Redis } from 'ioredis'
@@ -65,7 +65,7 @@ test('the address of the master comes from the sentinels, also after a failover'
   t.is(one.status(), 'redis')
 })
 
-test('the user, the password and the database number are taken from redisUrl', async t => {
+test('the user, the password and the database number are taken from redis.url', async t => {
   const user = ['--user', 'server', 'on', '>p@ss', '~platform-auth:*', '&platform-auth:*', '+@all']
   const redis = await startRedis(t, user)
   const replica = await startReplica(t, `redis://server:p%40ss@127.0.0.1:${redis.port}/7`)

@@ -133,12 +133,12 @@ for (const mode of modes) {
   })
 
   for (const rotates of [true, false]) {
-    for (const [what, lifetimeSeconds, marginSeconds, seconds] of [
+    for (const [what, lifetimeSeconds, beforeExpirySeconds, seconds] of [
       ['expiry', 10, 0, 11],
       ['early refresh', 50, 20, 31]
     ] as const) {
       test(`${mode}: every ${what} causes one refresh, and requests with old cookies get the newest session; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
-        const options = { lifetimeSeconds, marginSeconds, rotates }
+        const options = { lifetimeSeconds, beforeExpirySeconds, rotates }
         const { record, clock, live, refreshes, refreshing, idp } = await setUpRefresh(mode, options)
         let held = record
         for (let times = 1; times <= 24; times++) {
@@ -180,7 +180,7 @@ for (const mode of modes) {
     t.not(first, third)
   })
 
-  test(`${mode}: after platform.timeoutSeconds a request is told to come back, and the refresh continues for the next request`, async t => {
+  test(`${mode}: after platform.timeout a request is told to come back, and the refresh continues for the next request`, async t => {
     const { record, clock, idp, live, unavailable, refreshes, refreshLines, refreshing } = await setUpExpired(mode)
     const { waiting, letGo } = await idp.hold(() => unavailable(record))
     const { retryAfterSeconds, why } = await clock.runUntilSettled(waiting)

@@ -34,7 +34,7 @@ export async function startReplica(
   url: string,
   { secret = 'a secret that replicas share', now = Date.now, overrides, isImpatient, recoveryMs }: ReplicaOptions = {}
 ): Promise<Replica> {
-  const config = testConfig(unreachableIdp, { redisUrl: url, ...overrides })
+  const config = testConfig(unreachableIdp, { redis: { url }, ...overrides })
   const logs = await collectLogs()
   const timing = { ...(isImpatient ? IMPATIENT : PATIENT), ...(recoveryMs !== undefined && { recoveryMs }) }
   const stores = createStores(config, {

@@ -12,7 +12,7 @@ function record(id: string): SessionRecord {
 }
 
 /** The number of milliseconds before the expiry at which the session becomes due for a refresh. */
-function earlyMs(id: string, options: { marginSeconds: number; spreadSeconds: number }): number {
+function earlyMs(id: string, options: { beforeExpirySeconds: number; jitterSeconds: number }): number {
   let now = issuedAt
   const { isDue } = createRefreshSchedule({ now: () => now, ...options })
   let [low, high] = [0, lifetimeMs]
@@ -26,7 +26,7 @@ function earlyMs(id: string, options: { marginSeconds: number; spreadSeconds: nu
 }
 
 test('with a spread, sessions that began together become due at different times within the spread, which all replicas compute', t => {
-  const options = { marginSeconds: 120, spreadSeconds: 1500 }
+  const options = { beforeExpirySeconds: 120, jitterSeconds: 1500 }
   const early = Array.from({ length: 200 }, (_, n) => earlyMs(`session ${n}`, options))
   for (const ms of early) t.true(ms >= 119_999 && ms < 1_620_000, `${ms} ms`)
   const earliest = early.filter(ms => ms > 120_000 + 750_000).length
@@ -36,13 +36,13 @@ test('with a spread, sessions that began together become due at different times 
 
 test('margin and spread together never make a session due before half of its lifetime', t => {
   fc.assert(
-    fc.property(fc.string(), fc.nat(3600), fc.nat(3600), (id, marginSeconds, spreadSeconds) => {
-      t.true(earlyMs(id, { marginSeconds, spreadSeconds }) <= lifetimeMs / 2)
+    fc.property(fc.string(), fc.nat(3600), fc.nat(3600), (id, beforeExpirySeconds, jitterSeconds) => {
+      t.true(earlyMs(id, { beforeExpirySeconds, jitterSeconds }) <= lifetimeMs / 2)
     }),
     { numRuns: 50 }
   )
 })
 
 test('without margin and spread a session becomes due only when it has expired', t => {
-  t.true(earlyMs('any session', { marginSeconds: 0, spreadSeconds: 0 }) === 0)
+  t.true(earlyMs('any session', { beforeExpirySeconds: 0, jitterSeconds: 0 }) === 0)
 })

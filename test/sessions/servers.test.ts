@@ -148,7 +148,7 @@ test('the same callback at two replicas exchanges its code once, and both succee
 
 test('/readyz reports which store is in use, and while Redis is down, a server refreshes no session', async t => {
   const redis = await startRedis(t)
-  const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
+  const server = await startTestServer(t, { mode: 'dual', overrides: { redis: { url: redis.url } } })
   const { browser, clock, idp, logs } = server
   const store = async () => (await browser.get('/readyz')).json().store
   await eventually(async () => (await store()) === 'redis')
@@ -181,7 +181,7 @@ test('/readyz reports which store is in use, and while Redis is down, a server r
 for (const mode of modes) {
   serialTest(`${mode}: while Redis is down, valid tokens within the refresh margin are served immediately`, async t => {
     const redis = await startRedis(t)
-    const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0 } }
+    const overrides = { redis: { url: redis.url }, refresh: { beforeExpiry: 120, jitter: 0 } }
     const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
     await signIn(browser)
     await redis.kill()

@@ -23,12 +23,12 @@ const LARGE = 100_000
 const TOO_LARGE = 270_000
 
 interface SetUp extends Omit<NonNullable<Parameters<typeof startServers>[1]>, 'parts'> {
-  readonly extend?: NonNullable<TestServerOptions['parts']>['extend']
+  readonly extension?: NonNullable<TestServerOptions['parts']>['extension']
 }
 
-function setUp(t: ExecutionContext, { overrides, extend, ...options }: SetUp = {}) {
+function setUp(t: ExecutionContext, { overrides, extension, ...options }: SetUp = {}) {
   const settings = { ...overrides, session: { store: 'redis', ...overrides?.session } } as const
-  return startServers(t, { ...options, overrides: settings, ...(extend && { parts: { extend } }) })
+  return startServers(t, { ...options, overrides: settings, ...(extension && { parts: { extension } }) })
 }
 
 /** Returns the number of bytes of the `Cookie` header that the browser sends. */
@@ -41,7 +41,7 @@ function cookieBytes({ cookies }: Browser): number {
 function referenceIn(browser: Browser, { config }: Pick<TestServer, 'config'>): SessionReference {
   const sealer = createKeyring([config.session.secret]).sealer(`session cookie, ${config.mode} mode`)
   const cookie = browser.cookies.all().find(({ name }) => /platform_session$/.test(name))
-  const ages = { maxAgeSeconds: 1, absoluteMaxAgeSeconds: undefined, now: () => 0 }
+  const ages = { inactivityTimeoutSeconds: 1, maxLifetimeSeconds: undefined, now: () => 0 }
   const opened = createSessionCookie({ sealer, name: cookie?.name ?? '', ...ages }).open(
     `${cookie?.name}=${cookie?.value}`
   )
@@ -54,7 +54,7 @@ for (const mode of modes) {
     const { idp, clock, servers, redis } = await setUp(t, {
       mode,
       overrides,
-      extend(app) {
+      extension(app) {
         app.use(requireTokens)
         app.use((ctx: Context) => {
           ctx.body = ctx.state.tokens.internal.access_token
@@ -267,8 +267,8 @@ test('after a change of the setting, sessions in cookies and sessions in Redis s
 
 test('a change of ctx.session is stored although an early refresh has just failed', async t => {
   const { servers, clock, idp } = await setUp(t, {
-    overrides: { refresh: { marginSeconds: 600 } },
-    extend(app) {
+    overrides: { refresh: { beforeExpiry: 600 } },
+    extension(app) {
       app.use(requireTokens)
       app.use(async (ctx: Context) => {
         ctx.session.visits = (ctx.session.visits ?? 0) + 1
@@ -288,7 +288,7 @@ test('a change of ctx.session is stored although an early refresh has just faile
 
 test('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {
   const { servers, clock, idp } = await setUp(t, {
-    extend(app) {
+    extension(app) {
       app.use(requireTokens)
       app.use(async (ctx: Context) => {
         const added = ctx.path === '/fill' ? 'x'.repeat(TOO_LARGE) : (ctx.query.item ?? [])
@@ -322,7 +322,7 @@ test('if Redis stops while a handler runs, its change of ctx.session is lost, an
   let ran = 0
   const { servers, redis } = await setUp(t, {
     redis: { timing: IMPATIENT },
-    extend(app) {
+    extension(app) {
       app.use(requireTokens)
       app.use((ctx: Context) => {
         ran += 1

@@ -24,7 +24,10 @@ export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2
 export const createMode: Readonly<Record<ModeName, (dependencies: ModeDependencies) => Mode>> = {
   single: dependencies => createSingleMode({ scopes: ['data:read'] }, dependencies),
   dual: dependencies =>
-    createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, dependencies)
+    createDualMode(
+      { internalTokenScopes: ['data:read', 'viewables:read'], publicTokenScopes: ['viewables:read'] },
+      dependencies
+    )
 }
 
 export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
@@ -114,7 +117,7 @@ function connectedCells(cells: SessionCells, isAway: () => boolean): SessionCell
 }
 
 export interface RefreshOptions extends FakeIdpOptions {
-  readonly marginSeconds?: number
+  readonly beforeExpirySeconds?: number
   /** The seconds that pass after the login. */
   readonly afterSeconds?: number
   readonly access?: Access
@@ -127,7 +130,7 @@ export function setUpExpired(name: ModeName, options: RefreshOptions = {}) {
 }
 
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}) {
-  const { marginSeconds = 0, afterSeconds = 0, access, identity, ...idpOptions } = options
+  const { beforeExpirySeconds = 0, afterSeconds = 0, access, identity, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
@@ -145,7 +148,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   function addProcessWith(change: (store: SessionStore) => SessionStore) {
     const connected = shared.connect()
     const store = change(connected.store)
-    const margins = { marginSeconds, spreadSeconds: 0 }
+    const margins = { beforeExpirySeconds, jitterSeconds: 0 }
     const places = { isDead: async () => false }
     const parts = { mode, idp, store, places, clock, access, metrics }
     const refreshing = createRefreshes({ ...parts, ...margins, timeoutSeconds: 10 })

@@ -12,7 +12,7 @@ import { openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 
 const [url = '', json = '', moment = ''] = process.argv.slice(2)
 const given = JSON.parse(json) as Config
-const config = { ...given, redisUrl: given.redisUrl && { ...given.redisUrl, url } } as Config
+const config = { ...given, redis: { ...given.redis, url: given.redis.url && { ...given.redis.url, url } } } as Config
 let time = Number(moment)
 const now = () => time
 const log = { info() {}, warn() {}, error() {} }

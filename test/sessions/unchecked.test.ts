@@ -8,8 +8,8 @@ import { startServers } from './deployment.js'
 
 const platform = {
   scopes: ['openid', 'data:read'],
-  internalScopes: ['openid', 'data:read'],
-  publicScopes: ['data:read']
+  internalTokenScopes: ['openid', 'data:read'],
+  publicTokenScopes: ['data:read']
 }
 
 for (const mode of modes) {
@@ -23,7 +23,7 @@ for (const mode of modes) {
           forwardAuth: { port: 0 },
           session: { store },
           platform,
-          proxy: { routes: [`GET /data/** ${upstream.origin}/data/**`] }
+          apiProxy: { rules: [`GET /data/** ${upstream.origin}/data/**`] }
         }
       })
       const [{ browser }, two] = servers

@@ -28,7 +28,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   const process = world.createProcess(`process ${number}`)
   const clock = safeguard.clock?.(process.clock, number) ?? process.clock
   const troubles: Trouble[] = []
-  const marginSeconds = schedule.seed % 5 < 2 ? 1.5 : 0
+  const beforeExpirySeconds = schedule.seed % 5 < 2 ? 1.5 : 0
   const base = {
     number,
     place,
@@ -79,7 +79,10 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   const mode =
     schedule.mode === 'single'
       ? createSingleMode({ scopes: ['data:read'] }, modeParts)
-      : createDualMode({ internalScopes: ['data:read', PUBLIC_SCOPE], publicScopes: [PUBLIC_SCOPE] }, modeParts)
+      : createDualMode(
+          { internalTokenScopes: ['data:read', PUBLIC_SCOPE], publicTokenScopes: [PUBLIC_SCOPE] },
+          modeParts
+        )
   const access = schedule.isGuarded ? createAccess([ACCESS_CLAIM], idp) : undefined
   const places = {
     async isDead({ place, since }: Lease): Promise<boolean> {
@@ -88,7 +91,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
       return newest !== undefined && newest > since
     }
   }
-  const times = { marginSeconds, spreadSeconds: 0, timeoutSeconds: 10 }
+  const times = { beforeExpirySeconds, jitterSeconds: 0, timeoutSeconds: 10 }
   const refreshes = createRefreshes({ mode, idp, store: used, places, clock, access, ...times })
   Object.assign(replica, { store: used, refreshes })
   replicas.push(replica)

@@ -51,7 +51,7 @@ export async function simulateRestore({ replicas, sessions, copies }: RestoreOpt
     ...silent,
     warn: ({ event }: { event: string }) => void (redis.isUp && event === 'redis_unavailable' && outages++)
   }
-  const config = testConfig(unreachableIdp, { redisUrl: 'redis://localhost' })
+  const config = testConfig(unreachableIdp, { redis: { url: 'redis://localhost' } })
   const keyring = createKeyring(['the secret of the simulated replicas'])
   const messages = createMessageSeal(keyring.sealer('message'), channelOf(prefixOf(config)), world.now)
   const knownBy = new Map<string, number[]>()

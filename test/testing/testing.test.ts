@@ -51,7 +51,7 @@ test('an expired access token is refreshed, and the browser keeps the new sessio
 test('a custom route gets the body and the method of a request, and its errors are JSON', async t => {
   const server = await start(t, {
     settings: { log: { level: 'fatal' } },
-    extend(app, { requireTokens, Router }) {
+    extension(app, { requireTokens, Router }) {
       const router = new Router()
       router.post('/api/echo', requireTokens, async ctx => {
         ctx.body = { text: await text(ctx.req), type: ctx.get('Content-Type'), origin: ctx.get('Origin') }
@@ -79,8 +79,8 @@ test('a custom route gets the body and the method of a request, and its errors a
 
 test('proxy rules of the settings are used, and those of the demo only if a test asks for them', async t => {
   const upstream = await startUpstream(t)
-  const routes = [`GET /api/files/** ${upstream.origin}/**`]
-  const server = await start(t, { settings: { proxy: { routes } } })
+  const rules = [`GET /api/files/** ${upstream.origin}/**`]
+  const server = await start(t, { settings: { apiProxy: { rules } } })
   const ada = await server.signIn()
   t.is((await ada.fetch('/api/files/one')).status, 200)
   t.is((await ada.fetch('/api/hubs')).status, 404)
@@ -97,13 +97,12 @@ test('a login that the server does not complete fails with the response', async 
 
 test('a test server keeps everything in memory although the settings name Redis', async t => {
   const redis = {
-    redisUrl: 'rediss://127.0.0.1:1',
-    session: { store: 'redis' },
-    redisTls: { caFile: '/no/file' }
+    redis: { url: 'rediss://127.0.0.1:1', caFile: '/no/file' },
+    session: { store: 'redis' }
   } as const
   const server = await start(t, {
     settings: redis,
-    extend: app =>
+    extension: app =>
       void app.use(async (ctx, next) => {
         if (ctx.path !== '/note') return next()
         await requireTokens(ctx as never, async () => {

@@ -24,8 +24,8 @@ async function startGuarded(
 
 const withOpenid = {
   scopes: ['openid', 'email', 'data:read'],
-  internalScopes: ['openid', 'email', 'data:read'],
-  publicScopes: ['data:read']
+  internalTokenScopes: ['openid', 'email', 'data:read'],
+  publicTokenScopes: ['data:read']
 }
 const withoutUserInfo = { ...withOpenid, userinfoEndpoint: 'none' }
 

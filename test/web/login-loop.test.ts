@@ -152,7 +152,7 @@ for (const [what, happen] of noLoop) {
 }
 
 test('a session whose maximum age ended after 30 seconds is not treated as a login loop', async t => {
-  const { browser, clock } = await startSignedIn(t, { overrides: { session: { maxAgeSeconds: 30 } } })
+  const { browser, clock } = await startSignedIn(t, { overrides: { session: { inactivityTimeout: 30 } } })
   clock.advanceSeconds(31)
   t.deepEqual(sessionCookies(browser), [])
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)

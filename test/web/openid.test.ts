@@ -10,7 +10,11 @@ import { type ModeName, modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { sessionCookies } from './support.js'
 
-const scopes = { scopes: ['openid', 'data:read'], internalScopes: ['openid', 'data:read'], publicScopes: ['data:read'] }
+const scopes = {
+  scopes: ['openid', 'data:read'],
+  internalTokenScopes: ['openid', 'data:read'],
+  publicTokenScopes: ['data:read']
+}
 
 interface Setup {
   readonly quirks?: Quirks
@@ -182,7 +186,7 @@ for (const mode of modes) {
     const { browser, idp } = await start(t, mode, {
       logout: 'idp',
       quirks: quirksOf.hydra,
-      platform: { publicScopes: scopes.scopes }
+      platform: { publicTokenScopes: scopes.scopes }
     })
     await signIn(browser)
     const { headers } = await browser.navigate('/api/auth/logout')
@@ -221,7 +225,7 @@ for (const mode of modes) {
 
   test(`${mode}: without user info and ID token the display name is empty`, async t => {
     const { browser } = await start(t, mode, {
-      platform: { userinfoEndpoint: 'none', scopes: ['data:read'], internalScopes: ['data:read'] }
+      platform: { userinfoEndpoint: 'none', scopes: ['data:read'], internalTokenScopes: ['data:read'] }
     })
     await signIn(browser)
     const response = await browser.fetch('/api/auth/profile')
@@ -258,7 +262,7 @@ test('dual: if the second token request of a login returns an ID token of anothe
 })
 
 test('dual: if a provider like Django OAuth Toolkit ends the first access token when it issues the second one, the session ends at its first refresh', async t => {
-  const platform = { internalScopes: ['openid', 'data:read', 'data:write'] }
+  const platform = { internalTokenScopes: ['openid', 'data:read', 'data:write'] }
   const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })
   await signIn(browser)
   await eventually(() => logs.all('internal_token_ended').length > 0)

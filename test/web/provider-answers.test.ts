@@ -19,8 +19,8 @@ import { authorize } from './support.js'
 
 const scopes = {
   scopes: ['openid', 'read', 'write'],
-  internalScopes: ['openid', 'read', 'write'],
-  publicScopes: ['read']
+  internalTokenScopes: ['openid', 'read', 'write'],
+  publicTokenScopes: ['read']
 }
 
 /** Starts a server with a discovery document, and signs nobody in. */

@@ -157,8 +157,8 @@ export function withParameters(address: string, changes: Readonly<Record<string,
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
 
 /** Options for an application to which a test adds one handler. */
-export function handledBy(handler: Middleware): { readonly extend: Extension } {
-  return { extend: app => void app.use(handler) }
+export function handledBy(handler: Middleware): { readonly extension: Extension } {
+  return { extension: app => void app.use(handler) }
 }
 
 /** The path of the route that `startWithRoute` adds. */

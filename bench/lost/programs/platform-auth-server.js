@@ -59,7 +59,7 @@ function ours(name, title, env) {
         PLATFORM_CLIENT_SECRET: secret,
         PLATFORM_CALLBACK_URL: CALLBACK_URL,
         PLATFORM_ISSUER: providerUrl,
-        PLATFORM_AUTH_PROXY_ROUTES: `GET ${API_PATH} ${apiUrl}`,
+        PLATFORM_AUTH_API_PROXY_RULES: `GET ${API_PATH} ${apiUrl}`,
         ...(redisUrl && { REDIS_URL: redisUrl }),
         ...env
       }

@@ -31,9 +31,9 @@ name a path and a pattern.
 {{- if and $values.autoscaling.enabled (gt (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
 {{- fail (printf "autoscaling.minReplicas is %d, which is more than autoscaling.maxReplicas (%d)." (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
 {{- end -}}
-{{- $shutdown := add $values.shutdown.delaySeconds $values.shutdown.graceSeconds -}}
+{{- $shutdown := add $values.shutdown.delay $values.shutdown.grace -}}
 {{- if le (int $values.terminationGracePeriodSeconds) (int $shutdown) -}}
-{{- fail (printf "terminationGracePeriodSeconds is %d. It must be longer than shutdown.delaySeconds and shutdown.graceSeconds together (%d), because Kubernetes would otherwise kill the server during a refresh." (int $values.terminationGracePeriodSeconds) (int $shutdown)) -}}
+{{- fail (printf "terminationGracePeriodSeconds is %d. It must be longer than shutdown.delay and shutdown.grace together (%d), because Kubernetes would otherwise kill the server during a refresh." (int $values.terminationGracePeriodSeconds) (int $shutdown)) -}}
 {{- end -}}
 {{- if and $values.pages.configMap $values.pages.image -}}
 {{- fail "pages.configMap and pages.image exclude each other. Set only one of them." -}}
@@ -94,10 +94,10 @@ PLATFORM_CLIENT_ID: clientId
 PLATFORM_CALLBACK_URL: callbackUrl
 PLATFORM_CLIENT_AUTHENTICATION: clientAuthentication
 PLATFORM_AUTH_TRUST_PROXY: trustProxy
-PLATFORM_AUTH_REFRESH_MARGIN: refresh.marginSeconds
-PLATFORM_AUTH_REFRESH_SPREAD: refresh.spreadSeconds
-PLATFORM_AUTH_SHUTDOWN_DELAY: shutdown.delaySeconds
-PLATFORM_AUTH_SHUTDOWN_GRACE: shutdown.graceSeconds
+PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: refresh.beforeExpiry
+PLATFORM_AUTH_REFRESH_JITTER: refresh.jitter
+PLATFORM_AUTH_SHUTDOWN_DELAY: shutdown.delay
+PLATFORM_AUTH_SHUTDOWN_GRACE: shutdown.grace
 PLATFORM_AUTH_METRICS_PORT: networkPolicy.metricsFrom, because the metrics are always on port 9090
 PLATFORM_AUTH_METRICS_HOST: listenHost
 PLATFORM_AUTH_FORWARD_AUTH_PORT: forwardAuth.port

@@ -14,7 +14,7 @@ import { checkClock, checkEndpoints, checkOutbound, openProvider, type Provider 
 import { checkRedis } from './redis.js'
 import {
   checkAccessList,
-  checkExtend,
+  checkExtension,
   checkFiles,
   checkOpenid,
   checkProxy,
@@ -47,7 +47,7 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
     ['tls', checkTls(env)],
     ['port', checkPort(config)],
     ['wwwroot', checkWwwroot(config)],
-    ['extend', checkExtend(config)],
+    ['extension', checkExtension(config)],
     ['redis', checkRedis(config)],
     ['proxy', checkProxyVariables(env)],
     ['proxy', checkProxy(config)],

@@ -21,7 +21,7 @@ interface Names {
   readonly key: string
   readonly channel: string
   /**
-   * Returns a key that Redis does not have. Different keys belong to different hash slots. So if `redisUrl` names a single node
+   * Returns a key that Redis does not have. Different keys belong to different hash slots. So if `redis.url` names a single node
    * of a cluster, that node replies MOVED to some of the commands, and the check reports that Redis is a cluster.
    */
   readonly otherKey: () => string
@@ -62,27 +62,27 @@ export const clusterCommands: readonly RedisCommand[] = [
 export const optionalCommands: readonly RedisCommand[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
 
 /**
- * The rights that the user of `redisUrl` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
+ * The rights that the user of `redis.url` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
  * `&platform-auth:*`.
  */
 interface RefusedRights {
   readonly needed: readonly string[]
   readonly optional: readonly string[]
-  /** True if `redisUrl` has a password, but Redis also accepts connections without one. */
+  /** True if `redis.url` has a password, but Redis also accepts connections without one. */
   readonly isOpen: boolean
 }
 
 export interface RedisProblem {
   /** `timeout`, a Node error code, or the code of a Redis error reply. */
   readonly reason: string
-  /** True if Redis refuses the database of `redisUrl`. */
+  /** True if Redis refuses the database of `redis.url`. */
   readonly isAboutDatabase?: boolean
   /** The command to which Redis replied with the error, in upper case. */
   readonly command?: string | undefined
 }
 
 /**
- * Runs the commands in the Redis at `redisUrl`.
+ * Runs the commands in the Redis at `redis.url`.
  * @param timeoutMs the time limit of the whole call
  */
 export async function testRights(
@@ -167,7 +167,7 @@ function commandOf(error: unknown): string | undefined {
 
 /**
  * The state of one Redis server. A member is undefined if Redis did not report its value, for example because the user
- * of `redisUrl` lacks the permission.
+ * of `redis.url` lacks the permission.
  */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */
@@ -185,7 +185,7 @@ export interface RedisCondition {
 }
 
 /**
- * Connects to the Redis at `redisUrl` and reads its state. For a cluster, the list has one entry for each master.
+ * Connects to the Redis at `redis.url` and reads its state. For a cluster, the list has one entry for each master.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
  */
@@ -260,7 +260,7 @@ interface CheckedRedis {
 }
 
 /**
- * Connects to the Redis at `redisUrl`, calls `use`, and closes the connection.
+ * Connects to the Redis at `redis.url`, calls `use`, and closes the connection.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
  */
@@ -282,7 +282,7 @@ async function withRedis<T>(
     onLost() {},
     onMessage() {}
   }
-  const opening = openRedisClient(redisUrl, events, config.redisTls)
+  const opening = openRedisClient(redisUrl, events, config.redis)
   async function connectAndUse() {
     const [{ commands }] = await Promise.all([opening, ready.promise])
     return use({ commands: commands as Redis | Cluster, prefix, channel, subscribed: subscribed.promise })

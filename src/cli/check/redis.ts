@@ -20,7 +20,7 @@ const REDIS_SECONDS = 2
 
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
-  const { redisUrl } = config
+  const redisUrl = config.redis.url
   if (redisUrl === undefined) return withoutRedis(config)
   const tested = await testRights(redisUrl, config, REDIS_SECONDS * 1000)
   if ('reason' in tested) {
@@ -29,7 +29,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   }
   const { needed, optional, isOpen } = tested
   if (needed.length > 0) {
-    const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
+    const message = `The user of redis.url lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
     return [failed(message, addRights(needed))]
   }
   // The commands above have worked. If the state of Redis cannot be read now, the check only warns that the state is
@@ -49,15 +49,15 @@ async function withoutRedis({ port, platform }: Config): Promise<Finding[]> {
   const findings: Finding[] = []
   if (processes > 1) {
     const message = `${processes} processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`
-    findings.push(warning(message, 'Set redisUrl, or run one process.'))
+    findings.push(warning(message, 'Set redis.url, or run one process.'))
   }
   if (platform.backChannelLogout) {
     const message =
       'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.'
-    findings.push(warning(message, 'Set redisUrl.'))
+    findings.push(warning(message, 'Set redis.url.'))
   }
   if (findings.length > 0) return findings
-  return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
+  return [ok('No Redis is configured. One process needs none, but several replicas need redis.url.')]
 }
 
 // With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check
@@ -71,10 +71,10 @@ const LATE_ALERT_MS = 500
 async function certificateProblem(
   { reason }: RedisProblem,
   { hosts, tls }: RedisUrl,
-  { redisTls }: Config
+  { redis }: Config
 ): Promise<string | undefined> {
   if (!tls || !['connection_lost', 'ECONNRESET', 'EPIPE'].includes(reason)) return undefined
-  const socket = connect({ ...hosts[0], ...tlsOptions(redisTls) })
+  const socket = connect({ ...hosts[0], ...tlsOptions(redis) })
   const code = await connectionError(socket, 'secureConnect', REDIS_SECONDS * 1000, LATE_ALERT_MS)
   return code === 'ETIMEDOUT' ? undefined : code
 }
@@ -103,7 +103,7 @@ function greeting({ reason }: RedisProblem, { hosts: [host], tls }: RedisUrl): P
 }
 
 const openToAll = warning(
-  'Redis needs no password, although redisUrl has one. Everyone who can connect to Redis can end sessions.',
+  'Redis needs no password, although redis.url has one. Everyone who can connect to Redis can end sessions.',
   'Set requirepass, or an ACL, in Redis.'
 )
 
@@ -127,18 +127,18 @@ function explain({ reason, isAboutDatabase, command }: RedisProblem, redisUrl: R
     return [message, 'Give the command its name back, or use a different Redis.']
   }
   if (isAboutDatabase && reason !== 'NOAUTH') {
-    const message = `Redis refuses to select database ${redisUrl.database} of redisUrl (${reason}).`
+    const message = `Redis refuses to select database ${redisUrl.database} of redis.url (${reason}).`
     return [message, databaseAdvice(reason)]
   }
   return rejections[reason] ?? unreachable(reason, redisUrl)
 }
 
-const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
+const credentialsAdvice = 'Compare user and password in redis.url with those of Redis.'
 
 const rejections: Readonly<Record<string, Explanation>> = {
   NOAUTH: ['Redis requires a password (NOAUTH).', credentialsAdvice],
   WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
-  READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redisUrl to the master, or to the sentinels.'],
+  READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redis.url to the master, or to the sentinels.'],
   OOM: [
     'Redis is full (OOM).',
     'Raise maxmemory, or look for other data in this Redis. The data of platform-auth-server is small and expires by itself.'
@@ -151,7 +151,7 @@ const rejections: Readonly<Record<string, Explanation>> = {
     'Redis accepts no writes, because too few replicas are connected to it (NOREPLICAS).',
     'Start the replicas of Redis, or lower its setting min-replicas-to-write.'
   ],
-  MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
+  MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redis.url.'],
   ERR: [
     'Redis rejects a command as invalid (ERR).',
     'Check if this Redis is a cluster, and that its version is 7 or later.'
@@ -162,7 +162,7 @@ const rejections: Readonly<Record<string, Explanation>> = {
   ],
   DENIED: [
     'Redis accepts only connections of its own machine (DENIED), because it has no password.',
-    'Set requirepass in Redis, and the password in redisUrl.'
+    'Set requirepass in Redis, and the password in redis.url.'
   ],
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
@@ -173,21 +173,21 @@ function unreachable(reason: string, { hosts, tls, masterName }: RedisUrl): Expl
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
   if (reason === 'connection_lost' && masterName !== undefined) {
     const message = `The sentinels at ${host} cannot be reached, or do not know a master named "${masterName}".`
-    return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
+    return [message, 'Check their addresses and the name after sentinel= in redis.url.']
   }
   if (reason === 'connection_lost' || reason === 'ECONNRESET') {
     const message = `Redis cannot be reached, because connections to ${host} are closed immediately.`
-    const schemes = 'If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
-    return [message, `Check hosts and ports in redisUrl. ${schemes}`]
+    const schemes = 'If these ports use TLS, redis.url must begin with rediss://, otherwise with redis://.'
+    return [message, `Check hosts and ports in redis.url. ${schemes}`]
   }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
   const refusal = clientCertificates.find(([alert]) => alert.test(code))
   if (refusal) return [`Redis at ${host} ${refusal[1]} (${code}).`, refusal[2]]
-  const place = { host, setting: 'redisUrl', timeoutSeconds: REDIS_SECONDS }
+  const place = { host, setting: 'redis.url', timeoutSeconds: REDIS_SECONDS }
   const [message, next] = explainConnectionError(code, place)
   const isUnknownAuthority = /CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)
-  const name = 'If this is the right Redis, set redisTls.serverName to a name that the certificate contains.'
-  const trust = 'Set redisTls.caFile to the file of the certificate that signed it.'
+  const name = 'If this is the right Redis, set redis.serverName to a name that the certificate contains.'
+  const trust = 'Set redis.caFile to the file of the certificate that signed it.'
   // If a TLS client connects to a port without TLS, Redis does not respond to its handshake, so the check times out.
   const firewall = 'Check whether a firewall blocks the connection'
   const blocked = tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
@@ -202,21 +202,21 @@ const clientCertificates: readonly (readonly [code: RegExp, problem: string, nex
   [
     /ALERT_(CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)/,
     'requires a client certificate',
-    'Set redisTls.certFile to a certificate that Redis accepts, and redisTls.keyFile to its key.'
+    'Set redis.certFile to a certificate that Redis accepts, and redis.keyFile to its key.'
   ],
   [
     /ALERT_CERTIFICATE_EXPIRED/,
-    'refuses the client certificate of redisTls.certFile, because it has expired',
+    'refuses the client certificate of redis.certFile, because it has expired',
     'Renew the certificate. If it is still valid, check the clock of the machine on which Redis runs.'
   ],
   [
     /ALERT_UNKNOWN_CA/,
-    'refuses the client certificate of redisTls.certFile, because it does not know who signed it',
+    'refuses the client certificate of redis.certFile, because it does not know who signed it',
     'Use a certificate signed by an authority that is in the tls-ca-cert-file of Redis.'
   ],
   [
     /ALERT_(BAD_CERTIFICATE|CERTIFICATE_\w+|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR)/,
-    'refuses the client certificate of redisTls.certFile',
+    'refuses the client certificate of redis.certFile',
     'Look for the reason in the log of Redis.'
   ]
 ]

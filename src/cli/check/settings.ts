@@ -87,8 +87,8 @@ export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding
   }
 }
 
-/** Imports the module of the setting `extend`, as the server does when it starts. Does not call the exported function. */
-export async function checkExtend({ extend: path }: Config): Promise<Finding[]> {
+/** Imports the module of the setting `extension`, as the server does when it starts. Does not call the exported function. */
+export async function checkExtension({ extension: path }: Config): Promise<Finding[]> {
   if (path === undefined) return []
   // This module loads Koa. It is imported only here, because `start` also imports this file and reads the working
   // directory before it loads Koa.
@@ -107,15 +107,19 @@ const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
  * Reports the access that pages get with the public token (in dual mode, the access token for pages). Reports nothing if
  * the public scopes are as wide as the internal scopes, because the validation of the settings already warns of that.
  */
-export function checkScopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
+export function checkScopes({ platform: { internalTokenScopes, publicTokenScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]
-  const writing = publicScopes.filter(scope => WRITE_SCOPE.test(scope))
+  const writing = publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope))
   if (writing.length > 0) {
     const message = `Every script in your pages has the public token, which allows changes (${writing.join(' ')}).`
-    return [warning(message, 'Put such scopes only into platform.internalScopes.')]
+    return [warning(message, 'Put such scopes only into platform.internalTokenScopes.')]
   }
-  if (internalScopes.every(scope => publicScopes.includes(scope))) return []
-  return [ok(`Pages get ${publicScopes.join(' ')}, which is less than the server has (${internalScopes.join(' ')}).`)]
+  if (internalTokenScopes.every(scope => publicTokenScopes.includes(scope))) return []
+  return [
+    ok(
+      `Pages get ${publicTokenScopes.join(' ')}, which is less than the server has (${internalTokenScopes.join(' ')}).`
+    )
+  ]
 }
 
 /** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
@@ -135,7 +139,7 @@ const UPSTREAM_SECONDS = 10
  * have.
  */
 export async function checkProxy(config: Config): Promise<Finding[]> {
-  const rules = config.proxy.routes
+  const rules = config.apiProxy.rules
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
   const connections = await Promise.all(origins.map(checkUpstream))
   return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]
@@ -143,7 +147,7 @@ export async function checkProxy(config: Config): Promise<Finding[]> {
 
 async function checkUpstream(origin: string): Promise<Finding> {
   const { protocol, hostname, host, port } = new URL(origin)
-  const checked = { host, setting: 'proxy.routes', timeoutSeconds: UPSTREAM_SECONDS } as const
+  const checked = { host, setting: 'apiProxy.rules', timeoutSeconds: UPSTREAM_SECONDS } as const
   const timeoutMs = UPSTREAM_SECONDS * 1000
   // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
   const address = hostname.replace(/^\[|\]$/g, '')
@@ -224,7 +228,7 @@ function missingScopes(
   { mode, platform }: Config
 ): Finding[] {
   if (targetOrigin !== KNOWN_HOST) return []
-  const dualScopes = token === 'public' ? platform.publicScopes : platform.internalScopes
+  const dualScopes = token === 'public' ? platform.publicTokenScopes : platform.internalTokenScopes
   const scopes = mode === 'dual' ? dualScopes : platform.scopes
   const path = `${target.segments.map(segment => `/${segment}`).join('')}/`
   const hasScope = (needed: string) => scopes.some(scope => scope === needed || scope.startsWith(`${needed}:`))

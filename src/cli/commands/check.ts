@@ -42,7 +42,7 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
   const loaded = await loadConfig({ ...sourcesOf(invocation), demo: demoOptions !== undefined })
   if (!demoOptions) return use(loaded)
   // The log goes to stderr, because stdout is for the findings.
-  const log = createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
+  const log = createLog({ ...loaded.config.log, format: 'json' }, invocation.terminal.stderr)
   // The demo ignores the setting host, so that it also starts if the server cannot listen on this host. One of the
   // checks reports that problem.
   const { host } = loaded.config

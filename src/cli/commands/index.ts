@@ -33,7 +33,7 @@ const demoTokenLifetime: CommandFlag = {
 const watch: CommandFlag = {
   flags: '--watch',
   group: 'Server:',
-  summary: 'Restart the server when the module of --extend, or a module that it imports, changes.'
+  summary: 'Restart the server when the module of --extension, or a module that it imports, changes.'
 }
 
 /** The command that runs if the command line contains no command. Its flags can also be given before any command. */

@@ -73,10 +73,10 @@ async function withIndex<Result>(
   config: Config,
   use: (userSessions: UserSessions, iss: string) => Promise<Result>
 ): Promise<Result> {
-  const { redisUrl, session, platform } = config
-  if (redisUrl === undefined) {
+  const { redis, session, platform } = config
+  if (redis.url === undefined) {
     throw new UsageError(
-      'The command "sessions" needs Redis. Without redisUrl, the server keeps its sessions in its memory, where this command cannot read them. Set redisUrl for the server and for this command.'
+      'The command "sessions" needs Redis. Without redis.url, the server keeps its sessions in its memory, where this command cannot read them. Set redis.url for the server and for this command.'
     )
   }
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
@@ -155,7 +155,7 @@ function noneFound(user: string): string {
 
 /** Returns when the session began, and when it ends if its browser sends no further request. */
 function timesOf({ loggedInAt, writtenBy }: ListedSession, { session }: Config) {
-  const { maxAgeSeconds, absoluteMaxAgeSeconds = Number.POSITIVE_INFINITY } = session
-  const end = Math.min(writtenBy + maxAgeSeconds * 1000, loggedInAt + absoluteMaxAgeSeconds * 1000)
+  const { inactivityTimeoutSeconds, maxLifetimeSeconds = Number.POSITIVE_INFINITY } = session
+  const end = Math.min(writtenBy + inactivityTimeoutSeconds * 1000, loggedInAt + maxLifetimeSeconds * 1000)
   return { since: new Date(loggedInAt).toISOString(), endsBy: new Date(end).toISOString() }
 }

@@ -34,7 +34,7 @@ const REPEAT_MS = 2000
 
 /**
  * Runs the server in Node's watch mode, which restarts the server when one of its modules changes, such as the module
- * of the setting `extend` or a module that it imports. Stops the server at a signal and returns the exit code.
+ * of the setting `extension` or a module that it imports. Stops the server at a signal and returns the exit code.
  */
 async function watch(terminal: Terminal): Promise<number> {
   const args = terminal.args.filter(arg => arg !== '--watch')
@@ -77,8 +77,9 @@ async function runServer(invocation: Invocation): Promise<number> {
   const loaded = await loadConfig(sources)
   const { config } = loaded
   const isTerminal = terminal.stdout.isTTY === true
-  const logSettings = { ...config.log, pretty: config.log.pretty ?? isTerminal }
-  const log = createLog(logSettings, terminal.log, coloursFor(terminal))
+  const auto = isTerminal ? 'text' : 'json'
+  const format = config.log.format === 'auto' ? auto : config.log.format
+  const log = createLog({ ...config.log, format }, terminal.log, coloursFor(terminal))
 
   const stopWatching = endOnUncaughtErrors(terminal, log)
   const tracing = await startTracing(terminal.env, log)

@@ -27,7 +27,7 @@ export function settingsText(values: Values): string {
 }
 
 export function secretsText(values: Values): string {
-  const { redisUrl } = values
+  const { 'redis.url': redisUrl } = values
   return [
     '# Secrets of platform-auth-server. Do not share this file, and do not put it under version control.',
     '',

@@ -5,6 +5,7 @@ import { ConfigError, type Problem } from '../../config/errors.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { type Flags, layerOfFlags } from '../../config/sources.js'
 import { readString, yesOrNo } from '../../config/types.js'
+import { DAY, MINUTE } from '../../config/units.js'
 import { callbackPath } from '../../config/urls.js'
 import { RunError } from '../terminal/errors.js'
 import type { Terminal } from '../terminal/terminal.js'
@@ -36,8 +37,10 @@ export function withDefaults(given: Values): Values {
     // The Autodesk viewer in the browser requests a new token when its token expires. Without a refresh margin, it
     // could get a token that expires within a second, and would have to request the next token immediately. The
     // provider has a quota, so sessions that began together should be refreshed at different times.
-    'refresh.marginSeconds': 120,
-    'refresh.spreadSeconds': 1500,
+    'refresh.beforeExpiry': 2 * MINUTE,
+    'refresh.jitter': 25 * MINUTE,
+    // A session that is used never ends otherwise.
+    'session.maxLifetime': 30 * DAY,
     ...given
   }
 }

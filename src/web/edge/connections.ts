@@ -13,7 +13,7 @@ interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-/** The limits for the clients of an HTTP server, besides `keepAliveSeconds` of the settings. Times are milliseconds. */
+/** The limits for the clients of an HTTP server, besides `keepAlive` of the settings. Times are milliseconds. */
 export const CLIENT_LIMITS = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,

@@ -105,7 +105,7 @@ const DESCRIPTIONS = {
   not_a_navigation: () => 'Open this URL in the browser; a script cannot fetch it.',
   destination: () => 'This URL cannot be loaded as a script, a style sheet, a worker or a frame.',
   no_csrf_header: () =>
-    'This request lacks the header that every request to this URL needs (setting proxy.csrfHeader). Links and forms cannot send it.',
+    'This request lacks the header that every request to this URL needs (setting apiProxy.csrfHeader). Links and forms cannot send it.',
   not_same_origin: () => 'This request changes something, but does not show that a page of the same origin sent it.',
   no_origin: () =>
     'Neither Sec-Fetch-Site nor Origin nor Referer shows that a page of the same origin sent this request.'

@@ -23,7 +23,7 @@ import { createTurns, type Turn, UpstreamQueueError } from './upstream-queue.js'
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, site, store, shutdown, metrics, log } = services
-  const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.proxy
+  const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.apiProxy
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
   const selectResponseHeaders = createResponseHeaders(responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)

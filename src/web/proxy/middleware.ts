@@ -19,8 +19,8 @@ const CONNECT_TIMEOUT_MS = 10_000
 
 export function proxy(services: Services): Middleware {
   const { config, site, shutdown, tracing } = services
-  const { routes, maxBodyBytes, csrfHeader } = config.proxy
-  const findRoute = createRoutes(routes, site.origin)
+  const { rules, maxBodyBytes, csrfHeader } = config.apiProxy
+  const findRoute = createRoutes(rules, site.origin)
   const plainUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     connectionsPerHost: TURN_LIMITS.ofOneHost,

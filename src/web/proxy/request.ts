@@ -24,7 +24,7 @@ export function namesNotSelected(rawHeaders: readonly string[], selected: readon
   return [...new Set(names)].filter(name => !sent.has(name) && !REPLACED.has(name))
 }
 
-/** @param additional the names of additional headers to send, from the setting `proxy.requestHeaders` */
+/** @param additional the names of additional headers to send, from the setting `apiProxy.requestHeaders` */
 export function createRequestHeaders(additional: readonly string[]) {
   const allowed = new Set([...ALWAYS_SENT, ...additional.map(name => name.toLowerCase())])
 

@@ -31,7 +31,7 @@ interface ResponseContext {
 /** The values of each header. Each value is sent as a separate header field. */
 type ResponseHeaders = ReadonlyMap<string, readonly string[]>
 
-/** @param additional the names of additional headers to forward, from the setting `proxy.responseHeaders` */
+/** @param additional the names of additional headers to forward, from the setting `apiProxy.responseHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
   const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
 

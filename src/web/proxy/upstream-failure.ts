@@ -54,6 +54,6 @@ export function tooLarge(maxBodyBytes: number): HttpError {
  */
 export function bodyAlreadyRead(): Error {
   return new Error(
-    'The body of a request for a proxy rule was read before the proxy could forward it. Move the body parser behind the middleware of platform-auth-server, or let it skip the paths of proxy.routes.'
+    'The body of a request for a proxy rule was read before the proxy could forward it. Move the body parser behind the middleware of platform-auth-server, or let it skip the paths of apiProxy.rules.'
   )
 }

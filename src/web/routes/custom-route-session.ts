@@ -78,7 +78,7 @@ export function customRouteSession(services: Services): Middleware {
     if (known) return known
     const created = createKoaSession(app, {
       key: cookies.session,
-      maxAge: config.session.maxAgeSeconds * 1000,
+      maxAge: config.session.inactivityTimeoutSeconds * 1000,
       ContextStore: BrowserStore,
       externalKey: { get: () => STORE_KEY, set: () => undefined },
       genid: () => STORE_KEY,

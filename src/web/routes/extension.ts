@@ -1,4 +1,4 @@
-/** Loads the custom routes of the operator from the module in the setting `extend`. */
+/** Loads the custom routes of the operator from the module in the setting `extension`. */
 
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import Router from '@koa/router'
@@ -63,12 +63,12 @@ function isTypeScriptUnsupported(error: unknown): boolean {
   return errorCode(error) === 'ERR_UNKNOWN_FILE_EXTENSION' && /"\.[cm]?ts"/.test(String(error))
 }
 
-/** The module in the setting `extend` cannot be used. The message tells the operator the reason. */
+/** The module in the setting `extension` cannot be used. The message tells the operator the reason. */
 export class ExtensionError extends Error {
   override readonly name = 'ExtensionError'
 
   constructor(path: string, why: string, options?: ErrorOptions) {
-    super(`${path} (setting extend) ${why}`, options)
+    super(`${path} (setting extension) ${why}`, options)
   }
 }
 

@@ -13,7 +13,7 @@ import type { Services } from '../services.js'
 /** `GET /api/auth/login` redirects to the identity provider. It does not change the session. */
 export function login({ beginLogin, config, site, metrics, log }: Services): Middleware {
   const { cookies, basePath } = site
-  const withoutLinks = config.proxy.routes.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
+  const withoutLinks = config.apiProxy.rules.flatMap(({ acceptsLinks, path }) => (acceptsLinks ? [] : [path]))
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {

@@ -57,14 +57,14 @@ function realPathOf(path: string): string {
 }
 
 /** @param path the real path of a folder */
-function createRoot(path: string, { proxy }: Config) {
+function createRoot(path: string, { apiProxy }: Config) {
   // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the
   // server looks for a file only if the root contains the folder `api/auth`.
   const hasAuthFiles = existsSync(join(path, AUTH_PATH))
   // Files also take precedence over proxy rules, but looking for a file causes 40 % of the cost of a proxied request.
   // Therefore the first folder in the path of a rule is searched only if the root contains it. The file of a URL such
   // as `/models` may also be `models.html`.
-  const firstNames = proxy.routes.map(rule => rule.path.segments[0] ?? '').filter(name => name !== '*')
+  const firstNames = apiProxy.rules.map(rule => rule.path.segments[0] ?? '').filter(name => name !== '*')
   const hasFilesOf = (name: string) => existsSync(join(path, name)) || existsSync(join(path, `${name}.html`))
   const proxied = new Set(firstNames.filter(name => !hasFilesOf(name)))
 

@@ -32,7 +32,7 @@ for (const mode of modes) {
         : 'ok scopes The token (data:read account:read account:write) stays on the server.',
       'ok port Port N is free.',
       'ok wwwroot PAGE is the start page.',
-      'ok redis No Redis is configured. One process needs none, but several replicas need redisUrl.',
+      'ok redis No Redis is configured. One process needs none, but several replicas need redis.url.',
       'ok proxy http://127.0.0.1:PORT accepts connections.',
       'ok endpoints The discovery document of http://127.0.0.1:PORT contains the endpoints.',
       'ok login The authorization endpoint accepts this login (303).',
@@ -130,12 +130,12 @@ test('if the demo cannot listen, check explains it in one sentence', async t => 
 
 test('check reports warnings about settings as findings, for public scopes equal to the internal ones and for plain http on another machine', async t => {
   const { lines } = await checkAt(t, {
-    args: ['--mode', 'dual', '--public-scopes', 'data:read viewables:read'],
+    args: ['--mode', 'dual', '--public-token-scopes', 'data:read viewables:read'],
     env: () => ({ PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback' })
   })
   const warnings = lines.filter(line => line.startsWith('warning settings'))
   t.deepEqual(warnings, [
-    'warning settings platform.publicScopes (flag --public-scopes) has the same scopes as platform.internalScopes, so pages have the same access as the server. Next: Change this setting, unless its value is intended.',
+    'warning settings platform.publicTokenScopes (flag --public-token-scopes) has the same scopes as platform.internalTokenScopes, so pages have the same access as the server. Next: Change this setting, unless its value is intended.',
     'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL) uses plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Use https. Next: Change this setting, unless its value is intended.'
   ])
   t.false(lines.some(line => line.startsWith('ok scopes')))
@@ -145,8 +145,8 @@ test('check warns about public scopes that allow changes', t => {
   const config = testConfig(someProvider, {
     mode: 'dual',
     platform: {
-      internalScopes: ['data:read', 'data:write', 'bucket:delete'],
-      publicScopes: ['data:read', 'data:write']
+      internalTokenScopes: ['data:read', 'data:write', 'bucket:delete'],
+      publicTokenScopes: ['data:read', 'data:write']
     }
   })
   const provider = openProvider(config, Date.now)
@@ -155,7 +155,7 @@ test('check warns about public scopes that allow changes', t => {
     {
       status: 'warning',
       message: 'Every script in your pages has the public token, which allows changes (data:write).',
-      next: 'Put such scopes only into platform.internalScopes.'
+      next: 'Put such scopes only into platform.internalTokenScopes.'
     }
   ])
 })
@@ -197,9 +197,9 @@ test('check shows the path of the settings file that was read', async t => {
 
 test('check imports a module with routes and fails for one without a function as its default export', async t => {
   const files = { 'good.mjs': 'export default () => {}', 'bad.mjs': 'export const routes = 1' }
-  const good = await check(t, ['--demo', '--port', '0', '--extend', 'good.mjs'], { files })
-  t.regex(good.line('extend') ?? '', /^ok extend \S+good\.mjs exports a function/)
-  const bad = await check(t, ['--demo', '--port', '0', '--extend', 'bad.mjs'], { files })
-  t.regex(bad.line('extend') ?? '', /^failed extend \S+bad\.mjs .* has no function as its default export/)
+  const good = await check(t, ['--demo', '--port', '0', '--extension', 'good.mjs'], { files })
+  t.regex(good.line('extension') ?? '', /^ok extension \S+good\.mjs exports a function/)
+  const bad = await check(t, ['--demo', '--port', '0', '--extension', 'bad.mjs'], { files })
+  t.regex(bad.line('extension') ?? '', /^failed extension \S+bad\.mjs .* has no function as its default export/)
   t.is(bad.code, 1)
 })

@@ -36,7 +36,7 @@ test('check explains an https address at which the server speaks plain http', as
   )
 })
 
-test('check waits for a provider that never responds only as long as platform.timeoutSeconds', async t => {
+test('check waits for a provider that never responds only as long as platform.timeout', async t => {
   const started = performance.now()
   const { lines, code } = await checkAt(t, {
     prepare: idp => {

@@ -74,7 +74,7 @@ for (const [what, [situation, expected]] of Object.entries(loginTable)) {
 }
 
 test('check requests the same authorization URL to which the login route redirects browsers', async t => {
-  const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-scopes', 'openid viewables:read'] })
+  const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-token-scopes', 'openid viewables:read'] })
   const { query } = idp.requestsTo('authorize')[0] ?? {}
   t.like(query, {
     client_id: 'test-client',

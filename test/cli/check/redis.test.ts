@@ -44,17 +44,19 @@ async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
 
 /** Returns the finding for the Redis at this address, on one line. */
 async function line(redisUrl: string | undefined): Promise<string> {
-  const [{ status, message, next } = { status: '', message: '', next: '' }] = await findingsOf({ redisUrl })
+  const [{ status, message, next } = { status: '', message: '', next: '' }] = await findingsOf({
+    redis: { url: redisUrl }
+  })
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
 
 const working = 'ok Redis responds and accepts the commands that replicas need.'
-const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
+const credentials = 'Next: Compare user and password in redis.url with those of Redis.'
 
 test('check reports that no Redis is configured', async t => {
-  t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
-  const [finding] = await findingsOf({ redisUrl: undefined, platform: { backChannelLogout: true } })
-  t.like(finding, { status: 'warning', next: 'Set redisUrl.' })
+  t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redis.url.')
+  const [finding] = await findingsOf({ redis: { url: undefined }, platform: { backChannelLogout: true } })
+  t.like(finding, { status: 'warning', next: 'Set redis.url.' })
   t.regex(finding?.message ?? '', /When the server restarts, it forgets logouts/)
 })
 
@@ -76,11 +78,11 @@ testOnLinux('check warns if several processes share the port without Redis', asy
     places.start(port)
   }
   await eventually(async () => (await countProcesses(port)) === 2)
-  t.deepEqual(await findingsOf({ port, redisUrl: undefined }), [
+  t.deepEqual(await findingsOf({ port, redis: { url: undefined } }), [
     {
       status: 'warning',
       message: `2 processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`,
-      next: 'Set redisUrl, or run one process.'
+      next: 'Set redis.url, or run one process.'
     }
   ])
 })
@@ -94,7 +96,7 @@ testWithRedis('check accepts a working Redis, and the keys that it writes expire
 const unreachable: Readonly<Record<string, readonly [redisUrl: string, says: string | RegExp]>> = {
   'a closed port': [
     'redis://127.0.0.1:1',
-    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl. If they are right, no server listens there or a firewall rejects the connection.'
+    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redis.url. If they are right, no server listens there or a firewall rejects the connection.'
   ],
   'a host name that does not exist': [
     'redis://no-such-host.invalid',
@@ -102,16 +104,16 @@ const unreachable: Readonly<Record<string, readonly [redisUrl: string, says: str
   ],
   'a cluster in which no node responds': [
     'redis://127.0.0.1:1,127.0.0.1:2',
-    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed immediately. Next: Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
+    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed immediately. Next: Check hosts and ports in redis.url. If these ports use TLS, redis.url must begin with rediss://, otherwise with redis://.'
   ],
   'sentinels that do not respond': [
     'redis://127.0.0.1:1?sentinel=main',
-    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master named "main". Next: Check their addresses and the name after sentinel= in redisUrl.'
+    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master named "main". Next: Check their addresses and the name after sentinel= in redis.url.'
   ]
 }
 
 for (const [what, [redisUrl, says]] of Object.entries(unreachable)) {
-  test(`check fails for ${what} in redisUrl`, async t => {
+  test(`check fails for ${what} in redis.url`, async t => {
     const found = await line(redisUrl)
     if (typeof says === 'string') t.is(found, says)
     else t.regex(found, says)
@@ -135,7 +137,7 @@ interface Trouble {
 const troubles: Readonly<Record<string, Trouble>> = {
   'check fails for a read-only replica': {
     options: ['--replicaof', '127.0.0.1', '1'],
-    line: 'failed This Redis is a read-only replica (READONLY). Next: Set redisUrl to the master, or to the sentinels.'
+    line: 'failed This Redis is a read-only replica (READONLY). Next: Set redis.url to the master, or to the sentinels.'
   },
   'check fails for a Redis that requires a password': {
     options: ['--requirepass', 'hunter2'],
@@ -146,7 +148,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
     url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
     line: `failed Redis rejects the user or the password (WRONGPASS). ${credentials}`
   },
-  'check fails for a single Redis if redisUrl says that it is a cluster': {
+  'check fails for a single Redis if redis.url says that it is a cluster': {
     url: ({ url }) => `${url}?cluster`,
     line: /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check if this Redis is a cluster/
   },
@@ -193,12 +195,12 @@ testWithRedis('check fails for a database that Redis does not have, or that the 
   t.is(await line(`${url}/15`), working)
   t.is(
     await line(`${url}/16`),
-    'failed Redis refuses to select database 16 of redisUrl (ERR). Next: Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
+    'failed Redis refuses to select database 16 of redis.url (ERR). Next: Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
   )
   await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
   t.is(
     await line(`redis://little:pass@127.0.0.1:${port}/1`),
-    'failed Redis refuses to select database 1 of redisUrl (NOPERM). Next: Give the user of redisUrl the right +select, or use database 0.'
+    'failed Redis refuses to select database 1 of redis.url (NOPERM). Next: Give the user of redis.url the right +select, or use database 0.'
   )
   t.is(await admin.dbsize(), 0)
 })
@@ -212,7 +214,7 @@ testWithRedis('check names each command, key and channel that the Redis user may
     return line(redisUrl)
   }
   const failed = (shown: string, rights: string) =>
-    `failed The user of redisUrl lacks rights that replicas need (NOPERM): ${shown}. Next: Add ${rights} to this user. docs/run/redis.md has a complete ACL line.`
+    `failed The user of redis.url lacks rights that replicas need (NOPERM): ${shown}. Next: Add ${rights} to this user. docs/run/redis.md has a complete ACL line.`
   t.is(await lineWith(...documentedRights), working)
   t.is(await lineWith(...documentedRights, '-ping'), failed('commands PING', '+ping'))
   t.is(
@@ -232,7 +234,7 @@ testWithRedis(
     const prefix = prefixOf(testConfig(someProvider))
     const commands = [...serverCommands.map(([name]) => name), 'SUBSCRIBE'].map(name => `+${name.toLowerCase()}`)
     await admin.acl('SETUSER', 'little', 'on', '>pass', `~${prefix}*`, `&${prefix}*`, ...commands)
-    const [first, second] = await findingsOf({ redisUrl: `redis://little:pass@127.0.0.1:${port}` })
+    const [first, second] = await findingsOf({ redis: { url: `redis://little:pass@127.0.0.1:${port}` } })
     t.is(first?.status, 'ok')
     t.is(second?.status, 'warning')
     t.regex(second?.next ?? '', /^Add \+client\|setname to this user/)
@@ -268,7 +270,7 @@ testWithRedis('check accepts a working cluster, and fails for one of its nodes w
   t.is(await line(url), working)
   // The keys of a check are random, so all of them could be in the slots of one node.
   const single = await Promise.all([...nodes, ...nodes].map(node => line(node.url)))
-  t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
+  t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redis.url.'))
 })
 
 for (const [what, options, says] of [
@@ -277,45 +279,42 @@ for (const [what, options, says] of [
 ] as const) {
   testWithRedis(`check fails for a Redis whose certificate ${what}`, async t => {
     const { url, certificate } = await startRedisWithTls(t, options)
-    const [finding] = await findingsOf({ redisUrl: url, redisTls: { caFile: certificate } })
+    const [finding] = await findingsOf({ redis: { url, caFile: certificate } })
     t.regex(finding?.message ?? '', says)
   })
 }
 
-testWithRedis('check fails for an untrusted certificate of Redis until it is in redisTls.caFile', async t => {
+testWithRedis('check fails for an untrusted certificate of Redis until it is in redis.caFile', async t => {
   const { url, certificate } = await startRedisWithTls(t)
   t.regex(
     await line(url),
-    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: Set redisTls\.caFile/
+    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: Set redis\.caFile/
   )
-  t.is((await findingsOf({ redisUrl: url, redisTls: { caFile: certificate } }))[0]?.status, 'ok')
+  t.is((await findingsOf({ redis: { url, caFile: certificate } }))[0]?.status, 'ok')
 })
 
 testWithRedis('check warns about a password that Redis does not ask for', async t => {
   const { port } = await startRedis(t)
-  const [first, second] = await findingsOf({ redisUrl: `redis://:hunter2@127.0.0.1:${port}` })
+  const [first, second] = await findingsOf({ redis: { url: `redis://:hunter2@127.0.0.1:${port}` } })
   t.is(first?.status, 'ok')
   t.like(second, { status: 'warning', next: 'Set requirepass, or an ACL, in Redis.' })
   const { port: closed } = await startRedis(t, ['--requirepass', 'hunter2'])
-  const found = await findingsOf({ redisUrl: `redis://:hunter2@127.0.0.1:${closed}` })
+  const found = await findingsOf({ redis: { url: `redis://:hunter2@127.0.0.1:${closed}` } })
   t.false(found.some(({ message }) => message.includes('needs no password')))
 })
 
 for (const [what, start] of Object.entries({ 'a Redis': startRedisWithTls, 'a cluster': startClusterWithTls })) {
   testWithRedis(
-    `redisTls.serverName is the name in the certificate of ${what} that is reached by its IP address`,
+    `redis.serverName is the name in the certificate of ${what} that is reached by its IP address`,
     async t => {
       const { url, certificate: caFile } = await start(t, { host: 'redis.example' })
       const redisUrl = url.replace('localhost', '127.0.0.1')
-      const [finding] = await findingsOf({ redisUrl, redisTls: { caFile } })
+      const [finding] = await findingsOf({ redis: { url: redisUrl, caFile } })
       t.regex(finding?.message ?? '', /is for a different name \(ERR_TLS_CERT_ALTNAME_INVALID\)/)
-      t.is(
-        finding?.next,
-        'If this is the right Redis, set redisTls.serverName to a name that the certificate contains.'
-      )
+      t.is(finding?.next, 'If this is the right Redis, set redis.serverName to a name that the certificate contains.')
       const serverName = 'redis.example'
-      t.is((await findingsOf({ redisUrl, redisTls: { caFile, serverName } }))[0]?.message, working.slice(3))
-      const other = await findingsOf({ redisUrl, redisTls: { caFile, serverName: 'other.example' } })
+      t.is((await findingsOf({ redis: { url: redisUrl, caFile, serverName } }))[0]?.message, working.slice(3))
+      const other = await findingsOf({ redis: { url: redisUrl, caFile, serverName: 'other.example' } })
       t.is(other[0]?.status, 'failed')
     }
   )
@@ -335,8 +334,8 @@ testWithRedis('check says why Redis refuses the client certificate', async t => 
     'expired.key': expired.key
   })
   const filesOf = (name: string) => ({ certFile: join(folder, `${name}.pem`), keyFile: join(folder, `${name}.key`) })
-  const messageWith = async (files: TestSettings['redisTls']) =>
-    (await findingsOf({ redisUrl, redisTls: { caFile, ...files } }))[0]?.message ?? ''
+  const messageWith = async (files: TestSettings['redis']) =>
+    (await findingsOf({ redis: { url: redisUrl, caFile, ...files } }))[0]?.message ?? ''
   t.regex(
     await messageWith({}),
     /^Redis at localhost:\d+ requires a client certificate \(ERR_SSL_[\w/]*CERTIFICATE_REQUIRED\)/
@@ -359,11 +358,11 @@ testWithRedis('check fails for redis:// at a port that requires TLS', async t =>
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
-    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed immediately\. Next: Check hosts and ports in redisUrl\. If these ports use TLS/
+    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed immediately\. Next: Check hosts and ports in redis.url\. If these ports use TLS/
   )
 })
 
-test('check does not print the password of redisUrl', async t => {
+test('check does not print the password of redis.url', async t => {
   const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
   t.regex(line('redis') ?? '', /^failed redis Redis cannot be reached: 127\.0\.0\.1:1 refuses/)
   t.false(output.includes('hunter2'))
@@ -435,7 +434,7 @@ test('every warning about Redis tells the operator what to do', t => {
 
 /** Returns the findings about the condition of a Redis that can be reached, each on one line. */
 async function found(redisUrl: string): Promise<string[]> {
-  const [, ...rest] = await findingsOf({ redisUrl })
+  const [, ...rest] = await findingsOf({ redis: { url: redisUrl } })
   return rest.map(({ status, message }) => `${status} ${message}`)
 }
 

@@ -8,8 +8,8 @@ import { tempFolder } from '../../helpers/temp-folder.js'
 import { startUpstream } from '../../helpers/upstream.js'
 import { checkAt } from './checked.js'
 
-const config = (routes: readonly string[], more: TestSettings = {}) =>
-  testConfig(unreachableIdp, { proxy: { routes }, ...more })
+const config = (rules: readonly string[], more: TestSettings = {}) =>
+  testConfig(unreachableIdp, { apiProxy: { rules }, ...more })
 
 test('check reports no proxy finding if there are no proxy rules', async t => {
   t.deepEqual(await checkProxy(config([])), [])
@@ -34,7 +34,7 @@ test('check fails for a target host that cannot be reached, and shows the reason
   t.is(refused?.status, 'failed')
   t.regex(refused?.message ?? '', /refuses connections \(ECONNREFUSED\)/)
   t.regex(unknown?.message ?? '', /nowhere\.invalid/)
-  t.regex(`${refused?.next} ${unknown?.next}`, /proxy\.routes/)
+  t.regex(`${refused?.next} ${unknown?.next}`, /apiProxy\.rules/)
 })
 
 test('check fails for a target host with an untrusted certificate', async t => {
@@ -60,7 +60,7 @@ test('check warns about a rule whose API needs scopes that the token does not ha
   const [message = '', ...others] = await warnings([issues, derivatives], dual)
   t.deepEqual(others, [])
   t.regex(message, /cannot work for POST. The API requires data:write, but the token has data:read viewables:read/)
-  const platform = { internalScopes: ['data:read', 'data:write', 'viewables:read'] }
+  const platform = { internalTokenScopes: ['data:read', 'data:write', 'viewables:read'] }
   t.deepEqual(await warnings([issues, derivatives], { ...dual, platform }), [])
   t.is((await warnings([`GET /hubs ${aps}/project/v1/hubs token=public`], dual)).length, 1)
   t.deepEqual(await warnings(['POST /x https://elsewhere.example/construction/issues/v1/x'], dual), [])

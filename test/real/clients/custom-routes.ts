@@ -35,7 +35,7 @@ const shop = new Koa().use(requireTokens).use(ctx => {
 
 const server = await startTestServer({
   settings: { log: { level: 'fatal' } },
-  extend(app) {
+  extension(app) {
     app.use(mount('/shop', shop))
     app.use((ctx, next) => {
       const route = routes[ctx.path]

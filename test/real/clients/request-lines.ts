@@ -82,8 +82,8 @@ export const requestLines: Program = {
   async run(lab) {
     for (const { rules, requests } of cases) {
       const upstream = await startUpstream(lab)
-      const routes = rules.map(rule => rule.replace('TARGET', upstream.origin))
-      const { raw } = await startProxy(lab, { routes }, { mode: 'dual' })
+      const targeted = rules.map(rule => rule.replace('TARGET', upstream.origin))
+      const { raw } = await startProxy(lab, { rules: targeted }, { mode: 'dual' })
       for (const [line, expected] of Object.entries(requests)) {
         const before = upstream.requestLines.length
         const head = `${line} HTTP/1.1\r\nHost: localhost:8080\r\nCookie: COOKIE\r\nSec-Fetch-Site: same-origin\r\n`

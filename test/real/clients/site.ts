@@ -10,8 +10,8 @@ export type Site = Awaited<ReturnType<typeof startSite>>
 /** @param paths the first segments of the APIs that the rules forward */
 export async function startSite(lab: Lab, paths: readonly string[], files?: Files) {
   const platform = await startPlatform(lab, files)
-  const routes = paths.map(path => `GET,POST,PUT,PATCH,DELETE /${path}/** ${platform.origin}/${path}/**`)
-  const { server, cookie, origin } = await startProxy(lab, { routes })
+  const rules = paths.map(path => `GET,POST,PUT,PATCH,DELETE /${path}/** ${platform.origin}/${path}/**`)
+  const { server, cookie, origin } = await startProxy(lab, { rules })
   const url = await startRelay(lab, server.port, { host: new URL(origin).host, cookie, origin })
   return { platform, url }
 }

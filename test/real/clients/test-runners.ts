@@ -8,8 +8,8 @@ const scenario = `import { startTestServer } from 'platform-auth-server/testing'
 import addRoutes from './routes.mjs'
 
 export async function scenario(expect) {
-  const settings = { mode: 'dual', redisUrl: 'redis://localhost', session: { store: 'redis' } }
-  const server = await startTestServer({ settings, extend: addRoutes })
+  const settings = { mode: 'dual', redis: { url: 'redis://localhost' }, session: { store: 'redis' } }
+  const server = await startTestServer({ settings, extension: addRoutes })
   try {
     expect((await server.newBrowser().fetch('/api/hubs')).status).toBe(401)
     const ada = await server.signIn('Ada Lovelace')

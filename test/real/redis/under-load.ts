@@ -83,7 +83,7 @@ export function underLoad<T extends { readonly url: string }>(
       timeLimitMs: TIME_LIMIT_MS,
       environment: slot => ({
         PLATFORM_AUTH_SESSION_STORE: store,
-        PLATFORM_AUTH_REFRESH_MARGIN: String(MARGIN_SECONDS),
+        PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: String(MARGIN_SECONDS),
         ...options.environment?.(slot)
       })
     })

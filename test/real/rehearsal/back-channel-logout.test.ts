@@ -11,11 +11,11 @@ const SESSIONS = 1000
 const REPLICAS = 4
 
 test('a logout token ends a thousand sessions of one user at four replicas, and the time is reported', async t => {
-  const { url: redisUrl, admin } = await startRedis(t)
+  const { url, admin } = await startRedis(t)
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   idp.settings.idTokenClaims = claims => ({ ...claims, sid: `login-${idp.issued.idTokens.length}` })
   const platform = { ...discovered(idp), backChannelLogout: true, scopes: ['openid', 'data:read'] }
-  const config = testConfig(idp, { platform, redisUrl, log: { level: 'info', requests: false } })
+  const config = testConfig(idp, { platform, redis: { url }, log: { level: 'info', requests: false } })
   const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startServerProcess(t, config)))
   const addressOf = (index: number) => `http://127.0.0.1:${replicas[index % REPLICAS]?.port}`
   const newBrowser = (index: number) =>

@@ -24,7 +24,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
     ...environmentFor(idp, defaultCallbackUrl),
     PLATFORM_AUTH_MODE: 'dual',
     // Without a margin, a token with a lifetime of seconds could expire on its way from this server to the provider.
-    PLATFORM_AUTH_REFRESH_MARGIN: '1',
+    PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: '1',
     REDIS_URL: redis.url,
     ...options.env
   }

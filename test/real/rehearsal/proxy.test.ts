@@ -59,7 +59,7 @@ test('during a rolling restart under load no request fails and no user is logged
   // A process takes no locks in its first two seconds. With a longer margin, no token expires in this time.
   const { idp, replicas, newBrowser, startAgain } = await deploy(t, {
     accessTokenLifetimeSeconds: 8,
-    env: { PLATFORM_AUTH_REFRESH_MARGIN: '4' }
+    env: { PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: '4' }
   })
   const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
   await crowd.everyoneRefreshed()

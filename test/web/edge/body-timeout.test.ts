@@ -21,7 +21,7 @@ async function readBody(ctx: Context) {
 }
 
 function startCustomRoute(t: ExecutionContext, handler: (ctx: Context) => Promise<void>) {
-  return startTestServer(t, { limits, parts: { extend: app => void app.use(handler) } })
+  return startTestServer(t, { limits, parts: { extension: app => void app.use(handler) } })
 }
 
 /** Sends the request and then a piece of the body after each pause. Returns all bytes of the response. */
@@ -91,7 +91,7 @@ test('a proxied upload of 20 kB/s has no total time limit, and gets 408 if the c
   const upstream = await startUpstream(t, (request, response) => {
     request.resume().on('end', () => response.end('{}'))
   })
-  const { server, cookie } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x timeout=2`] }, { limits })
+  const { server, cookie } = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x timeout=2`] }, { limits })
   const request = (length: number) => `${head('/api/x', length)}Cookie: ${cookie}\r\n\r\n`
   t.regex(await trickle(server.port, request(40 * piece.length), 40, 100, piece), /^HTTP\/1\.1 200/)
   t.is(String(await upstream.requests[0]?.body()), piece.repeat(40))
@@ -107,8 +107,8 @@ test('the time limit for a body does not include the time in which the request w
     if (request.method === 'GET') held.push(response)
     else request.resume().on('end', () => response.end('{}'))
   })
-  const routes = [`GET,POST /api/x ${upstream.origin}/x timeout=60`]
-  const { server, cookie } = await startProxy(t, { routes }, { limits })
+  const rules = [`GET,POST /api/x ${upstream.origin}/x timeout=60`]
+  const { server, cookie } = await startProxy(t, { rules }, { limits })
   const headers = { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin' }
   const options = { port: server.port, host: '127.0.0.1', path: '/api/x', agent: false }
   for (let count = 0; count < 32; count++) http.get({ ...options, headers }).on('response', answer => answer.resume())

@@ -109,7 +109,7 @@ for (const [what, headers] of Object.entries(ofSibling)) {
     const upstream = await startUpstream(t)
     const { browser, server } = await startProxy(
       t,
-      { routes: [`GET /api/x ${upstream.origin}/x`] },
+      { rules: [`GET /api/x ${upstream.origin}/x`] },
       { mode: 'dual', overrides: { forwardAuth: { port: 0 } } }
     )
     const cookie = sessionHeader(browser)

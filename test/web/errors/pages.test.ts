@@ -75,13 +75,13 @@ test('with the settings pages, error pages have the name, logo, colour, texts an
     'pages/page.html':
       '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}{{style}}</head><body><main>{{brand}}{{content}}</main><footer>{{name}}</footer></body></html>'
   })
-  const pages = {
+  const branding = {
     name: 'Nordwerk',
     logo: join(folder, 'logo.svg'),
-    accent: '#d9480f',
+    color: '#d9480f',
     folder: join(folder, 'pages')
   }
-  const { browser } = await startTestServer(t, { overrides: { pages } })
+  const { browser } = await startTestServer(t, { overrides: { branding } })
   const page = await browser.navigate(guarded, { headers: { 'accept-language': 'de-DE' } })
   t.is(page.statusCode, 401)
   const text = page.text()

@@ -83,9 +83,9 @@ async function startProtected(t: Parameters<typeof startUpstream>[0], options: T
   const started = await startTestServer(t, {
     mode: 'dual',
     ...options,
-    overrides: { ...options.overrides, proxy: { routes: rules, ...options.overrides?.proxy } },
+    overrides: { ...options.overrides, apiProxy: { rules: rules, ...options.overrides?.apiProxy } },
     parts: {
-      extend: app =>
+      extension: app =>
         void app.use((ctx, next) => {
           if (!/^\/(api\/)?own\b/.test(ctx.path)) return next()
           return requireTokens(ctx, async () => {
@@ -180,13 +180,13 @@ for (const [base, path] of [
   })
 }
 
-test('with proxy.csrfHeader, the refusal of a navigation names the setting, whichever other reason there is', async t => {
-  const { browser } = await startProtected(t, { overrides: { proxy: { csrfHeader: 'X-CSRF' } } })
+test('with apiProxy.csrfHeader, the refusal of a navigation names the setting, whichever other reason there is', async t => {
+  const { browser } = await startProtected(t, { overrides: { apiProxy: { csrfHeader: 'X-CSRF' } } })
   await signIn(browser)
   for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-purpose': 'prefetch' }]) {
     const page = await browser.navigate('/api/actions/a', { from: 'https://portal.example', headers })
     t.is(page.statusCode, 403)
-    t.regex(page.text(), /<h1>The server refused this request<\/h1>[\s\S]*\(setting proxy\.csrfHeader\)/)
+    t.regex(page.text(), /<h1>The server refused this request<\/h1>[\s\S]*\(setting apiProxy\.csrfHeader\)/)
   }
 })
 

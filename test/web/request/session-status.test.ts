@@ -20,9 +20,9 @@ test('the profile, the token, rules and custom routes say that a request was not
   const paths = ['/api/auth/profile', '/api/auth/token', '/api/x', '/own']
   const { browser, clock, idp, newBrowser, server } = await startTestServer(t, {
     mode: 'dual',
-    overrides: { forwardAuth: { port: 0 }, proxy: { routes: [`GET,POST /api/x ${upstream.origin}/x`] } },
+    overrides: { forwardAuth: { port: 0 }, apiProxy: { rules: [`GET,POST /api/x ${upstream.origin}/x`] } },
     parts: {
-      extend: app => void app.use((ctx, next) => (ctx.path === '/own' ? requireTokens(ctx, next) : next()))
+      extension: app => void app.use((ctx, next) => (ctx.path === '/own' ? requireTokens(ctx, next) : next()))
     }
   })
   const port = server.forwardAuthPort as number
@@ -66,7 +66,7 @@ for (const [what, handle] of Object.entries(handlers)) {
   test(`a handler cannot set the headers: ${what}`, async t => {
     const { browser } = await startTestServer(t, {
       parts: {
-        extend: app =>
+        extension: app =>
           void app.use((ctx, next) => {
             if (ctx.path === '/guarded') return requireTokens(ctx, async () => handle(ctx))
             return ctx.path === '/open' ? handle(ctx) : next()
@@ -86,7 +86,7 @@ test('after a handler, no response says that the request was not executed', asyn
   let ran = 0
   const { browser, clock, idp, logs } = await startTestServer(t, {
     parts: {
-      extend: app =>
+      extension: app =>
         void app.use(requireTokens).use(async (ctx, next) => {
           ran += 1
           clock.advanceSeconds(3600)
@@ -111,7 +111,7 @@ test('after a handler, no response says that the request was not executed', asyn
 test('a response of an API never has Session-Status', async t => {
   for (const status of [200, 401, 503]) {
     const upstream = await startUpstream(t, (_, response) => response.writeHead(status, both).end())
-    const { browser } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
+    const { browser } = await startProxy(t, { rules: [`POST /api/x ${upstream.origin}/x`] })
     const response = await browser.fetch('/api/x', { method: 'POST' })
     t.is(response.statusCode, status === 401 ? 502 : status)
     t.is(seen(response).status, undefined)

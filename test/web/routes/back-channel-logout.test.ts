@@ -14,7 +14,7 @@ const PATH = '/api/auth/backchannel-logout'
 const scopes = ['openid', 'data:read']
 
 function settingsOf(idp: Pick<HostileIdp, 'issuer'>): TestSettings {
-  const platform = { ...discovered(idp), scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+  const platform = { ...discovered(idp), scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
   return { platform: { ...platform, backChannelLogout: true } }
 }
 
@@ -207,7 +207,7 @@ testWithRedis('with session.store redis, a logout token and everywhere=true end 
   const redis = await startRedis(t)
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-  const overrides = { ...settingsOf(idp), session: { store: 'redis' }, redisUrl: redis.url } as const
+  const overrides = { ...settingsOf(idp), session: { store: 'redis' }, redis: { url: redis.url } } as const
   const server = await startTestServer(t, { idp, clock, overrides })
   const ada = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')] as const
   const grace = [await signInAs(server, 'grace', 'login-3'), await signInAs(server, 'grace', 'login-4')] as const
@@ -264,7 +264,7 @@ testWithRedis(
   async t => {
     const { url: redisUrl } = await startRedis(t)
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-    const overrides = { ...settingsOf(idp), redisUrl }
+    const overrides = { ...settingsOf(idp), redis: { url: redisUrl } }
     const [one, two] = [await startTestServer(t, { idp, overrides }), await startTestServer(t, { idp, overrides })]
     const browsers = [await signInAs(one, 'ada', 'login-1'), await signInAs(two, 'ada', 'login-1')]
     const token = idp.logoutToken({ sid: 'login-1' })

@@ -326,13 +326,13 @@ test('the callback URL may contain a query', async t => {
 /** Starts a server that counts the callbacks that have arrived. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
   let arrived = 0
-  const extend: Extension = app => {
+  const extension: Extension = app => {
     app.middleware.unshift((ctx, next) => {
       if (ctx.path === callbackPath) arrived += 1
       return next()
     })
   }
-  const server = await startTestServer(t, { mode, parts: { extend } })
+  const server = await startTestServer(t, { mode, parts: { extension } })
   const haveArrived = (count: number) => eventually(() => arrived === count)
   return { ...server, haveArrived }
 }
@@ -673,7 +673,7 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
     await signIn((await startTestServer(t)).browser)
     const { back, browser, calls, idp, session } = await startReturning(t, {
       mode: 'dual',
-      overrides: { platform: { timeoutSeconds: 8 } }
+      overrides: { platform: { timeout: 8 } }
     })
     let unanswered: ServerResponse | undefined
     idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), exchange => {

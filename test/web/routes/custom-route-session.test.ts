@@ -30,7 +30,7 @@ async function startApplication(
   const server = await startTestServer(t, {
     ...options,
     parts: {
-      extend(app) {
+      extension(app) {
         app.use(requireTokens)
         app.use(async ctx => {
           ctx.body = 'done'
@@ -195,7 +195,7 @@ test('ctx.session.regenerate() keeps the login', async t => {
 test('with two calls of requireTokens in the chain, a change between them is kept', async t => {
   const { browser, clock, idp } = await startTestServer(t, {
     parts: {
-      extend(app) {
+      extension(app) {
         app.use(requireTokens)
         app.use(async (ctx, next) => {
           if (ctx.path === '/add') add(ctx)
@@ -220,7 +220,7 @@ test('with two calls of requireTokens in the chain, a change between them is kep
 test('a route without requireTokens gets an error if it saves ctx.session, and the session of the user does not change', async t => {
   const server = await startTestServer(t, {
     parts: {
-      extend(app) {
+      extension(app) {
         app.use((ctx, next) => (ctx.path === '/shop' ? requireTokens(ctx as never, next) : next()))
         app.use(async ctx => {
           if (ctx.path === '/shop') return

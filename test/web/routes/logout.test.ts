@@ -76,7 +76,7 @@ test('with logout: idp the browser is redirected to the provider with the URL to
 })
 
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
-  const { browser, idp } = await startDiscovered(t, { overrides: { logout: 'idp', platform: { timeoutSeconds: 30 } } })
+  const { browser, idp } = await startDiscovered(t, { overrides: { logout: 'idp', platform: { timeout: 30 } } })
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
   await idp.online()
@@ -90,7 +90,7 @@ test('with logout: idp the browser is redirected to the discovered endpoint with
 
 test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
   const { browser, idp, logs } = await startDiscovered(t, {
-    overrides: { logout: 'idp', platform: { timeoutSeconds: 30 } }
+    overrides: { logout: 'idp', platform: { timeout: 30 } }
   })
   const hold = idp.hold('discovery')
   const started = performance.now()

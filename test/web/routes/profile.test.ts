@@ -19,7 +19,7 @@ for (const mode of modes) {
       ['no response', faults.hang(), 504]
     ]
     // The server with the short time limit is a second replica, because other requests could exceed the limit on a slow machine.
-    const impatient = await startTestServer(t, { mode, idp, clock, overrides: { platform: { timeoutSeconds: 0.3 } } })
+    const impatient = await startTestServer(t, { mode, idp, clock, overrides: { platform: { timeout: 0.3 } } })
     for (const [name, fault, status, retryAfter] of failures) {
       idp.failWhen('userinfo', () => fault)
       if (status === 504) impatient.connect(browser)
@@ -39,10 +39,10 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: with profile.keepSeconds a display name is cached for its session only, and removed at logout`, async t => {
+  test(`${mode}: with profile.cacheTtl a display name is cached for its session only, and removed at logout`, async t => {
     const { browser, newBrowser, clock, idp } = await startTestServer(t, {
       mode,
-      overrides: { profile: { keepSeconds: 30 } }
+      overrides: { profile: { cacheTtl: 30 } }
     })
     const nameOf = async (one: typeof browser) => (await one.fetch('/api/auth/profile')).json().name
     const asked = () => idp.requestsTo('userinfo').length
@@ -126,7 +126,7 @@ for (const mode of modes) {
   for (const [what, claims, fault, status, name] of names) {
     test(`${mode}: the display name comes from the user info, the ID token or sub: ${what}`, async t => {
       const openid = ['openid', 'data:read']
-      const platform = { scopes: openid, internalScopes: openid, publicScopes: ['data:read'] }
+      const platform = { scopes: openid, internalTokenScopes: openid, publicTokenScopes: ['data:read'] }
       const { browser, idp } = await startTestServer(t, { mode, overrides: { platform } })
       idp.settings.idTokenClaims = right => ({ ...right, ...claims })
       await signIn(browser)

@@ -147,7 +147,7 @@ test('a sealed session contains only the fields of the contract and our own five
 })
 
 test('the configured maximum age limits both the sealed session and its cookie', async t => {
-  const server = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 600 } } })
+  const server = await startTestServer(t, { overrides: { session: { inactivityTimeout: 600 } } })
   const { browser, clock } = server
   t.is(sessionCookiesSet(await signIn(browser))[0]?.attributes['max-age'], '600')
   const cookie = sessionHeader(browser)
@@ -161,7 +161,7 @@ const hourMs = 3_600_000
 
 for (const mode of modes) {
   test(`an absolute maximum age ends a session even if it is refreshed, and limits the age of its cookie (${mode})`, async t => {
-    const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
+    const overrides = { session: { maxLifetime: 5 * 86_400 } }
     const server = await startSignedIn(t, { mode, overrides })
     const { browser, clock, idp } = server
     const { _login } = openedSession(browser, server)
@@ -186,7 +186,7 @@ for (const mode of modes) {
   })
 
   test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
-    const overrides = { session: { absoluteMaxAgeSeconds: 7200 } }
+    const overrides = { session: { maxLifetime: 7200 } }
     const server = await startSignedIn(t, { mode, overrides })
     const { browser, clock, idp } = server
     const late = browser.clone()
