@@ -3,7 +3,7 @@ import { commands } from '#src/cli/commands/index.js'
 import { settingOptions } from '#src/cli/options.js'
 import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { CLIENT_LIMITS } from '#src/web/edge/connections.js'
-import { TURN_LIMITS } from '#src/web/proxy/upstream-queue.js'
+import { QUEUE_LIMITS } from '#src/web/proxy/upstream-queue.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 
@@ -111,7 +111,7 @@ test('every message that docs/run/troubleshooting.md quotes is in the source cod
 
 test('SECURITY.md has the limits of the proxy that the server uses', t => {
   const text = readText('SECURITY.md')
-  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = TURN_LIMITS
+  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = QUEUE_LIMITS
   const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
   const rows: readonly (readonly [limit: string, value: string])[] = [
     ['requests in progress of one session', `${ofOneSession}`],

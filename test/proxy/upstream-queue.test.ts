@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import {
-  createTurns,
-  TURN_LIMITS,
-  type Turn,
-  type TurnLimits,
-  type TurnRequest,
+  createUpstreamQueue,
+  QUEUE_LIMITS,
+  type QueueEntry,
+  type QueueingRequest,
+  type QueueLimits,
   UpstreamQueueError
 } from '#src/web/proxy/upstream-queue.js'
 
-const limits: TurnLimits = {
+const limits: QueueLimits = {
   waitingForHead: 2,
   reserved: 0,
   ofOneHost: 100,
@@ -22,19 +22,19 @@ const patient = 60_000
 const host = 'https://a.example'
 
 // The timer of a request that still waits would keep the process of this file running.
-const taken: Turn[] = []
+const taken: QueueEntry[] = []
 test.after.always(() => {
-  for (const turn of taken) turn.end()
+  for (const entry of taken) entry.end()
 })
 
-/** Starts turns in which each name is a session of another user. `ana/2` is the second session of `ana`. */
-function start(more: Partial<TurnLimits> = {}) {
-  const turns = createTurns({ ...limits, ...more })
-  return (session: string, more: Partial<TurnRequest> = {}) => {
+/** Starts a queue in which each name is a session of another user. `ana/2` is the second session of `ana`. */
+function start(more: Partial<QueueLimits> = {}) {
+  const queue = createUpstreamQueue({ ...limits, ...more })
+  return (session: string, more: Partial<QueueingRequest> = {}) => {
     const [user = ''] = session.split('/')
-    const turn = turns.take({ origin: host, session, user, isUploading: () => false, ...more })
-    taken.push(turn)
-    return turn
+    const entry = queue.enter({ origin: host, session, user, isUploading: () => false, ...more })
+    taken.push(entry)
+    return entry
   }
 }
 
@@ -112,7 +112,7 @@ test('a response that comes before the whole body was sent takes no slot, even i
   t.false(take('3').hasStarted())
 })
 
-const tables: readonly (readonly [what: string, limit: keyof TurnLimits, full: string[], free: string | undefined])[] =
+const tables: readonly (readonly [what: string, limit: keyof QueueLimits, full: string[], free: string | undefined])[] =
   [
     ['session', 'ofOneSession', ['ana/1', 'ana/1'], 'ana/2'],
     ['user', 'ofOneUser', ['ana/1', 'ana/2'], 'bob'],
@@ -147,9 +147,9 @@ test('the queue is served in turn by user, and for each user in turn by session'
   const running = take('first')
   const served: string[] = []
   const waiting = ['ana/1', 'ana/1', 'ana/1', 'ana/2', 'bob', 'bob', 'carl'].map(async session => {
-    const turn = take(session)
-    if (await turn.wait(patient)) served.push(session)
-    turn.end()
+    const entry = take(session)
+    if (await entry.wait(patient)) served.push(session)
+    entry.end()
   })
   running.end()
   await Promise.all(waiting)
@@ -194,7 +194,7 @@ test('in a full queue, the user with the most requests loses the newest one to a
 test('a user can have one of the reserved slots of a host, so users with many requests leave slots for others', t => {
   const take = start({ waitingForHead: 4, reserved: 2, queued: 10 })
   const greedy = Array.from({ length: 6 }, () => take('greedy'))
-  const started = greedy.map(turn => turn.hasStarted())
+  const started = greedy.map(entry => entry.hasStarted())
   t.deepEqual(started, [true, true, true, false, false, false])
   const other = take('other')
   t.true(other.hasStarted())
@@ -221,7 +221,7 @@ test('uploads that end at the same time do not take the reserved slots', t => {
 })
 
 test('the limits of a real server keep slots of a host for other users, and a session below its user', t => {
-  t.true(TURN_LIMITS.ofOneSession < TURN_LIMITS.ofOneUser)
-  t.true(TURN_LIMITS.ofOneUser < TURN_LIMITS.waitingForHead)
-  t.true(TURN_LIMITS.ofOneHost < TURN_LIMITS.ofProcess)
+  t.true(QUEUE_LIMITS.ofOneSession < QUEUE_LIMITS.ofOneUser)
+  t.true(QUEUE_LIMITS.ofOneUser < QUEUE_LIMITS.waitingForHead)
+  t.true(QUEUE_LIMITS.ofOneHost < QUEUE_LIMITS.ofProcess)
 })

@@ -16,7 +16,7 @@ test('a process remembers the newest records up to 50 MB, and the revisions of a
   const memory = createProcessMemory(systemClock, DAY_MS)
   for (let index = 0; index < 500; index++) memory.remember(`id-${index}`, 1, largeRecordOf(`id-${index}`))
   const kept = Array.from({ length: 500 }, (_, index) => memory.recordOf(`id-${index}`)).filter(Boolean)
-  t.is(kept.length, 248)
+  t.true(kept.length > 200 && kept.length <= 250, `${kept.length} records of 200 kB`)
   t.is(memory.recordOf('id-499')?.id, 'id-499')
   t.is(memory.known('id-0').rev, 1)
   t.is(memory.size(), 500)

@@ -19,7 +19,7 @@ import {
   upstreamQueueFull,
   upstreamUnauthorized
 } from './upstream-failure.js'
-import { createTurns, type Turn, UpstreamQueueError } from './upstream-queue.js'
+import { createUpstreamQueue, type QueueEntry, UpstreamQueueError } from './upstream-queue.js'
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, site, store, shutdown, metrics, log } = services
@@ -27,7 +27,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
   const selectResponseHeaders = createResponseHeaders(responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
-  const turns = createTurns()
+  const queue = createUpstreamQueue()
 
   /**
    * Resolves in these cases:
@@ -45,33 +45,38 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? timeoutSeconds) * 1000
     const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
-    let turn: Turn | undefined
+    let entry: QueueEntry | undefined
     try {
-      turn = turns.take({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
-      const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, turn, silenceMs))
-      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
+      entry = queue.enter({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
+      const hasStarted = entry.hasStarted() || (await waitInQueue(ctx, entry, silenceMs))
+      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, entry)
     } catch (error) {
       if (!(error instanceof UpstreamQueueError)) throw error
       metrics.upstreamResponded(rule.number, 'busy', 0)
       throw upstreamQueueFull()
     } finally {
-      turn?.end()
+      entry?.end()
     }
   }
 
   /** Waits until this request may be sent to the API. Resolves with false if the client disconnects first. */
-  async function waitForTurn({ req, res }: Context, turn: Turn, limitMs: number): Promise<boolean> {
+  async function waitInQueue({ req, res }: Context, entry: QueueEntry, limitMs: number): Promise<boolean> {
     const awaitBody = postponeBody(req)
-    res.once('close', turn.end)
+    res.once('close', entry.end)
     try {
-      return await turn.wait(limitMs)
+      return await entry.wait(limitMs)
     } finally {
-      res.off('close', turn.end)
+      res.off('close', entry.end)
       awaitBody()
     }
   }
 
-  function exchangeWithUpstream(ctx: Context, route: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
+  function exchangeWithUpstream(
+    ctx: Context,
+    route: ForwardRoute,
+    silenceMs: number,
+    entry: QueueEntry
+  ): Promise<void> {
     const { rule } = route
     const { req, res } = ctx
     const startedAt = performance.now()
@@ -79,7 +84,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     let exchange: Exchange | undefined
     let removeStopHook = () => {}
     const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
-    body?.stream.once('end', turn.bodySent)
+    body?.stream.once('end', entry.bodySent)
 
     return new Promise((resolve, reject) => {
       res.on('close', onClientGone)
@@ -171,7 +176,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     }
 
     function reportHead(outcome: string) {
-      turn.headReceived()
+      entry.headReceived()
       const elapsedMs = performance.now() - startedAt
       ctx.state.upstreamMs = Math.round(elapsedMs)
       metrics.upstreamResponded(rule.number, outcome, elapsedMs / 1000)

@@ -13,7 +13,7 @@ import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
-import { TURN_LIMITS } from './upstream-queue.js'
+import { QUEUE_LIMITS } from './upstream-queue.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -23,7 +23,7 @@ export function proxy(services: Services): Middleware {
   const findRoute = createRoutes(rules, site.origin)
   const plainUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    connectionsPerHost: TURN_LIMITS.ofOneHost,
+    connectionsPerHost: QUEUE_LIMITS.ofOneHost,
     proxyFor: outboundProxy
   })
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams

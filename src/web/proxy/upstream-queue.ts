@@ -9,7 +9,7 @@ import { createFairQueue, type Requester } from '../../base/fair-queue.js'
  * The maximum numbers of requests. A request is in progress from the moment when it is sent until its response is
  * complete. During this time, it uses one connection to its host.
  */
-export const TURN_LIMITS = {
+export const QUEUE_LIMITS = {
   /**
    * The slots of a host. A request has a slot from the end of its body until the beginning of its response. A request
    * whose body is still being sent needs no slot, because a client that sends slowly would otherwise block the host. If
@@ -37,7 +37,7 @@ export const TURN_LIMITS = {
   queued: 512
 }
 
-export type TurnLimits = typeof TURN_LIMITS
+export type QueueLimits = typeof QUEUE_LIMITS
 
 /** The queue was full, or the request waited too long for its turn. */
 export class UpstreamQueueError extends Error {
@@ -45,9 +45,9 @@ export class UpstreamQueueError extends Error {
 }
 
 /** A request that counts towards the limits. */
-export type Turn = ReturnType<ReturnType<typeof createTurns>['take']>
+export type QueueEntry = ReturnType<ReturnType<typeof createUpstreamQueue>['enter']>
 
-export interface TurnRequest extends Requester {
+export interface QueueingRequest extends Requester {
   /** The scheme, host and port of the upstream. */
   readonly origin: string
   /** Called when the request may be sent. Returns true if the client has not sent the whole body yet. */
@@ -62,11 +62,11 @@ interface WaitingRequest extends Requester {
 }
 
 /**
- * @example const turn = createTurns().take({ origin, session, user, isUploading })
- * if (turn.hasStarted() || (await turn.wait(30_000))) send()
- * turn.end()
+ * @example const entry = createUpstreamQueue().enter({ origin, session, user, isUploading })
+ * if (entry.hasStarted() || (await entry.wait(30_000))) send()
+ * entry.end()
  */
-export function createTurns(limits: TurnLimits = TURN_LIMITS) {
+export function createUpstreamQueue(limits: QueueLimits = QUEUE_LIMITS) {
   const shared = createTally(limits.waitingForHead - limits.reserved)
   const reserved = createTally(limits.reserved)
   const hosts = createTally(limits.ofOneHost)
@@ -136,7 +136,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS) {
      * Registers a request. If the queue is full, removes the newest request of the user with the most queued requests.
      * @throws UpstreamQueueError if this request itself would be removed
      */
-    take({ origin, session, user, isUploading }: TurnRequest) {
+    enter({ origin, session, user, isUploading }: QueueingRequest) {
       let state: 'queued' | 'inProgress' | 'over' = 'queued'
       let isHeadExpected = true
       let freeSlot: (() => void) | undefined
