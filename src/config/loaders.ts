@@ -1,8 +1,5 @@
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
-// The main module of cosmiconfig cannot be imported by a user without a home folder and without an entry in /etc/passwd, such as
-// that of a container with `--user 12345`, because it asks the system for the home folder.
-import { loadYaml } from 'cosmiconfig/dist/loaders.js'
 import { defaultExportOf } from '../base/default-export.js'
 import { errorCode, isError } from '../base/error-code.js'
 import { findDuplicateName, findJsonError, isJsonObject, parseJson } from '../base/json.js'
@@ -21,7 +18,7 @@ import { whyUnreadable } from './files.js'
 export async function parseSettings(path: string, text: string): Promise<unknown> {
   const { ext } = parse(path)
   if (isPackage(path)) return packageSettings(text, 'platform-auth-server')
-  if (/^(\.ya?ml)?$/.test(ext)) return loadYaml(path, text) ?? undefined
+  if (/^(\.ya?ml)?$/.test(ext)) return parseYaml(path, text)
   if (ext === '.json') return parseJsonSettings(text)
   if (/^\.[cm]?js$/.test(ext)) return loadScript(path)
   throw new Unusable(whyUnsupported(path))
@@ -64,6 +61,14 @@ function parseJsonSettings(text: string): unknown {
     throw new Unusable(`contains comments, which JSON does not allow, at ${place}. Use YAML (.yaml) for comments.`)
   }
   throw new Unusable(`is not valid JSON, because ${expected} is expected at ${place}.`)
+}
+
+async function parseYaml(path: string, text: string): Promise<unknown> {
+  // The main module of cosmiconfig cannot be imported by a user without a home folder and without an entry in /etc/passwd, such as
+  // that of a container with `--user 12345`, because it asks the system for the home folder. Most servers have no file in YAML, and
+  // start faster without its parser.
+  const { loadYaml } = await import('cosmiconfig/dist/loaders.js')
+  return loadYaml(path, text) ?? undefined
 }
 
 /** @param within the path of the member in which duplicate names are rejected; without it, they are rejected everywhere */

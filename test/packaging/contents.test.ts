@@ -51,10 +51,10 @@ test('the package contains the bundle, and the types of every module and of no m
   t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), [...bundle, ...types].sort())
 })
 
-test('the bundle imports every dependency and contains none', t => {
+test('the bundle imports or requires every dependency and contains none', t => {
   const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
   const code = filesBelow('dist/bundle').map(readText).join('\n')
-  const imported = [...code.matchAll(/(?:from |import\(?\s*)["']([^."'][^"']*)["']/g)].map(
+  const imported = [...code.matchAll(/(?:from |import\(?\s*|require\()["']([^."'][^"']*)["']/g)].map(
     ([, name = '']) => `${name}/`
   )
   const missing = Object.keys(dependencies).filter(name => !imported.some(path => path.startsWith(`${name}/`)))
