@@ -13,7 +13,6 @@ import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
-import { withLeases } from './helpers/leases.js'
 import { collectLogs } from './helpers/logs.js'
 import { modes } from './helpers/modes.js'
 import { freePort, isAnswering, listen } from './helpers/ports.js'
@@ -104,11 +103,11 @@ test('shutdown does not wait for idle connections', async t => {
 test('shutdown finishes a refresh whose browser has disconnected, so that other replicas can use its result', async t => {
   const clock = createClock()
   const shared = createSharedStore(clock)
-  const first = await startTestServer(t, { clock, parts: { stores: storesOf(shared.connect().store) } })
+  const first = await startTestServer(t, { clock, parts: { stores: storesOf(shared.connect().sessions) } })
   const second = await startTestServer(t, {
     clock,
     idp: first.idp,
-    parts: { stores: storesOf(shared.connect().store) }
+    parts: { stores: storesOf(shared.connect().sessions) }
   })
   await signIn(first.browser)
   clock.advanceSeconds(3600)
@@ -135,23 +134,22 @@ for (const [what, isAborted] of [
   test(`shutdown stores a refreshed session for a browser that ${what}, and then closes the store`, async t => {
     const clock = createClock()
     const shared = createSharedStore(clock)
-    const { store } = shared.connect()
     // A replica's connection to the shared store. It is slow and is closed with the replica.
     let isClosed = false
-    const slowStore = withLeases(lease => ({
-      ...lease,
-      async commit(outcome) {
+    const { sessions } = shared.connect(cells => ({
+      ...cells,
+      async swap(...parameters) {
         await pause(20)
         if (isClosed) throw new Error('closed')
-        return lease.commit(outcome)
+        return cells.swap(...parameters)
       }
-    }))(store)
+    }))
     const close = async () => {
       isClosed = true
     }
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
-      parts: { stores: storesOf(slowStore, { close }) },
+      parts: { stores: storesOf(sessions, { close }) },
       overrides: { shutdown: { grace: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
@@ -169,7 +167,7 @@ for (const [what, isAborted] of [
     t.true(isClosed)
 
     clock.advanceSeconds(600)
-    const second = await startTestServer(t, { clock, idp, parts: { stores: storesOf(shared.connect().store) } })
+    const second = await startTestServer(t, { clock, idp, parts: { stores: storesOf(shared.connect().sessions) } })
     idp.heal()
     second.connect(browser)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -269,7 +267,7 @@ test("if a program's extension() fails, wwwroot is missing or the port is taken,
   const close = async () => {
     closes += 1
   }
-  const stores = storesOf(createSharedStore(createClock()).connect().store, { close })
+  const stores = storesOf(createSharedStore(createClock()).connect().sessions, { close })
   const fail = () => {
     throw new Error('no such table')
   }

@@ -78,7 +78,7 @@ interface SessionContent {
   readonly isAllowedByIdToken?: true
   /**
    * True if the access list has not been checked since the provider issued `refresh_token`. The record then has only the access
-   * tokens of earlier, checked responses, and the session is due for a refresh (`refresh/access-check.ts`).
+   * tokens of earlier, checked responses, and the session is due for a refresh (`login/access-check.ts`).
    */
   readonly isUnchecked?: true
   /**

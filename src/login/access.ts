@@ -15,23 +15,7 @@ import {
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo, ProviderError } from '../provider/errors.js'
 import type { UserInfo } from '../provider/id-token.js'
-
-/**
- * - `no_email`: the claims contain no usable e-mail address
- * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
- * - `not_listed`: no entry matches the account
- * - `no_claim`: all entries are about claims, and the account has none of these claims
- */
-const DENIALS = ['no_email', 'not_verified', 'not_listed', 'no_claim'] as const
-
-export interface Denial {
-  readonly reason: (typeof DENIALS)[number]
-  /**
-   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
-   * no account data.
-   */
-  readonly missing: readonly string[]
-}
+import type { Denial } from '../sessions/index.js'
 
 /** Undefined means that the account may sign in. */
 type AccessDecision = Denial | undefined
@@ -47,7 +31,7 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
   const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
   const listed = new Set(addresses.map(addressKey))
 
-  function problemOfAddress(sources: readonly UserInfo[]): Denial['reason'] | undefined {
+  function problemOfAddress(sources: readonly UserInfo[]): Denial['problem'] | undefined {
     // Both claims must come from one source. Otherwise, one source could confirm an address that only the other one names.
     const { email, email_verified } = sources.find(hasAddress) ?? sources.findLast(({ email }) => email != null) ?? {}
     const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
@@ -66,8 +50,8 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     if (addresses.length > 0 && problem === undefined) return undefined
     const isMissing = ({ claim }: ClaimEntry) => found(claim) === undefined
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
-    const reason = problem ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
-    return { reason, missing }
+    const reason = claims.every(isMissing) ? 'no_claim' : 'not_listed'
+    return { reason: 'denied', problem: problem ?? reason, missing }
   }
 }
 
@@ -171,24 +155,7 @@ export function createAccess(
   }
 }
 
-const DENIED = 'denied'
-
-/**
- * Returns the reason that the store keeps for a session that ended with this denial. The words are separated by spaces, because
- * no claim name in the setting contains a space.
- */
-export function endReasonOf({ reason, missing }: Denial): string {
-  return [DENIED, reason, ...missing].join(' ')
-}
-
-/** Returns the denial with which a session has ended, or undefined if it ended for another reason. */
-export function denialOf(endReason: string): Denial | undefined {
-  const [kind, name, ...missing] = endReason.split(' ')
-  const reason = DENIALS.find(known => known === name)
-  return kind === DENIED && reason ? { reason, missing } : undefined
-}
-
 /** Returns the fields of a log line about a denial. They contain no claim values. */
-export function denialFields({ reason, missing }: Denial): Readonly<Record<string, unknown>> {
-  return { access: reason, ...(missing.length > 0 && { missing_claims: missing }) }
+export function denialFields({ problem, missing }: Denial): Readonly<Record<string, unknown>> {
+  return { access: problem, ...(missing.length > 0 && { missing_claims: missing }) }
 }

@@ -3,9 +3,9 @@
  * 2.7). This file is loaded only with the setting `platform.backChannelLogout`.
  */
 import { createLogoutTokenCheck, type LogoutTokenOptions, UnusableLogoutTokenError } from '../provider/logout-token.js'
-import type { Log } from '../sessions/report.js'
-import type { UserSessions } from '../sessions/user-sessions.js'
+import type { UserSessions } from '../sessions/index.js'
 import type { EndSessions } from './log-out.js'
+import type { Log } from './refresh-report.js'
 
 interface BackChannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>

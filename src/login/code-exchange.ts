@@ -1,31 +1,32 @@
 /**
  * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same callback
- * share one exchange. A login creates revision 1 of a session. The revision is a number that grows with each stored token
- * response and each stored change. The session id is derived from the login, so a repeated callback finds the same session.
+ * share one exchange. A login creates revision 1 of a session. The session id is derived from the login, so a repeated callback
+ * finds the same session. The whole login is stored once, as a complete and allowed session or as an end: a repeated callback that
+ * found a session before the access check would sign in a user who is not allowed.
  */
 import type { Logger } from 'pino'
-import { wait, withinOrUndefined } from '../base/clock.js'
+import { type Clock, wait, withinOrUndefined } from '../base/clock.js'
 import type { Config } from '../config/settings.js'
 import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import { needsCheck } from '../sessions/access-check.js'
-import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../sessions/failure.js'
-import { acquireLease, type LeaseDependencies, patience } from '../sessions/lease.js'
-import type { SessionKey } from '../sessions/redis-cells.js'
-import type { GrantedLease } from '../sessions/store.js'
-import type { UserSessions } from '../sessions/user-sessions.js'
-import { type Access, type CheckedClaims, type Denial, denialOf, endReasonOf } from './access.js'
+import type { IdTokenClaims } from '../provider/id-token.js'
+import type { Current, Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
+import type { Access, CheckedClaims } from './access.js'
+import { needsCheck } from './access-check.js'
+import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from './failure.js'
 import type { TokenState } from './grants.js'
 import { revokeInBackground } from './grants.js'
 import { createInternalTokenWatch } from './internal-token-watch.js'
 import type { ExchangedCode, Mode, TokenStep } from './mode.js'
 import type { LoginTransaction } from './transaction.js'
 
-interface CodeExchangeDependencies extends LeaseDependencies {
+interface CodeExchangeDependencies {
   readonly mode: Mode
-  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken' | 'metadata' | 'userInfo'>
+  readonly sessions: Pick<Sessions, 'now' | 'current' | 'underLease' | 'end' | 'pause' | 'pausedMs'>
+  readonly clock: Clock
+  readonly idp: Pick<IdentityProvider, 'inTokenQueue' | 'revokeRefreshToken' | 'metadata' | 'userInfo'>
   readonly log: Pick<Logger, 'warn'>
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
@@ -54,7 +55,16 @@ export type CodeExchange =
   | { readonly kind: 'pending' }
   | { readonly kind: 'denied'; readonly denial: Denial }
 
-export type CodeExchanges = ReturnType<typeof createCodeExchanges>
+export interface CodeExchanges {
+  /**
+   * Exchanges the code of a login, or returns the result of an earlier exchange.
+   * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
+   * @throws StoreUnavailableError
+   */
+  exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
+  /** Resolves when no exchange is in progress. */
+  ended(): Promise<void>
+}
 
 /**
  * The provider exchanged the code, but was too busy for a later request of the same login. The code cannot be used again, so the
@@ -73,111 +83,116 @@ export class LoginInterruptedError extends Error {
 const ID_LENGTH = 22
 // If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
 const MAX_BUSY_WAIT_SECONDS = 10
-// These values are stored in Redis as the reason why a login has ended. Replicas of other versions read them, so do not change
-// them.
-const REJECTED = 'refused'
-const FAILED = 'failed'
+const REJECTED = { kind: 'over', end: { reason: 'refused' } } as const
 
 // RFC 6749 section 5.2. GitHub has a code of its own.
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
 
 /** @example const exchange = await createCodeExchanges(dependencies).exchange(transaction, code) */
-export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
-  const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = dependencies
+export function createCodeExchanges(dependencies: CodeExchangeDependencies): CodeExchanges {
+  const { clock, timeoutSeconds, sessionStore } = dependencies
+  const exchangeOnce = createExchange(dependencies)
   const running = new Map<string, Promise<CodeExchange>>()
-  const watchInternalToken = createInternalTokenWatch(dependencies)
 
-  /**
-   * Waits for the lease of the login (the right of one process to exchange its code) and then exchanges the code, unless the
-   * login has already ended.
-   */
-  async function exchangeOnce(session: SessionKey, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    // Look for the result of an earlier exchange first. It must be found even if the provider has asked for a pause.
-    const found = await store.find(session)
-    if (found.kind === 'over') return endedLogin(found.why)
-    const known = store.newest(session.id)
-    if (known) return { kind: 'repeated', record: known }
-    const request = { session, rev: 0, queue: 'code exchange', isUrgent: true, mayWait: patience(clock) } as const
-    const acquired = await acquireLease(dependencies, request)
-    switch (acquired.kind) {
-      case 'granted':
-        return exchangeUnderLease(session, acquired.lease, transaction, code)
-      case 'newer':
-        return { kind: 'repeated', record: acquired.record as SessionRecord }
-      case 'over':
-        return endedLogin(acquired.why)
-      case 'paused':
-        throw pausedError(acquired.ms)
-      case 'busy':
-        return { kind: 'pending' }
+  return {
+    async exchange(transaction, code) {
+      const id = transaction.id.slice(0, ID_LENGTH)
+      const login = { id, rev: 0, ...(sessionStore === 'redis' && { key: transaction.sessionKey }) }
+      const run = running.get(id) ?? exchangeOnce(login, transaction, code).finally(() => running.delete(id))
+      running.set(id, run)
+      return (await withinOrUndefined(timeoutSeconds * 1000, run, clock)) ?? { kind: 'pending' }
+    },
+    async ended() {
+      while (running.size > 0) await Promise.allSettled(running.values())
     }
   }
+}
 
-  async function exchangeUnderLease(
-    session: SessionKey,
-    lease: GrantedLease,
+/** What an exchange of this process has led to. */
+interface Completion {
+  record?: SessionRecord
+  scopesMissing?: readonly string[]
+  claims?: IdTokenClaims | undefined
+  denial?: Denial
+  /** The error with which the exchange failed. */
+  failure?: { readonly error: unknown }
+}
+
+/** Creates the function that exchanges a code, unless its login has already ended. */
+function createExchange(dependencies: CodeExchangeDependencies) {
+  const { mode, idp, sessions, userSessions } = dependencies
+  const completeLogin = createCompletion(dependencies)
+
+  async function exchangeCode(
+    login: Revision,
     { codeVerifier, nonce }: LoginTransaction,
+    code: string,
+    completion: Completion
+  ): Promise<Current> {
+    const requester = { session: login.id, user: login.id }
+    const request: LeaseRequest = {
+      inSlot: send => idp.inTokenQueue('code exchange', { isUrgent: true, requester }, send),
+      isUrgent: true,
+      mayWait: true
+    }
+    return sessions.underLease(login, request, async (_login, { leftMs }) => {
+      try {
+        const exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: leftMs() })
+        return { kind: 'unfinished', finish: () => completeLogin(login, exchanged, leftMs, completion) }
+      } catch (error) {
+        pauseIfBusy(sessions, error)
+        // If the code was rejected, end the login, so that its state cannot be used again. Otherwise an attacker could try many
+        // codes with one state.
+        if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return REJECTED
+        completion.failure = { error: throttledErrorOf(error) ?? error }
+        return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+      }
+    })
+  }
+
+  /** Adds a new session to the lists of its user. */
+  async function join(record: SessionRecord, { claims, scopesMissing = [] }: Completion): Promise<CodeExchange> {
+    if (userSessions && !(await userSessions.join(record))) {
+      revokeInBackground(idp, record.fields.refresh_token)
+      await sessions.end(record)
+      return { kind: 'signedOut' }
+    }
+    userSessions?.addNames(record.identity, claims ?? {})
+    return { kind: 'fresh', record, scopesMissing }
+  }
+
+  return async function exchangeOnce(
+    login: Revision,
+    transaction: LoginTransaction,
     code: string
   ): Promise<CodeExchange> {
-    let exchanged: ExchangedCode
-    try {
-      exchanged = await lease.send(timeoutMs => mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs }))
-    } catch (error) {
-      pauseIfBusy(store, error)
-      // If the code was rejected, end the login, so that its state cannot be used again. Otherwise an attacker could try many
-      // codes with one state.
-      const isRejected = error instanceof OAuthError && CODE_REJECTIONS.has(error.error)
-      const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
-      await lease.commit(isRejected ? { kind: 'over', why: REJECTED } : failure)
-      if (isRejected) return { kind: 'codeRejected' }
-      throw throttledErrorOf(error) ?? error
-    }
-    let { state } = exchanged
-    let record: SessionRecord
-    try {
-      let secondClaims: TokenStep['claims']
-      if (state.kind === 'half-refreshed') {
-        const half = state
-        const internalToken = half.identity && half.fields.internal_token
-        const second = await watchInternalToken(internalToken, () => sendSecondRequest(lease, half))
-        state = second.state
-        secondClaims = second.claims
-      }
-      const { access_token } = mode.tokens(state.fields, store.now()).internal
-      const denial = await denialOfLogin(exchanged.claims, secondClaims, access_token)
-      if (denial) {
-        revokeInBackground(idp, state.fields.refresh_token)
-        await lease.commit({ kind: 'over', why: endReasonOf(denial) })
-        return { kind: 'denied', denial }
-      }
-      const now = store.now()
-      const listedAt = userSessions && state.identity ? { listedAt: now } : {}
-      const isAllowed = exchanged.claims && access?.judge(exchanged.claims) === 'allowed'
-      const allowed = isAllowed && { isAllowedByIdToken: true as const }
-      record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt, ...allowed }
-      if (isKeptInRedis(record)) requireStorable(record)
-    } catch (error) {
-      // This login has failed for good, so it must not leave a valid refresh token behind.
-      revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
-      await lease.commit({ kind: 'over', why: FAILED })
-      throw interruptionOf(error)
-    }
-    const committed = await lease.commit({ kind: 'tokens', record, pauseMs: 0 })
-    if (committed?.kind === 'newer') return { kind: 'repeated', record: committed.record as SessionRecord }
-    if (committed?.kind === 'over') {
+    // Look for the result of an earlier exchange first. It must be found even if the provider has asked for a pause.
+    const found = await sessions.current(login)
+    if (found.kind === 'over') return endedLogin(found.end)
+    if (found.kind === 'live') return { kind: 'repeated', record: found.record }
+    const completion: Completion = {}
+    const current = await exchangeCode(login, transaction, code, completion)
+    const { record, denial, failure } = completion
+    if (failure) throw failure.error
+    if (denial) return { kind: 'denied', denial }
+    if (current.kind === 'over') {
+      if (!record) return endedLogin(current.end)
       revokeInBackground(idp, record.fields.refresh_token)
       return { kind: 'used' }
     }
-    if (userSessions && !(await userSessions.join(record))) {
-      revokeInBackground(idp, record.fields.refresh_token)
-      await store.logOut(record)
-      return { kind: 'signedOut' }
-    }
-    userSessions?.addNames(record.identity, exchanged.claims ?? {})
-    return { kind: 'fresh', record, scopesMissing: exchanged.scopesMissing }
+    if (record && current.record === record) return join(record, completion)
+    if (current.record) return { kind: 'repeated', record: current.record }
+    if (current.kind === 'unavailable' && current.why !== 'pending') throw pausedError(current.retryAfterSeconds)
+    return { kind: 'pending' }
   }
+}
 
-  /** Checks both token responses of a login. The ID token of the second one may have fewer claims (`refresh/access-check.ts`). */
+/** Creates the function that completes a login after its code was exchanged. */
+function createCompletion(dependencies: CodeExchangeDependencies) {
+  const { mode, idp, sessions, clock, access, userSessions } = dependencies
+  const watchInternalToken = createInternalTokenWatch(dependencies)
+
+  /** Checks both token responses of a login. The ID token of the second one may have fewer claims (`access-check.ts`). */
   async function denialOfLogin(
     claims: CheckedClaims | undefined,
     secondClaims: CheckedClaims | undefined,
@@ -195,7 +210,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
    * Sends the second token request of a login in dual mode. If the provider is busy and its `Retry-After` (RFC 9110 section
    * 10.2.3) is at most 10 seconds, this function waits and sends the request once more.
    */
-  async function sendSecondRequest(lease: GrantedLease, state: TokenState): Promise<TokenStep> {
+  async function sendSecondRequest(state: TokenState, leftMs: () => number): Promise<TokenStep> {
     try {
       return await send()
     } catch (error) {
@@ -206,45 +221,73 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies) {
     }
 
     async function send(): Promise<TokenStep> {
-      const leave = await idp.enterTokenQueue('refresh', { isUrgent: true })
       try {
-        const pausedMs = store.pausedMs(true)
-        if (pausedMs > 0) throw pausedError(pausedMs)
-        return await mode.nextRequest(state, Math.max(1000, lease.leftMs()))
+        return await idp.inTokenQueue('refresh', { isUrgent: true }, async () => {
+          const pausedMs = sessions.pausedMs(true)
+          if (pausedMs > 0) throw pausedError(Math.ceil(pausedMs / 1000))
+          return mode.nextRequest(state, Math.max(1000, leftMs()))
+        })
       } catch (error) {
-        pauseIfBusy(store, error)
+        pauseIfBusy(sessions, error)
         throw error
-      } finally {
-        leave()
       }
     }
   }
 
-  return {
-    /**
-     * Exchanges the code of a login, or returns the result of an earlier exchange.
-     * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
-     * @throws StoreUnavailableError
-     */
-    async exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-      const id = transaction.id.slice(0, ID_LENGTH)
-      const session = { id, ...(sessionStore === 'redis' && { key: transaction.sessionKey }) }
-      const run = running.get(id) ?? exchangeOnce(session, transaction, code).finally(() => running.delete(id))
-      running.set(id, run)
-      return (await withinOrUndefined(timeoutSeconds * 1000, run, clock)) ?? { kind: 'pending' }
-    },
-    /** Resolves when no exchange is in progress. */
-    async ended(): Promise<void> {
-      while (running.size > 0) await Promise.allSettled(running.values())
+  function recordOf({ id, key }: Revision, state: TokenState, claims: CheckedClaims | undefined): SessionRecord {
+    const now = sessions.now()
+    const record = {
+      ...state,
+      id,
+      ...(key !== undefined && { key }),
+      rev: 1,
+      loggedInAt: now,
+      issuedAt: now,
+      ...(userSessions && state.identity && { listedAt: now }),
+      ...(claims && access?.judge(claims) === 'allowed' && { isAllowedByIdToken: true as const })
+    }
+    if (isKeptInRedis(record)) requireStorable(record)
+    return record
+  }
+
+  return async function completeLogin(
+    login: Revision,
+    { state: first, claims, scopesMissing }: ExchangedCode,
+    leftMs: () => number,
+    completion: Completion
+  ): Promise<Result> {
+    let state: TokenState = first
+    try {
+      let secondClaims: TokenStep['claims']
+      if (first.kind === 'half-refreshed') {
+        const internalToken = first.identity && first.fields.internal_token
+        const second = await watchInternalToken(internalToken, () => sendSecondRequest(first, leftMs))
+        state = second.state
+        secondClaims = second.claims
+      }
+      const { access_token } = mode.tokens(state.fields, sessions.now()).internal
+      const denial = await denialOfLogin(claims, secondClaims, access_token)
+      if (denial) {
+        revokeInBackground(idp, state.fields.refresh_token)
+        completion.denial = denial
+        return { kind: 'over', end: denial }
+      }
+      const record = recordOf(login, state, claims)
+      Object.assign(completion, { record, scopesMissing, claims })
+      return { kind: 'tokens', record, pauseMs: 0 }
+    } catch (error) {
+      // This login has failed for good, so it must not leave a valid refresh token behind.
+      revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
+      completion.failure = { error: interruptionOf(error) }
+      return { kind: 'over', end: { reason: 'failed' } }
     }
   }
 }
 
 /** Returns the result of a login that ended during an earlier request. */
-function endedLogin(why: string): CodeExchange {
-  if (why === REJECTED) return { kind: 'codeRejected' }
-  const denial = denialOf(why)
-  return denial ? { kind: 'denied', denial } : { kind: 'used' }
+function endedLogin(end: End): CodeExchange {
+  if (end.reason === 'refused') return { kind: 'codeRejected' }
+  return end.reason === 'denied' ? { kind: 'denied', denial: end } : { kind: 'used' }
 }
 
 /**

@@ -6,12 +6,10 @@ import type { CookieSession, SessionRecord } from '../cookie/record.js'
 import type { SessionCookie } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
-import { ignoreUnavailable } from '../sessions/cells.js'
-import { retrySecondsOf } from '../sessions/failure.js'
-import type { SessionStore } from '../sessions/store.js'
-import type { Denial } from './access.js'
+import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import type { BeginLogin } from './begin-login.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
+import { retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import { liveSession } from './log-out.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
@@ -21,7 +19,7 @@ interface CompleteLoginDependencies {
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
   readonly beginLogin: BeginLogin
-  readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
+  readonly sessions: Pick<Sessions, 'current' | 'known' | 'end'>
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -103,7 +101,7 @@ export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin
 const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
-  const { idp, transactions, codeExchanges, beginLogin, store, sessionCookie, now } = dependencies
+  const { idp, transactions, codeExchanges, beginLogin, sessions, sessionCookie, now } = dependencies
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
@@ -120,7 +118,11 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
   async function currentSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
     if (!session) return undefined
     // A session that cannot be read must not prevent a new login.
-    return liveSession(store, session).catch(error => ignoreUnavailable(error) ?? store.newest(session.id))
+    return liveSession(sessions, session).catch((error: unknown) => {
+      ignoreUnavailable(error)
+      const known = sessions.known(session.id)
+      return known.kind === 'over' ? undefined : known.record
+    })
   }
 
   async function completeWithCode(
@@ -160,7 +162,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     }
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in progress
     // could set the cookie again. If the logout cannot be stored, the store repeats it in the background.
-    if (replaced && replaced.id !== record.id) await store.logOut(replaced)
+    if (replaced && replaced.id !== record.id) await sessions.end(replaced)
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
   }
 

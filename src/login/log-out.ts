@@ -8,18 +8,16 @@ import type { Background } from '../base/shutdown.js'
 import type { Config } from '../config/settings.js'
 import { type CookieSession, hasTokens, type SessionRecord, sessionHash } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { StoreUnavailableError } from '../sessions/cells.js'
-import type { Log } from '../sessions/report.js'
-import type { SessionStore } from '../sessions/store.js'
-import type { SessionsOf, UserSessions } from '../sessions/user-sessions.js'
+import { type Sessions, type SessionsOf, StoreUnavailableError, type UserSessions } from '../sessions/index.js'
 import type { Profiles } from './profiles.js'
+import type { Log } from './refresh-report.js'
 
 interface LogOutDependencies {
   /** The setting `logout`. */
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'endpoint' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
-  readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
+  readonly sessions: Pick<Sessions, 'current' | 'end'>
   /** Undefined unless `platform.backChannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'logOutAll' | 'leave'> | undefined
   readonly background: Background
@@ -62,7 +60,7 @@ const DISCOVERY_TIMEOUT_MS = 2000
 export const REVOKED_IN_PARALLEL = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
-  const { logout, idp, profiles, store, userSessions, background } = dependencies
+  const { logout, idp, profiles, sessions, userSessions, background } = dependencies
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in the
   // store, and then revokes the new refresh token itself.
@@ -110,9 +108,8 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     let newest: SessionRecord | undefined
     if (session) {
       profiles.forget(session.id)
-      store.note(session)
-      const known = (await store.logOut(session)).record
-      newest = known ?? (hasTokens(session) ? session : undefined)
+      const { record } = await sessions.end(session)
+      newest = record ?? (hasTokens(session) ? session : undefined)
       if (newest) userSessions?.leave(newest)
       if (logout === 'revoke') void background.add(revoke(session.id, newest, log))
     }
@@ -133,11 +130,11 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     async logOutEverywhere(session, log) {
       // If the session of this cookie is over, the cookie may be a stolen copy that was kept after a logout. Such a cookie must
       // not end the other sessions of the user.
-      const live = session && (await liveSession(store, session))
+      const live = session && (await liveSession(sessions, session))
       if (live?.identity) {
         const { iss, sub } = live.identity
-        const sessions = await endSessions({ iss, sub }, undefined, log)
-        log.info({ event: 'logout_everywhere_succeeded', sessions }, 'all sessions of a user were logged out')
+        const ended = await endSessions({ iss, sub }, undefined, log)
+        log.info({ event: 'logout_everywhere_succeeded', sessions: ended }, 'all sessions of a user were logged out')
       }
       return logOut(live ?? session, log)
     },
@@ -150,14 +147,12 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
  * @throws StoreUnavailableError
  */
 export async function liveSession(
-  store: Pick<SessionStore, 'note' | 'find' | 'newest'>,
+  sessions: Pick<Sessions, 'current'>,
   session: CookieSession
 ): Promise<SessionRecord | undefined> {
-  store.note(session)
-  const found = await store.find(session)
-  if (found.kind === 'over') return undefined
-  const newest = store.newest(session.id)
+  const current = await sessions.current(session)
+  if (current.kind === 'over') return undefined
   // Redis has lost the session, but another process may still restore it. So the same request may succeed later.
-  if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
-  return newest
+  if (current.kind === 'unavailable') throw new StoreUnavailableError('redis')
+  return current.record
 }

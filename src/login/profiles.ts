@@ -7,7 +7,7 @@ import { createExpiringMap } from '../base/expiring-map.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo } from '../provider/errors.js'
-import type { UserSessions } from '../sessions/user-sessions.js'
+import type { UserSessions } from '../sessions/index.js'
 import type { Mode } from './mode.js'
 
 interface ProfileDependencies {

@@ -38,12 +38,17 @@ export interface IdentityProvider {
   /** The configured issuer. Undefined if only the endpoints are configured. */
   readonly issuer: string | undefined
   /**
-   * Waits for a slot in a queue for token requests. Enter the queue before each token request, and call the returned function
-   * after the response. Code exchanges have a separate queue, so that callbacks with invalid codes cannot delay refreshes.
+   * Waits for a slot in a queue for token requests, calls `send`, and releases the slot when `send` has settled. Code exchanges
+   * have a separate queue, so that callbacks with invalid codes cannot delay refreshes. Rejects with ProviderError, without calling
+   * `send`, if too many requests are waiting.
    * @param options.isUrgent true for the second token request of dual mode. This request has priority over the first requests of
    *   other refreshes, because a login or refresh is complete only when it has the tokens of both requests.
    */
-  enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void>
+  inTokenQueue<Response>(
+    name: 'refresh' | 'code exchange',
+    options: QueueOptions,
+    send: () => Promise<Response>
+  ): Promise<Response>
   /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
   authorizationUrl(request: AuthorizationRequest): Promise<string>
   /**
@@ -206,11 +211,16 @@ export function createIdentityProvider(
     metadata,
     endpoint,
     issuer,
-    async enterTokenQueue(name, options) {
+    async inTokenQueue(name, options, send) {
       // Discovery may take long, so it happens before the caller calculates the time that is left for the token
       // request.
       await endpoint('tokenEndpoint')
-      return transport.enterQueue(name, 'token', options)
+      const leave = await transport.enterQueue(name, 'token', options)
+      try {
+        return await send()
+      } finally {
+        leave()
+      }
     },
     async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }) {
       const url = new URL(await endpoint('authorizationEndpoint'))

@@ -16,12 +16,12 @@ import { createCompleteLogin } from '../login/complete-login.js'
 import { createLogOuts } from '../login/log-out.js'
 import { createMode } from '../login/mode.js'
 import { createProfiles } from '../login/profiles.js'
+import { createRefreshes } from '../login/refreshes.js'
 import { createLoginTransactions } from '../login/transaction.js'
 import { createPages } from '../pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from '../provider/client.js'
 import { createTransport } from '../provider/transport.js'
-import { createRefreshes } from '../sessions/current.js'
-import { createStores, type StoreOptions, type Stores } from '../sessions/open-store.js'
+import { createStores, type StoreOptions, type Stores } from '../sessions/index.js'
 import type { DemoProvider, Services } from '../web/services.js'
 import { logOptions, standardOutput } from './log.js'
 
@@ -97,8 +97,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, ...options.redis })
-  const { store, places, userSessions } = stores
-  const mode = createMode(config, idp, store.now)
+  const { sessions, places, userSessions } = stores
+  const mode = createMode(config, idp, sessions.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
@@ -110,12 +110,12 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
   const access = config.access.allow && createAccess(config.access.allow, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
-  const times = { clock, now: store.now, timeoutSeconds: platform.timeoutSeconds }
-  const shared = { mode, idp, store, places, userSessions, sessionCookie, access, background, metrics, log, ...times }
+  const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
+  const shared = { mode, idp, sessions, userSessions, sessionCookie, access, background, metrics, log, ...times }
 
   const refreshes = createRefreshes({ ...shared, ...config.refresh })
 
-  const transactions = createLoginTransactions(keyring.sealer('login state'), store.now)
+  const transactions = createLoginTransactions(keyring.sealer('login state'), sessions.now)
   const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, inactivityTimeoutSeconds })
   const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
   const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges, beginLogin })
@@ -140,7 +140,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     revocationsEnded: () => background.ended(),
     async workEnded() {
       await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
-      await store.saved()
+      await sessions.saved()
     },
     async close() {
       await stores.close()
@@ -154,7 +154,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     site,
     pages: createPages(config.branding),
     mode,
-    store,
+    sessions,
     sessionCookie,
     sessionUser(record) {
       const known = userHashes.get(record)
@@ -179,7 +179,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     tracing,
     storeStatus: stores.status,
     isStarting: stores.isStarting,
-    rememberedSessions: store.remembered,
+    rememberedSessions: sessions.remembered,
     startPlace: places.start,
     shutdown,
     replaceSecrets(fresh) {

@@ -8,13 +8,13 @@ import type { Clock } from '../base/clock.js'
 import { createExpiringMap } from '../base/expiring-map.js'
 import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import type { Snapshot } from './cells.js'
-import type { SessionKey } from './redis-cells.js'
-import type { Cell, Known } from './transitions.js'
+import type { Revision, SessionKey } from './sessions.js'
+import type { Cell, End, Known } from './transitions.js'
 
 /** A cell as this process last saw it, without its record. */
 type Seen = Snapshot<Cell<SessionRecord>>
 
-interface Revision {
+interface KnownRevision {
   rev: number
   /** The time at which this process learned of the revision, on the monotonic clock. */
   at: number
@@ -24,13 +24,13 @@ interface Revision {
 /** The end of a session for good: a logout, or an end by the access list. */
 interface Logout {
   readonly session: SessionKey
-  readonly why: string
+  readonly end: End
   readonly at: number
   isSaved: boolean
 }
 
 /** A lease that this process has, or has requested. */
-export interface Work {
+export interface LeaseUse {
   /** The owner name under which the lease was requested. */
   readonly owner: string
   /**
@@ -65,16 +65,18 @@ function bytesOf({ fields }: SessionRecord): number {
   return lengths.reduce((sum, length) => sum + length, RECORD_OVERHEAD_BYTES)
 }
 
+export type ProcessMemory = ReturnType<typeof createProcessMemory>
+
 /** @param lifetimeMs the lifetime of a cell */
 export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   const { now } = clock
   const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
-  const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
+  const revisions = createExpiringMap<KnownRevision>(MAX_REVISIONS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
   // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
   const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
   const unsaved = new Map<string, SessionRecord>()
-  const working = new Map<string, Set<Work>>()
+  const leases = new Map<string, Set<LeaseUse>>()
 
   function recordOf(id: string): SessionRecord | undefined {
     return unsaved.get(id) ?? records.get(id)
@@ -96,13 +98,20 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
   }
 
-  function logOut(session: SessionKey, isSaved: boolean, why: string): void {
+  /** Returns the highest revision that this process has learned of, and the newest record that it has. */
+  function known(id: string): Known<SessionRecord> {
+    const record = recordOf(id)
+    const recordRev = record?.rev ?? 0
+    return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
+  }
+
+  function logOut(session: SessionKey, isSaved: boolean, end: End): void {
     const { id } = session
     records.delete(id)
     unsaved.delete(id)
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
-    else logouts.set(id, { session, why, at: clock.monotonic(), isSaved }, lifetimeMs)
+    else logouts.set(id, { session, end, at: clock.monotonic(), isSaved }, lifetimeMs)
   }
 
   function* recent<T extends { readonly at: number }>(
@@ -114,11 +123,18 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   return {
     remember,
     recordOf,
-    /** Returns the highest revision that this process has learned of, and the newest record that it has. */
-    known(id: string): Known<SessionRecord> {
-      const record = recordOf(id)
-      const recordRev = record?.rev ?? 0
-      return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
+    known,
+    /** Remembers the revision of a cookie, and its record if it contains one. */
+    note(session: Revision | SessionRecord): void {
+      remember(session.id, session.rev, 'fields' in session ? session : undefined)
+    },
+    /**
+     * Returns the session at its newest known revision. Returns undefined if this process does not have the record of that
+     * revision.
+     */
+    newest(id: string): SessionRecord | undefined {
+      const { rev, record, recordRev } = known(id)
+      return recordRev === rev ? record : undefined
     },
     /** Returns the cell as this process last saw it. */
     seen: (id: string): Seen | undefined => revisions.get(id)?.seen ?? logins.get(id),
@@ -141,24 +157,24 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     isUnsaved: (id: string) => unsaved.has(id),
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
-    worksOf: (id: string): readonly Work[] => [...(working.get(id) ?? [])],
+    usesOf: (id: string): readonly LeaseUse[] => [...(leases.get(id) ?? [])],
     /** Notes that a lease is being requested under this owner name. Call `end` when the lease is released or not granted. */
-    begin(id: string, owner: string): Work {
-      const work: Work = { owner, isLossReported: false }
-      working.set(id, (working.get(id) ?? new Set()).add(work))
-      return work
+    begin(id: string, owner: string): LeaseUse {
+      const use: LeaseUse = { owner, isLossReported: false }
+      leases.set(id, (leases.get(id) ?? new Set()).add(use))
+      return use
     },
-    end(id: string, work: Work): void {
-      const works = working.get(id)
-      works?.delete(work)
-      if (works?.size === 0) working.delete(id)
+    end(id: string, use: LeaseUse): void {
+      const uses = leases.get(id)
+      uses?.delete(use)
+      if (uses?.size === 0) leases.delete(id)
     },
     /**
      * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
      * latest writes, so the sessions of which this process learned last are the most urgent.
      */
     possiblyLost(): Set<string> {
-      const inProgress = [...working].filter(([, works]) => [...works].some(({ sent }) => sent)).map(([id]) => id)
+      const inProgress = [...leases].filter(([, uses]) => [...uses].some(({ sent }) => sent)).map(([id]) => id)
       const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
       const others = [...[...recent(logouts.entries())].reverse(), ...[...recent(revisions.entries())].reverse()]
       return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])

@@ -11,6 +11,7 @@ import type { SessionRecord } from '../cookie/record.js'
 import { type Cells, type Message, type Snapshot, StoreUnavailableError } from './cells.js'
 import type { RedisCommands } from './redis-client.js'
 import { MAX_REPLY_BYTES } from './reply-limit.js'
+import type { SessionKey } from './sessions.js'
 import type { Cell, Entry } from './transitions.js'
 
 /** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
@@ -223,12 +224,6 @@ export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: n
       return plaintext && (JSON.parse(plaintext.toString()) as Content)
     }
   }
-}
-
-/** The id of a session and, if the session is kept in Redis, the key that decrypts its record. */
-export interface SessionKey {
-  readonly id: string
-  readonly key?: string | undefined
 }
 
 /**

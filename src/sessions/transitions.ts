@@ -12,6 +12,13 @@
 /** Time limits, in milliseconds. */
 export const TIMES = {
   leaseMs: 65_000,
+  /** A token request ends this long after its lease was requested. The lease lasts longer, so the request always ends first. */
+  requestMs: 60_000,
+  /**
+   * A token request begins at most this long after its lease was requested. No process is granted a lease within 2 seconds after
+   * data loss, so a lease that Redis has lost since is still exclusive.
+   */
+  freshMs: 1000,
   maxPauseMs: 60_000,
   /**
    * The recovery time if data was lost and the caller does not have the record. During this time, other processes can restore the
@@ -48,8 +55,7 @@ export interface Entry {
   readonly rev: number
   /** True if the cell has the record of this revision. */
   readonly hasRecord: boolean
-  /** The reason why the session is over. */
-  readonly over?: string
+  readonly over?: End
   /**
    * True if the session is over at every revision, after a logout or an end by the access list. Any other reason ends the session
    * only at this revision: if a newer revision is stored later, the session is live again.
@@ -60,6 +66,34 @@ export interface Entry {
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
   /** Present if the provider has refused this refresh token in an ambiguous way. */
   readonly suspect?: Suspicion
+}
+
+/**
+ * Why a session is over:
+ * - `logged_out`: by a logout
+ * - `refused`: the identity provider refused the refresh token, or the code of the login
+ * - `other_identity`: the response to a refresh was for another user or from another issuer
+ * - `failed`: the login could not be completed after its code had been exchanged
+ * - `denied`: by the access list
+ * - `lost`: data was lost, and no process has restored the record in time. This reason is never stored.
+ */
+export type End = { readonly reason: 'logged_out' | 'refused' | 'other_identity' | 'failed' | 'lost' } | Denial
+
+/** The account of the session is not allowed (setting `access.allow`, `login/access.ts`). */
+export interface Denial {
+  readonly reason: 'denied'
+  /**
+   * - `no_email`: the claims contain no usable e-mail address
+   * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
+   * - `not_listed`: no entry matches the account
+   * - `no_claim`: all entries are about claims, and the account has none of these claims
+   */
+  readonly problem: 'no_email' | 'not_verified' | 'not_listed' | 'no_claim'
+  /**
+   * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
+   * no account data.
+   */
+  readonly missing: readonly string[]
 }
 
 /** A series of ambiguous refusals of one refresh token: the token may be invalid, or the fault may be temporary. */
@@ -88,17 +122,13 @@ export interface Known<Record> {
   readonly recordRev: number
 }
 
-/** The value of `Entry.over` after a logout. The access list also ends a session for good, with another value. */
-export const LOGGED_OUT = 'loggedOut'
-/**
- * The reason that `acquire` returns if data was lost and no process has restored the record in time. This reason is never stored.
- */
-export const LOST = 'lost'
+export const LOGGED_OUT: End = { reason: 'logged_out' }
+const LOST: End = { reason: 'lost' }
 
 /** `record` is undefined if the record in the cell was not read. */
 export type Newer<Record> = { readonly kind: 'newer'; readonly rev: number; readonly record: Record | undefined }
 /** `isFinal` has the meaning of `Entry.isFinal`. */
-export type Over = { readonly kind: 'over'; readonly why: string; readonly isFinal?: true }
+export type Over = { readonly kind: 'over'; readonly end: End; readonly isFinal?: true }
 
 /**
  * The state of a session in the store, compared with what the caller knows. `lost`: the caller knows a newer revision than the
@@ -144,7 +174,7 @@ export function find<Record>(
   const { entry, record } = cell
   if (isOverForGood(entry)) return overForGood(entry)
   if (entry.rev < rev) return { kind: 'lost' }
-  if (entry.over !== undefined) return { kind: 'over', why: entry.over }
+  if (entry.over !== undefined) return { kind: 'over', end: entry.over }
   if (entry.rev === recordRev) return { kind: 'current' }
   return entry.hasRecord ? { kind: 'newer', rev: entry.rev, record } : { kind: 'lost' }
 }
@@ -160,12 +190,12 @@ interface AcquireRequest<Record> extends Known<Record> {
   readonly isChange?: boolean | undefined
 }
 
-function isOverForGood(entry: Entry): entry is Entry & { readonly over: string } {
+function isOverForGood(entry: Entry): entry is Entry & { readonly over: End } {
   return entry.isFinal === true && entry.over !== undefined
 }
 
-function overForGood({ over }: { readonly over: string }): Over {
-  return { kind: 'over', why: over, isFinal: true }
+function overForGood({ over }: { readonly over: End }): Over {
+  return { kind: 'over', end: over, isFinal: true }
 }
 
 /** True for the outcome of a token response. Its refresh token must not get lost. */
@@ -193,7 +223,7 @@ export function acquire<Record>(
   if (pauseMs > 0 && notBefore?.why === 'loss') return { result: { kind: 'lost' } }
   // No process has restored the record in time. The cell does not change, because a process or browser that has the record may
   // still restore it.
-  if (found.kind === 'lost') return { result: { kind: 'over', why: LOST } }
+  if (found.kind === 'lost') return { result: { kind: 'over', end: LOST } }
   const { lease } = entry
   if (lease && lease.until > now && lease.owner !== me.owner && lease.owner !== dead) {
     const until = now + TIMES.leaseMs
@@ -241,7 +271,7 @@ export function commit<Record>(
         result: { kind: 'stored' }
       }
     case 'over':
-      return { cell: { entry: { rev, hasRecord: false, over: outcome.why } }, result: { kind: 'stored' } }
+      return { cell: { entry: { rev, hasRecord: false, over: outcome.end } }, result: { kind: 'stored' } }
     case 'failure': {
       // A failure of another kind says nothing about the token, so it neither adds to the suspicion nor removes it.
       const suspect = outcome.isAmbiguous ? refusedAgain(entry.suspect, now) : entry.suspect
@@ -305,17 +335,17 @@ export function restore<Record>(
 
 /**
  * Ends the session for good. Returns the stored record, so that its refresh token can be revoked.
- * @param why the reason: a logout, or an end by the access list
+ * @param end a logout, or an end by the access list
  */
 export function logOut<Record>(
   cell: Cell<Record> | undefined,
   knownRev: number,
-  why = LOGGED_OUT
+  end = LOGGED_OUT
 ): Step<Record, { readonly rev: number; readonly record: Record } | undefined> {
   if (cell?.entry.isFinal) return { result: undefined }
   const rev = Math.max(cell?.entry.rev ?? 0, knownRev)
   const result = cell?.record === undefined ? undefined : { rev: cell.entry.rev, record: cell.record }
-  const ended = { rev, hasRecord: false, over: why, isFinal: true as const }
+  const ended = { rev, hasRecord: false, over: end, isFinal: true as const }
   return { cell: { entry: ended }, message: 'loggedOut', result }
 }
 

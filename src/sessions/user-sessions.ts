@@ -12,8 +12,8 @@ import { type Clock, wait } from '../base/clock.js'
 import type { Hasher } from '../cookie/keyring.js'
 import type { Identity, SessionRecord } from '../cookie/record.js'
 import { apply, type Cells, ignoreUnavailable, type Rule, StoreUnavailableError } from './cells.js'
+import type { ProcessSessions } from './create-sessions.js'
 import { createRetries } from './restores.js'
-import type { SessionStore } from './store.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
 export interface SessionsOf {
@@ -73,7 +73,7 @@ interface UserSessionsDependencies {
   /** For each name, the `sub` of every user with this name. The user who was added last comes last. */
   readonly names: Cells<readonly string[]>
   readonly usedTokens: Cells<true>
-  readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'read'>
+  readonly sessions: Pick<ProcessSessions, 'end' | 'newest' | 'read'>
   readonly hasher: Hasher
   readonly clock: Clock
   /** The lifetime of a session cookie, in milliseconds. */
@@ -91,7 +91,7 @@ const MAX_CONFLICT_MS = 50
 function nothing(): void {}
 
 export function createUserSessions(dependencies: UserSessionsDependencies) {
-  const { lists, names, usedTokens, store, hasher, clock, maxAgeMs } = dependencies
+  const { lists, names, usedTokens, sessions, hasher, clock, maxAgeMs } = dependencies
   const retries = createRetries(clock)
   /** For each list, a promise that resolves when the last change by this process has ended. It never rejects. */
   const turns = new Map<string, Promise<void>>()
@@ -138,7 +138,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
     })
     // A dropped session would survive a logout of all sessions of the user, so log it out now.
-    for (const member of dropped) await store.logOut({ id: member.id })
+    for (const member of dropped) await sessions.end({ id: member.id })
     return hasJoined
   }
 
@@ -146,7 +146,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   async function makeRoom(list: string): Promise<void> {
     const { content } = await lists.read(list, true)
     if (!content || content.members.length < MAX_MEMBERS) return
-    const cells = await Promise.all(content.members.map(({ id }) => store.read(id)))
+    const cells = await Promise.all(content.members.map(({ id }) => sessions.read(id)))
     const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
     await removeFromList(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
   }
@@ -175,7 +175,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   function joinUntilStored(session: SessionRecord): void {
     const work = async () => {
       try {
-        if (!(await join(session))) await store.logOut(session)
+        if (!(await join(session))) await sessions.end(session)
       } catch (error) {
         // If a list cannot be decrypted, only the operator can fix the problem, so give up. The session then joins at a later
         // refresh.
@@ -196,7 +196,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
   }
 
   async function listedSession({ id, signedIn, joinedAt }: ListEntry): Promise<ListedSession | undefined> {
-    const cell = await store.read(id)
+    const cell = await sessions.read(id)
     if (!cell || cell.entry.over !== undefined) return undefined
     const now = lists.now()
     const { record } = cell
@@ -225,7 +225,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
     },
     /** Adds a session to the lists of its user again, in the background. */
     joinAgain(id: string): void {
-      const session = store.newest(id)
+      const session = sessions.newest(id)
       if (session?.identity) joinUntilStored(session)
     },
     /**
@@ -271,8 +271,8 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
           [...new Set(subs)].map(async sub => {
             const members = (await readAll(lists, cellName('sub', iss, sub))).flatMap(({ members }) => members)
             const unique = [...new Map(members.map(member => [member.id, member])).values()]
-            const sessions = (await Promise.all(unique.map(listedSession))).filter(session => session !== undefined)
-            return { sub, sessions: sessions.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
+            const live = (await Promise.all(unique.map(listedSession))).filter(session => session !== undefined)
+            return { sub, sessions: live.filter(({ writtenBy }) => writtenBy + maxAgeMs > lists.now()) }
           })
         )
         return users.filter(({ sessions }) => sessions.length > 0)
@@ -305,7 +305,7 @@ export function createUserSessions(dependencies: UserSessionsDependencies) {
       let isStored = true
       for (let from = 0; from < ids.length; from += LOGGED_OUT_IN_PARALLEL) {
         const some = ids.slice(from, from + LOGGED_OUT_IN_PARALLEL)
-        for (const ended of await Promise.all(some.map(id => store.logOut({ id })))) {
+        for (const ended of await Promise.all(some.map(id => sessions.end({ id })))) {
           if (ended.record) records.push(ended.record)
           isStored &&= ended.isStored
         }

@@ -13,17 +13,16 @@ import type { CompleteLogin } from '../login/complete-login.js'
 import type { LogOut } from '../login/log-out.js'
 import type { Mode } from '../login/mode.js'
 import type { Profiles } from '../login/profiles.js'
+import type { Refreshes } from '../login/refreshes.js'
 import type { Pages } from '../pages/index.js'
-import type { Refreshes } from '../sessions/current.js'
-import type { StoreStatus } from '../sessions/open-store.js'
-import type { SessionStore } from '../sessions/store.js'
+import type { Sessions, StoreStatus } from '../sessions/index.js'
 
 export interface Services {
   readonly config: Config
   readonly site: Site
   readonly pages: Pages
   readonly mode: Mode
-  readonly store: SessionStore
+  readonly sessions: Pick<Sessions, 'now' | 'known' | 'change'>
   readonly sessionCookie: SessionCookie
   /**
    * Returns a string that is the same for all sessions of a user, and does not reveal who the user is. Without the scope

@@ -17,6 +17,9 @@ const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index]
 // The demo is loaded only when asked for. Other parts know only this file, which imports the rest of the demo dynamically.
 const DEMO_ENTRY = 'demo/open.ts'
 
+// Other parts know sessions, but not leases. The command `check` also uses the Redis client.
+const SESSIONS_ENTRY = 'sessions/index.ts'
+
 // Each of these packages may be imported only by the parts listed next to it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['provider']],
@@ -84,6 +87,10 @@ function arrowBreaches(path: string, { kind, target }: Import): string[] {
   const isFromDemo = partOf(path) === 'demo' && path !== DEMO_ENTRY
   if (entersDemo && !isFromDemo && (path !== DEMO_ENTRY || kind === 'static'))
     found.push(`${path} imports ${target}: ${DEMO_ENTRY} alone loads the demo, when asked for`)
+  const entersSessions = partOf(target) === 'sessions' && partOf(path) !== 'sessions'
+  const isCheck = path.startsWith('cli/check/') && target === 'sessions/redis-client.ts'
+  if (entersSessions && target !== SESSIONS_ENTRY && !isCheck)
+    found.push(`${path} imports ${target}: a lease never leaves the sessions, so import only ${SESSIONS_ENTRY}`)
   return found
 }
 

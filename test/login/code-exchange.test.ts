@@ -15,10 +15,9 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
   const shared = createSharedStore(clock)
   const addProcess = () => {
     const connected = shared.connect()
-    const { store } = connected
-    const places = { isDead: async () => false }
+    const { sessions } = connected
     const unused = { access: undefined, userSessions: undefined, log: { warn() {} } }
-    const dependencies = { mode, idp, store, places, clock, timeoutSeconds: 10, sessionStore }
+    const dependencies = { mode, idp, sessions, clock, timeoutSeconds: 10, sessionStore }
     return { ...connected, ...createCodeExchanges({ ...dependencies, ...unused }) }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
@@ -61,11 +60,11 @@ test('after a code was rejected, no further code is exchanged for the same state
 })
 
 test('a 429 at the code exchange pauses all token requests, and no code is sent during the pause', async t => {
-  const { exchange, login, idp, clock, store } = setUp()
+  const { exchange, login, idp, clock, sessions } = setUp()
   idp.next(throttledError(429, 7))
   await t.throwsAsync(exchange(login()(), 'c'))
-  t.is(store.pausedMs(true), 7000)
-  t.is(store.pausedMs(false), 8000)
+  t.is(sessions.pausedMs(true), 7000)
+  t.is(sessions.pausedMs(false), 8000)
   const transaction = login()
   await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: ProviderError, message: /pause/ })
   t.is(idp.grants.length, 1)
@@ -132,12 +131,12 @@ test('after platform.timeout a callback is told to come back, and the exchange c
 })
 
 test('a logout while the code is exchanged at another process wins, and the refresh token of the login is revoked', async t => {
-  const { exchange, login, idp, addProcess, store } = setUp()
+  const { exchange, login, idp, addProcess, sessions } = setUp()
   const transaction = login()
   const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
   const id = transaction().id.slice(0, 22)
-  await addProcess().store.logOut({ id })
-  t.true(store.isLoggedOut(id))
+  await addProcess().sessions.end({ id })
+  t.is(sessions.known(id).kind, 'over')
   letGo()
   t.deepEqual(await waiting, { kind: 'used' })
   t.deepEqual(idp.revoked, [idp.newestRefreshToken])
@@ -219,7 +218,7 @@ const interruptions = [
 
 for (const { what, answers, waitedMs, pausedMs } of interruptions) {
   test(`dual: if ${what} prevents the request for the public token, all token requests pause, the login is interrupted, and its refresh token is revoked`, async t => {
-    const { exchange, login, idp, clock, store, addProcess } = setUp({ isDual: true })
+    const { exchange, login, idp, clock, sessions, addProcess } = setUp({ isDual: true })
     const other = addProcess()
     const started = clock.now()
     idp.next({}, ...answers)
@@ -228,7 +227,7 @@ for (const { what, answers, waitedMs, pausedMs } of interruptions) {
     const error = await clock.runUntilSettled(failed)
     t.is<ProviderError | undefined, ProviderError | undefined>(error?.cause, answers.at(-1))
     t.is(clock.now() - started, waitedMs)
-    for (const paused of [store, other.store]) {
+    for (const paused of [sessions, other.sessions]) {
       t.is(paused.pausedMs(true), pausedMs)
       t.is(paused.pausedMs(false), pausedMs === 0 ? 0 : pausedMs + 1000)
     }

@@ -146,11 +146,11 @@ export function createFakeIdp({
     async endSessionUrl() {
       return 'https://idp.example/logout'
     },
-    async enterTokenQueue() {
+    async inTokenQueue(_queue, _options, send) {
       queued++
-      return () => {
+      return send().finally(() => {
         queued--
-      }
+      })
     },
     async authorizationCodeGrant(request) {
       grants.push({ type: 'code', code: request.code, codeVerifier: request.codeVerifier })

@@ -4,7 +4,7 @@ import { type ModeName, modes } from '../helpers/modes.js'
 import { grantsOf, type RefreshOptions, setUpExpired, setUpRefresh } from '../sessions/setup.js'
 import { upstreamError } from './fake-idp.js'
 
-const LOGGED_OUT = { kind: 'over', why: 'loggedOut' }
+const LOGGED_OUT = { kind: 'over', end: { reason: 'logged_out' } }
 
 interface DuringRefresh extends RefreshOptions {
   readonly seconds?: number
@@ -72,10 +72,10 @@ for (const mode of modes) {
 
   test(`${mode}: a logout while a refresh waits for its turn ends the session, and no refresh token is sent`, async t => {
     const { record, clock, idp, current, logout, refreshes } = await setUpRefresh(mode)
-    idp.enterTokenQueue = async () => {
+    idp.inTokenQueue = async (_queue, _options, send) => {
       await logout(record)
       clock.advanceSeconds(41)
-      return () => {}
+      return send()
     }
     clock.advanceSeconds(3601)
     t.deepEqual(await current(record), LOGGED_OUT)
@@ -90,11 +90,11 @@ for (const mode of modes) {
   })
 
   test(`${mode}: a logout ends its own session and no other session`, async t => {
-    const { record, clock, live, login, logout, store } = await setUpRefresh(mode)
+    const { record, clock, live, login, logout, sessions } = await setUpRefresh(mode)
     const other = await login('another-session')
     await logout(record)
-    t.true(store.isLoggedOut(record.id))
-    t.false(store.isLoggedOut(other.id))
+    t.is(sessions.known(record.id).kind, 'over')
+    t.not(sessions.known(other.id).kind, 'over')
     clock.advanceSeconds(3601)
     t.is((await live(other)).id, 'another-session')
   })

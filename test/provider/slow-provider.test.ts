@@ -42,17 +42,11 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
 
 /** Token requests as the server sends them: each one first enters a queue. */
 function tokenRequests(idp: IdentityProvider) {
-  async function inQueue<T>(leaving: Promise<() => void>, send: () => Promise<T>): Promise<T> {
-    const leave = await leaving
-    return send().finally(leave)
-  }
   return {
     exchange: (code: string) =>
-      inQueue(idp.enterTokenQueue('code exchange'), () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
+      idp.inTokenQueue('code exchange', {}, () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
     refresh: (refreshToken: string, isSecond = false) =>
-      inQueue(idp.enterTokenQueue('refresh', { isUrgent: isSecond }), () =>
-        idp.refreshTokenGrant({ refreshToken, scope: 's' })
-      )
+      idp.inTokenQueue('refresh', { isUrgent: isSecond }, () => idp.refreshTokenGrant({ refreshToken, scope: 's' }))
   }
 }
 

@@ -8,14 +8,9 @@ import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { apply, type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
 import { createMemorySessionCells } from '#src/sessions/memory-cells.js'
-import {
-  createRedisCells,
-  createSwapScript,
-  type SendCommand,
-  type SessionKey,
-  sessionFormat
-} from '#src/sessions/redis-cells.js'
+import { createRedisCells, createSwapScript, type SendCommand, sessionFormat } from '#src/sessions/redis-cells.js'
 import type { RedisCommands } from '#src/sessions/redis-client.js'
+import type { SessionKey } from '#src/sessions/sessions.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
@@ -76,7 +71,7 @@ async function checkContract(t: ExecutionContext, cells: SessionCells): Promise<
     { entry: leased, record: recordOf('a', 1) },
     'the record is kept'
   )
-  t.true((await swap('a', { entry: { rev: 1, hasRecord: false, over: 'refused' } })).isDone)
+  t.true((await swap('a', { entry: { rev: 1, hasRecord: false, over: { reason: 'refused' } } })).isDone)
   t.is((await cells.read({ id: 'a' }, true)).content?.record, undefined, 'the record is removed')
 
   t.true((await swap('b', cellOf('b', 3))).isDone)

@@ -1,6 +1,6 @@
 // When ambiguous refusals of a refresh token count as final.
 import test from 'ava'
-import { createSuccesses, isLasting, pauseSecondsAfter } from '#src/sessions/failure.js'
+import { createSuccesses, isLasting, pauseSecondsAfter } from '#src/login/failure.js'
 
 const MINUTE = 60_000
 const since = 1_700_000_000_000

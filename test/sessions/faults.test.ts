@@ -5,7 +5,6 @@
 import test from 'ava'
 import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
-import { withLeases } from '../helpers/leases.js'
 import { modes } from '../helpers/modes.js'
 import { createRandom } from '../helpers/random.js'
 import { oauthError, throttledError, upstreamError } from '../login/fake-idp.js'
@@ -38,11 +37,11 @@ for (const mode of modes) {
 
   for (const [what, error, level] of faults) {
     test(`${mode}: ${what} leaves the session unchanged and is logged as ${level}`, async t => {
-      const { record, clock, idp, unavailable, live, refreshing, logs, refreshLines } = await setUpExpired(mode)
+      const { record, clock, idp, unavailable, live, newest, logs, refreshLines } = await setUpExpired(mode)
       idp.next(error)
       const session = await unavailable(record)
       t.is(session.record, record)
-      t.is(await refreshing.newest(record), record)
+      t.is(await newest(record), record)
       t.is(session.retryAfterSeconds, 1)
       t.is(logs.first('refresh_failed')?.level, level)
       t.like(refreshLines()[0], { outcome: 'failed', provider_calls: 1 })
@@ -121,9 +120,9 @@ for (const mode of modes) {
       const { record, clock, idp, current, refreshes, refreshLines, logs } = await setUpExpired(mode)
       idp.next(...Array.from({ length: step - 1 }, () => ({})), oauthError(error))
       const sessions = await Promise.all(Array.from({ length: 20 }, () => current(record)))
-      for (const session of sessions) t.deepEqual(session, { kind: 'over', why: 'refused' })
+      for (const session of sessions) t.deepEqual(session, { kind: 'over', end: { reason: 'refused' } })
       clock.advanceSeconds(10)
-      t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+      t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
       t.is(refreshes(), step)
       t.like(refreshLines()[0], { outcome: 'rejected' })
       t.is(logs.first('refresh_failed'), undefined)
@@ -131,7 +130,7 @@ for (const mode of modes) {
   }
 
   test(`${mode}: if the provider issues an old refresh token again, a request with an old cookie still gets the newest session and no token is reused`, async t => {
-    const { record, clock, idp, live, refreshing, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
+    const { record, clock, idp, live, newest, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     const { refresh_token } = record.fields
     const steps = (refreshToken: string | undefined) => [
       ...Array.from({ length: grants - 1 }, () => ({})),
@@ -144,7 +143,7 @@ for (const mode of modes) {
     const third = await live(second)
     t.is(third.fields.refresh_token, refresh_token)
     t.deepEqual(await live(record), third)
-    t.deepEqual(await refreshing.newest(record), third)
+    t.deepEqual(await newest(record), third)
     clock.advanceSeconds(11)
     const fourth = await live(record)
     t.is(fourth.fields.refresh_token, idp.newestRefreshToken)
@@ -155,8 +154,8 @@ for (const mode of modes) {
 
   test(`${mode}: an unexpected error of the store is thrown and does not end the session`, async t => {
     const { record, clock, live, addProcessWith } = await setUpRefresh(mode)
-    const acquire = () => Promise.reject(new Error('the store is gone'))
-    const failing = addProcessWith(store => ({ ...store, acquire }))
+    const swap = () => Promise.reject(new Error('the store is gone'))
+    const failing = addProcessWith({ cells: cells => ({ ...cells, swap }) })
     clock.advanceSeconds(3601)
     await t.throwsAsync(failing.current(record), { message: 'the store is gone' })
     await live(record)
@@ -175,12 +174,12 @@ for (const mode of modes) {
     t.is(refreshes(), grants)
   })
 
-  for (const where of ['find', 'acquire'] as const) {
-    test(`${mode}: if ${where} finds stored data that cannot be read, the session is unavailable, and one log line tells the operator`, async t => {
+  for (const where of ['read', 'swap'] as const) {
+    test(`${mode}: if a ${where} finds stored data that cannot be read, the session is unavailable, and one log line tells the operator`, async t => {
       const { record, clock, addProcessWith, refreshes, logs } = await setUpRefresh(mode)
       const unreadable = () => Promise.reject(new StoreUnavailableError('unreadable'))
-      const { current } = addProcessWith(store => ({ ...store, [where]: unreadable }))
-      if (where === 'acquire') clock.advanceSeconds(3601)
+      const { current } = addProcessWith({ cells: cells => ({ ...cells, [where]: unreadable }) })
+      if (where === 'swap') clock.advanceSeconds(3601)
       const session = await current(record)
       t.deepEqual(session, { kind: 'unavailable', record, why: 'unreadable', retryAfterSeconds: 5 })
       t.is(logs.all('stored_data_unreadable').length, 1)
@@ -191,7 +190,7 @@ for (const mode of modes) {
 
 for (const rotates of [true, false]) {
   test(`dual: all requests get a partial result, and after the pause one of them repeats only the second token request; refresh tokens ${rotates ? '' : 'do not '}rotate`, async t => {
-    const { record, clock, idp, unavailable, live, current, refreshes, refreshing, refreshLines, logs } =
+    const { record, clock, idp, unavailable, live, current, refreshes, newest, refreshLines, logs } =
       await setUpExpired('dual', { rotates })
     idp.next({}, upstreamError(5))
     const waiting = await Promise.all(Array.from({ length: 50 }, () => unavailable(record)))
@@ -207,7 +206,7 @@ for (const rotates of [true, false]) {
     clock.advanceSeconds(4)
     const later = [await unavailable(record), await unavailable(partial.record)]
     for (const other of [...waiting, ...later]) t.deepEqual(other.record, partial.record)
-    t.deepEqual(await refreshing.newest(record), partial.record)
+    t.deepEqual(await newest(record), partial.record)
     t.is(refreshes(), 2)
 
     clock.advanceSeconds(1)
@@ -262,16 +261,16 @@ test('dual: a public token with more than the public scopes is not stored, and t
 test('dual: if a process dies between the two token requests, another process continues from the stored partial result', async t => {
   const { record, clock, idp, addProcess, addProcessWith, refreshes } = await setUpRefresh('dual')
   const death = new Promise<void>(die => {
-    const dying = addProcessWith(
-      withLeases(lease => ({
-        ...lease,
-        async commit(outcome) {
-          await lease.commit(outcome)
+    const dying = addProcessWith({
+      sessions: sessions => ({
+        ...sessions,
+        async underLease(...parameters) {
+          await sessions.underLease(...parameters)
           die()
           return new Promise<never>(() => {})
         }
-      }))
-    )
+      })
+    })
     clock.advanceSeconds(3601)
     void dying.current(record)
   })
@@ -293,19 +292,19 @@ for (const mode of modes) {
   async function queued(whileQueued: (setUp: Awaited<ReturnType<typeof setUpRefresh>>) => Promise<unknown>) {
     const setUp = await setUpRefresh(mode)
     const { idp } = setUp
-    const { enterTokenQueue } = idp
-    idp.enterTokenQueue = async (...parameters) => {
-      idp.enterTokenQueue = enterTokenQueue
+    const { inTokenQueue } = idp
+    idp.inTokenQueue = async (...parameters) => {
+      idp.inTokenQueue = inTokenQueue
       await whileQueued(setUp)
-      return enterTokenQueue(...parameters)
+      return inTokenQueue(...parameters)
     }
     setUp.clock.advanceSeconds(3601)
     return setUp
   }
 
   test(`${mode}: no refresh token is sent if another reference or cookie names a newer revision while the request waits in the queue`, async t => {
-    const { record, clock, current, refreshes } = await queued(async ({ record, store }) => {
-      store.note({ id: record.id, rev: record.rev + 1, key: 'key' })
+    const { record, clock, current, refreshes } = await queued(async ({ record, sessions }) => {
+      await sessions.current({ id: record.id, rev: record.rev + 1, key: 'key' })
     })
     const session = await clock.runUntilSettled(current(record))
     t.is(session.kind, 'unavailable')
@@ -317,7 +316,7 @@ for (const mode of modes) {
     await long.current(long.record)
     await long.refreshing.ended()
     t.is(long.refreshes(), grants)
-    const paused = await queued(async ({ store }) => store.pause(10_000))
+    const paused = await queued(async ({ sessions }) => sessions.pause(10_000))
     t.like(await paused.current(paused.record), { kind: 'unavailable', why: 'paused' })
     t.is(paused.refreshes(), 0)
     t.is(paused.idp.queued, 0)
@@ -396,7 +395,7 @@ for (const mode of modes) {
       t.is(clock.now() - began, 30_000)
       await live(other)
       idp.next(refusal)
-      t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+      t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
       t.like(refreshLines()[0], { outcome: 'failed', reason: 'refused' })
       t.deepEqual(new Set(logs.all('refresh_failed').map(({ level }) => level)), new Set(['warn']))
     })
@@ -412,7 +411,7 @@ for (const mode of modes) {
       clock.advanceSeconds(session.retryAfterSeconds)
       session = await current(record)
     }
-    t.deepEqual(session, { kind: 'over', why: 'refused' })
+    t.deepEqual(session, { kind: 'over', end: { reason: 'refused' } })
     t.is(clock.now() - began, 600_000 + 2000)
     t.is(refreshes(), 15)
   })
@@ -459,11 +458,11 @@ for (const mode of modes) {
   })
 
   test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
-    const { record, store, live, refreshes } = await setUpRefresh(mode, {
+    const { record, sessions, live, refreshes } = await setUpRefresh(mode, {
       beforeExpirySeconds: 120,
       afterSeconds: 3500
     })
-    store.pause(20_000)
+    sessions.pause(20_000)
     t.is(await live(record), record)
     t.is(refreshes(), 0)
   })

@@ -3,11 +3,11 @@
 // INVENTED_CODES=10000000 npx ava --timeout 60m dist-test/sessions/invented-codes.test.js
 import test from 'ava'
 import type { SessionRecord } from '#src/cookie/record.js'
+import { createSessions } from '#src/sessions/create-sessions.js'
 import { createMemorySessionCells } from '#src/sessions/memory-cells.js'
-import { createSessionStore } from '#src/sessions/store.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { createClock } from '../helpers/clock.js'
-import { recordOf } from './replicas.js'
+import { recordOf, underLease } from './replicas.js'
 
 const { INVENTED_CODES } = process.env
 const CODES = Number(INVENTED_CODES ?? 20_000)
@@ -19,10 +19,11 @@ const LOGIN_LIFETIME_MS = 900_000
 function setUp() {
   const clock = createClock()
   const lifetimeMs = ({ entry }: Cell<SessionRecord>) => (entry.rev === 0 ? LOGIN_LIFETIME_MS : LIFETIME_MS)
-  const store = createSessionStore({
+  const sessions = createSessions({
     cells: createMemorySessionCells({ now: clock.now, lifetimeMs }, LIMITS),
     clock,
     me: () => ({ owner: 'me' }),
+    places: { isDead: async () => false },
     recoveryMs: 0,
     connectedAt: () => undefined,
     publish: async () => {},
@@ -30,17 +31,16 @@ function setUp() {
   })
   /** Exchanges a code as `code-exchange.ts` does. */
   async function exchange(id: string, isReal: boolean): Promise<void> {
-    const acquired = await store.acquire({ id })
-    if (acquired.kind !== 'granted') throw new Error(`the lease of a login is ${acquired.kind}`)
     const tokens = { kind: 'tokens', record: recordOf(id, 1), pauseMs: 0 } as const
-    await acquired.lease.commit(isReal ? tokens : { kind: 'over', why: 'refused' })
+    const result = isReal ? tokens : ({ kind: 'over', end: { reason: 'refused' } } as const)
+    await underLease({ sessions }, { id, rev: 0 }, async () => result)
   }
-  return { clock, store, exchange }
+  return { clock, sessions, exchange }
 }
 
 for (const perSecond of [1.3, 500]) {
   test(`${CODES} made-up codes, ${perSecond} a second: no login is refused, and every session is kept for its lifetime`, async t => {
-    const { clock, store, exchange } = setUp()
+    const { clock, sessions, exchange } = setUp()
     const began = clock.now()
     const logins: { readonly id: string; readonly at: number }[] = []
     for (let code = 0; code < CODES; code++) {
@@ -53,10 +53,9 @@ for (const perSecond of [1.3, 500]) {
     }
     const live = logins.filter(({ at }) => at > clock.now() - LIFETIME_MS)
     for (const { id } of live) {
-      t.is(store.newest(id)?.rev, 1)
-      t.is((await store.find({ id })).kind, 'current')
+      t.like(await sessions.current({ id, rev: 0 }), { kind: 'live', record: { rev: 1 } })
     }
-    t.is(store.remembered(), live.length)
+    t.is(sessions.remembered(), live.length)
     const hours = Math.round((clock.now() - began) / 3_600_000)
     t.log(`${hours} hours, ${Math.round(process.memoryUsage().heapUsed / 1e6)} MB of heap`)
   })

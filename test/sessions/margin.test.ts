@@ -70,7 +70,7 @@ for (const mode of modes) {
   test(`${mode}: invalid_grant at an early refresh ends the session, although its tokens are still valid`, async t => {
     const { record, idp, current } = await setUpRefresh(mode, { beforeExpirySeconds: 120, afterSeconds: 3500 })
     idp.next(oauthError('invalid_grant'))
-    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+    t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
   })
 }
 

@@ -3,11 +3,12 @@ import { promisify } from 'node:util'
 import test from 'ava'
 import { systemClock } from '#src/base/clock.js'
 import { createKeyring } from '#src/cookie/keyring.js'
-import { createStores } from '#src/sessions/open-store.js'
+import { createStores } from '#src/sessions/index.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { leaseFor } from './replicas.js'
 
 async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
   const config = testConfig(unreachableIdp, overrides)
@@ -18,24 +19,24 @@ async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestS
 }
 
 test('if redis.url is not set, the store is in the memory of this process', async t => {
-  const { store, status } = await setUp(t)
+  const { sessions, status } = await setUp(t)
   t.is(status(), 'memory')
-  t.is((await store.acquire({ id: 'id' })).kind, 'granted')
-  await store.logOut({ id: 'id' })
-  t.like(await store.find({ id: 'id' }), { kind: 'over', why: 'loggedOut' })
+  t.is(await leaseFor({ sessions }, 'id'), 'granted')
+  await sessions.end({ id: 'id' })
+  t.deepEqual(await sessions.current({ id: 'id', rev: 0 }), { kind: 'over', end: { reason: 'logged_out' } })
 })
 
 test('the Redis client is loaded only if redis.url is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
     import { parseRedisUrl } from '#src/config/redis-url.js'
-    import { createStores } from '#src/sessions/open-store.js'
+    import { createStores } from '#src/sessions/index.js'
     import { systemClock } from '#src/base/clock.js'
     const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redis: { url: ${redisUrl} } }
     const log = { info() {}, warn() {}, error() {} }
     const keyring = { sealer() {}, hasher() {} }
-    const { store } = createStores(config, { keyring, clock: systemClock, log })
-    await store.find({ id: 'id' }).catch(() => {})
+    const { sessions } = createStores(config, { keyring, clock: systemClock, log })
+    await sessions.current({ id: 'id', rev: 0 }).catch(() => {})
     const loaded = Object.keys(createRequire(import.meta.url).cache)
     console.log(loaded.some(path => path.includes('ioredis')))
     process.exit()`
@@ -58,7 +59,7 @@ testWithRedis('only replicas with the same mode, client and issuer share their s
     await setUp(t, { redis: { url: redisUrl }, platform: { issuer: 'https://idp.example' } })
   ]
   t.is(one.status(), 'redis')
-  await one.store.logOut({ id: 'id' })
-  await eventually(async () => (await replica.store.find({ id: 'id' })).kind === 'over')
-  for (const { store } of others) t.is((await store.find({ id: 'id' })).kind, 'current')
+  await one.sessions.end({ id: 'id' })
+  await eventually(async () => (await replica.sessions.current({ id: 'id', rev: 0 })).kind === 'over')
+  for (const { sessions } of others) t.is((await sessions.current({ id: 'id', rev: 0 })).kind, 'unavailable')
 })

@@ -8,7 +8,17 @@ import { environmentFor, startProgram } from '../helpers/program.js'
 import { startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../helpers/redis-topologies.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { connected, find, isBack, logIn, refresh, SESSION_PREFIX, startReplica, startReplicas } from './replicas.js'
+import {
+  connected,
+  find,
+  isBack,
+  leaseFor,
+  logIn,
+  refresh,
+  SESSION_PREFIX,
+  startReplica,
+  startReplicas
+} from './replicas.js'
 
 const impatient = { isImpatient: true }
 
@@ -19,15 +29,14 @@ test('if a cluster has lost a node, requests fail until the node is back', async
   await nodes[1]?.kill()
   let n = 0
   await eventually(async () => {
-    const answer = await replica.store.acquire({ id: `id-${n++}` }).catch(() => undefined)
-    return answer === undefined
+    return (await leaseFor(replica, `id-${n++}`)) === 'redis'
   })
   await nodes[1]?.restart()
   await eventually(async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `id-${n + index}`)
     n += ids.length
-    const answers = await Promise.all(ids.map(id => replica.store.acquire({ id }).catch(() => undefined)))
-    return answers.every(answer => answer?.kind === 'granted')
+    const answers = await Promise.all(ids.map(id => leaseFor(replica, id)))
+    return answers.every(answer => answer === 'granted')
   })
   await eventually(() => isBack(replica))
   t.pass()
@@ -43,15 +52,15 @@ test('a process that closes its client while it reads the slots of a cluster end
 test('the address of one node is enough to connect to a cluster', async t => {
   const { nodes } = await startRedisCluster(t)
   const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
-  for (let n = 0; n < 10; n++) await one.store.logOut({ id: `id-${n}` })
-  for (let n = 0; n < 10; n++) t.is((await two.store.find({ id: `id-${n}` })).kind, 'over')
+  for (let n = 0; n < 10; n++) await one.sessions.end({ id: `id-${n}` })
+  for (let n = 0; n < 10; n++) t.is((await two.sessions.current({ id: `id-${n}`, rev: 0 })).kind, 'over')
 })
 
 test('the address of the master comes from the sentinels, also after a failover', async t => {
   const { url, sentinel } = await startRedisWithSentinel(t)
   const [one, two] = await startReplicas(t, url, impatient)
   const session = await logIn(one, 'id')
-  await eventually(async () => (await find(two, session).catch(() => undefined))?.kind === 'current')
+  await eventually(async () => (await find(two, session).catch(() => undefined))?.kind === 'live')
   const master = async () => String(await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main'))
   const old = await master()
   await eventually(async () => (await sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK')

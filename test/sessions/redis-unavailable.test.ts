@@ -2,6 +2,7 @@
 // continue, and no session is lost.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
+import { ignoreUnavailable } from '#src/sessions/index.js'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis as test } from '../helpers/redis.js'
 import { startRedisWithTls } from '../helpers/redis-topologies.js'
@@ -11,28 +12,23 @@ import {
   connected,
   find,
   isBack,
+  isOver,
   isUnavailable,
-  leaseOf,
+  leaseFor,
   logIn,
+  openWork,
   type Replica,
   recordOf,
   refresh,
   SESSION_PREFIX,
   startPair,
   startReplica,
-  startReplicas
+  startReplicas,
+  underLease
 } from './replicas.js'
 
 const events = ({ logs }: Replica) => logs.entries.map(({ event }) => event)
 const impatient = { isImpatient: true }
-
-/** Returns the problem of the store, or what `acquire` returns. */
-async function acquired({ store }: Replica, id: string): Promise<string> {
-  return store.acquire({ id }).then(
-    ({ kind }) => kind,
-    error => error.problem
-  )
-}
 
 interface Trouble {
   readonly begin: (redis: RedisServer) => unknown
@@ -87,28 +83,28 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
     const [before, leaving] = [await logIn(one, 'before'), await logIn(one, 'leaving')]
     const refreshed = await refresh(one, before)
     await connected(two)
-    await one.store.logOut(await logIn(one, 'gone'))
-    await eventually(() => two.store.isLoggedOut('gone'))
+    await one.sessions.end(await logIn(one, 'gone'))
+    await eventually(() => isOver(two, 'gone'))
 
     await begin(redis)
     await eventually(async () => {
-      t.not(await acquired(one, 'before'), 'granted')
+      t.not(await leaseFor(one, 'before'), 'granted')
       return isUnavailable(one)
     })
-    t.is(await acquired(one, 'before'), 'redis')
+    t.is(await leaseFor(one, 'before'), 'redis')
     // A command ends after a second. While Redis is known to be unavailable, no read waits for that.
     for (let n = 0; n < 20; n++) {
-      const found = one.store.find({ id: `id-${n}` }).then(
+      const found = one.sessions.current({ id: `id-${n}`, rev: 0 }).then(
         ({ kind }) => kind,
         error => error.problem
       )
-      if (reads) t.is(await found, 'current')
+      if (reads) t.is(await found, 'unavailable', 'nobody has this session')
       else t.is(await Promise.race([found, pause(900, 'waits for Redis')]), 'redis')
     }
-    t.deepEqual(one.store.newest('before'), refreshed)
-    for (const { store } of [one, two]) t.is((await store.find({ id: 'gone' })).kind, 'over')
-    await one.store.logOut(leaving)
-    t.true(one.store.isLoggedOut('leaving'))
+    t.deepEqual(one.sessions.newest('before'), refreshed)
+    for (const { sessions } of [one, two]) t.is((await sessions.current({ id: 'gone', rev: 0 })).kind, 'over')
+    await one.sessions.end(leaving)
+    t.true(isOver(one, 'leaving'))
     await pause(1000)
     t.deepEqual(events(one), ['redis_unavailable'])
     t.regex(String(one.logs.entries[0]?.error_code), reason)
@@ -116,7 +112,7 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
 
     await end(redis)
     await eventually(() => isBack(one))
-    await one.store.saved()
+    await one.sessions.saved()
     t.deepEqual(events(one), ['redis_unavailable', 'redis_available'])
     await eventually(async () => (await find(two, leaving).catch(() => undefined))?.kind === 'over')
     const newest = await refresh(one, refreshed)
@@ -140,13 +136,13 @@ test('with a read-only Redis, reads continue, until a new master has its address
   })
   const writing = (async () => {
     for (let n = 0; !isOver; n++) {
-      await acquired(replica, `id-${n}`)
+      await leaseFor(replica, `id-${n}`)
       await pause(10)
     }
   })()
   await eventually(() => isUnavailable(replica))
   for (let n = 0; n < 150; n++) {
-    t.is((await find(replica, session)).kind, 'current')
+    t.is((await find(replica, session)).kind, 'live')
     await pause(10)
   }
   t.deepEqual(events(replica), ['redis_unavailable'])
@@ -167,36 +163,41 @@ test('a full Redis refuses leases, but stores results and logouts', async t => {
   const ids = ['tokens', 'failure', 'over', 'leaving']
   await Promise.all(ids.map(id => logIn(one, id)))
   await connected(one, two)
-  const leases = await Promise.all(ids.map(id => leaseOf(one, id, 1)))
+  const works = await Promise.all(ids.map(id => openWork(one, id, 1)))
   await redis.admin.config('SET', 'maxmemory', '1')
-  const store = (index: number, outcome: Parameters<typeof commit>[3]) => leases[index]?.commit(outcome)
+  const store = (index: number, outcome: Parameters<typeof commit>[3]) => works[index]?.commit(outcome)
 
-  t.deepEqual(await store(0, { kind: 'tokens', record: recordOf('tokens', 2), pauseMs: 0 }), { kind: 'stored' })
-  t.deepEqual(await store(1, { kind: 'failure', pauseMs: 50_000, isAmbiguous: true }), { kind: 'stored' })
-  t.deepEqual(await store(2, { kind: 'over', why: 'refused' }), { kind: 'stored' })
-  t.true((await one.store.logOut({ id: 'leaving' })).isStored)
+  const tokens = { kind: 'tokens', record: recordOf('tokens', 2), pauseMs: 0 } as const
+  t.deepEqual(await store(0, tokens), { kind: 'live', record: tokens.record })
+  t.like(await store(1, { kind: 'failure', pauseMs: 50_000, isAmbiguous: true }), {
+    why: 'refused',
+    retryAfterSeconds: 50
+  })
+  const refused = { kind: 'over', end: { reason: 'refused' } } as const
+  t.deepEqual(await store(2, refused), refused)
+  t.true((await one.sessions.end({ id: 'leaving' })).isStored)
   t.deepEqual(events(one), [])
 
   await find(two, recordOf('tokens', 2))
-  t.is(await acquired(two, 'tokens'), 'redis')
+  t.is(await leaseFor(two, 'tokens'), 'redis')
   t.is((await find(two, recordOf('tokens', 1))).newest?.rev, 2)
   for (const id of ['over', 'leaving']) t.is((await find(two, recordOf(id, 1))).kind, 'over')
   t.deepEqual(events(two), ['redis_unavailable'])
   await redis.admin.config('SET', 'maxmemory', '0')
   await eventually(() => isBack(two))
   await find(two, recordOf('failure', 1))
-  await eventually(async () => (await acquired(two, 'failure')) === 'paused')
+  await eventually(async () => (await leaseFor(two, 'failure')) === 'refused')
 })
 
 test('sessions and logouts that Redis lost in a restart are stored again', async t => {
   const { redis, one, two } = await startPair(t, { recoveryMs: 900 })
   const session = await logIn(one, 'id')
   const refreshed = await refresh(one, session)
-  await one.store.logOut(await logIn(one, 'gone'))
+  await one.sessions.end(await logIn(one, 'gone'))
   await connected(two)
   await redis.restart()
   await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
-  t.deepEqual(two.store.newest('id'), refreshed)
+  t.deepEqual(two.sessions.newest('id'), refreshed)
   const third = await startReplica(t, redis.url)
   await eventually(async () => (await find(third, recordOf('gone', 1)).catch(() => undefined))?.kind === 'over')
 })
@@ -207,50 +208,47 @@ test('if Redis has evicted a session, no replica sends its old refresh token', a
   await refresh(one, session)
   await connected(two)
   await redis.admin.del(`${SESSION_PREFIX}id`)
-  two.store.note(session)
   await eventually(async () => {
-    const answer = await acquired(two, 'id')
-    t.not(answer, 'granted')
-    return answer === 'newer'
+    const current = await underLease(two, session, async () => {
+      throw new Error('an old refresh token was sent')
+    })
+    return current.kind === 'live' && current.record.rev === 2
   })
-  t.is(two.store.newest('id')?.rev, 2)
   t.deepEqual(events(two), [])
 })
 
 test('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
   const { redis, one: owner, two: other } = await startPair(t, { recoveryMs: 900 })
   const session = await logIn(owner, 'id')
-  const lease = await leaseOf(owner, 'id', 1)
-  let respond = () => {}
-  const sent = lease.send(() => new Promise<void>(resolve => (respond = resolve)))
+  const work = await openWork(owner, 'id', 1)
   await connected(other)
   await redis.restart()
-  other.store.note(session)
+  const send = async () => {
+    throw new Error('the refresh token was sent twice')
+  }
   await eventually(async () => {
-    const answer = await acquired(other, 'id')
-    t.not(answer, 'granted')
-    return answer === 'busy'
+    await underLease(other, session, send).catch(ignoreUnavailable)
+    return (await other.sessions.read('id').catch(ignoreUnavailable))?.entry.lease !== undefined
   })
-  respond()
-  await sent
-  const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  t.deepEqual(await lease.commit(outcome), { kind: 'stored' })
-  await eventually(async () => (await acquired(other, 'id')) === 'newer')
+  t.like(await underLease(other, session, send), { kind: 'unavailable', why: 'pending' })
+  const record = recordOf('id', 2)
+  t.deepEqual(await work.commit({ kind: 'tokens', record, pauseMs: 0 }), { kind: 'live', record })
+  await eventually(async () => (await underLease(other, session, send)).kind === 'live')
 })
 
 test('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
   const { redis, one, two } = await startPair(t, impatient)
   const session = await logIn(one, 'id')
-  const lease = await leaseOf(one, 'id', 1)
+  const work = await openWork(one, 'id', 1)
   await connected(two)
   await redis.kill()
-  const outcome = { kind: 'tokens', record: recordOf('id', 2), pauseMs: 0 } as const
-  t.is(await lease.commit(outcome), undefined)
-  t.deepEqual(one.store.newest('id'), recordOf('id', 2))
-  t.false(one.store.isSaved('id'))
+  const record = recordOf('id', 2)
+  const current = await work.commit({ kind: 'tokens', record, pauseMs: 0 })
+  t.like(current, { kind: 'unavailable', why: 'pending', record, isUnsaved: true })
+  t.deepEqual(one.sessions.known('id'), { kind: 'live', record, isUnsaved: true })
   await redis.restart()
-  await one.store.saved()
-  t.true(one.store.isSaved('id'))
+  await one.sessions.saved()
+  t.deepEqual(one.sessions.known('id'), { kind: 'live', record })
   await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
 })
 
@@ -258,9 +256,9 @@ test('after a start, no lease is granted for the recovery time, except for login
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { recoveryMs: 60_000 })
   await connected(one)
-  t.is(await acquired(one, 'login'), 'granted')
-  one.store.note(recordOf('id', 1))
-  t.is(await acquired(one, 'id'), 'lost')
+  t.is(await leaseFor(one, 'login'), 'granted')
+  const refresh = async () => t.fail() as never
+  t.like(await underLease(one, recordOf('id', 1), refresh), { kind: 'unavailable', why: 'pending' })
   t.is(one.status(), 'redis')
 })
 
@@ -270,12 +268,12 @@ test('if the reply to a request for a lease is lost, the lease is released', asy
   await logIn(one, 'other')
   await connected(two)
   // Wait for the end of the recovery time, in which a process requests no lease.
-  await eventually(async () => (await acquired(one, 'other')) === 'granted')
+  await eventually(async () => (await leaseFor(one, 'other')) === 'granted')
   redis.pause()
-  t.is(await acquired(one, 'id'), 'redis')
+  t.is(await leaseFor(one, 'id'), 'redis')
   redis.resume()
   await eventually(() => isBack(one) && isBack(two))
-  await leaseOf(two, 'id', 1)
+  await openWork(two, 'id', 1)
   t.pass()
 })
 
@@ -284,7 +282,7 @@ test('a replica starts while its Redis is down, and uses it when it is up', asyn
   await redis.kill()
   const replica = await startReplica(t, redis.url, impatient)
   await eventually(() => isUnavailable(replica))
-  t.is(await acquired(replica, 'id'), 'redis')
+  t.is(await leaseFor(replica, 'id'), 'redis')
   t.is(replica.logs.entries[0]?.error_code, 'ECONNREFUSED')
   await redis.restart()
   await eventually(() => isBack(replica))
@@ -302,7 +300,7 @@ for (const [reason, startRefusing] of Object.entries(refusals)) {
   test(`if a connection fails with ${reason}, the log has this reason and no password`, async t => {
     const replica = await startReplica(t, await startRefusing(t), impatient)
     await eventually(() => isUnavailable(replica))
-    t.is(await acquired(replica, 'id'), 'redis')
+    t.is(await leaseFor(replica, 'id'), 'redis')
     t.is(replica.logs.entries[0]?.error_code, reason)
     t.notRegex(replica.logs.lines.join(''), /wrong-password/)
   })
@@ -327,8 +325,8 @@ test('logouts reach the memory of a replica again after its connection for messa
   await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
   let n = 0
   await eventually(async () => {
-    await one.store.logOut({ id: `id-${++n}` })
-    return two.store.isLoggedOut(`id-${n - 1}`)
+    await one.sessions.end({ id: `id-${++n}` })
+    return isOver(two, `id-${n - 1}`)
   })
   t.is(two.status(), 'redis')
 })
@@ -342,12 +340,12 @@ for (const [fault, isImpatient] of [
     const replica = await startReplica(t, redis.url, { isImpatient })
     await connected(replica)
     await redis[fault]()
-    const waiting = acquired(replica, 'id')
+    const waiting = leaseFor(replica, 'id')
     const started = performance.now()
     await replica.close()
     t.true(performance.now() - started < 5000)
     t.is(await waiting, 'redis')
-    t.is(await acquired(replica, 'id'), 'redis')
+    t.is(await leaseFor(replica, 'id'), 'redis')
   })
 }
 
@@ -356,9 +354,8 @@ test('one slow reply with a large session does not make others wait or count as 
   const large = { ...recordOf('large', 1), fields: { ...recordOf('large', 1).fields, token: 'x'.repeat(240_000) } }
   await commit(one, 'large', 0, { kind: 'tokens', record: large, pauseMs: 0 })
   await logIn(one, 'small')
-  two.store.note(recordOf('small', 1))
-  const reads = Array.from({ length: 100 }, () => two.store.find({ id: 'large' }))
-  t.is((await two.store.find({ id: 'small' })).kind, 'current')
+  const reads = Array.from({ length: 100 }, () => two.sessions.current({ id: 'large', rev: 1 }))
+  t.is((await two.sessions.current(recordOf('small', 1))).kind, 'live')
   await Promise.all(reads)
   t.is(two.status(), 'redis')
   t.deepEqual(events(two), [])
@@ -372,6 +369,6 @@ test('a process whose connection for messages gets no free slot of Redis logs it
   const withoutMessages = () =>
     replica.logs.entries.filter(({ msg }) => String(msg).startsWith('This process gets no messages'))
   await eventually(() => withoutMessages().length > 0)
-  t.is(await acquired(replica, 'a'), 'granted')
+  t.is(await leaseFor(replica, 'a'), 'granted')
   t.is(withoutMessages().length, 1)
 })

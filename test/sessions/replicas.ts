@@ -3,10 +3,18 @@ import type { ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
-import { createStores, prefixOf, type Stores } from '#src/sessions/open-store.js'
-import type { Commit, GrantedLease } from '#src/sessions/store.js'
-import type { Outcome } from '#src/sessions/transitions.js'
+import {
+  type Current,
+  createStores,
+  prefixOf,
+  type Result,
+  type Revision,
+  type Sessions,
+  type Stores,
+  type Work
+} from '#src/sessions/index.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
+import { createDeferred } from '../helpers/deferred.js'
 import { eventually } from '../helpers/eventually.js'
 import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
 import { IMPATIENT, openRedisAt, PATIENT } from '../helpers/redis-clock.js'
@@ -68,28 +76,80 @@ export function recordOf(id: string, rev: number, refreshToken = `token ${rev}`)
   return { kind: 'complete', id, rev, loggedInAt: 0, issuedAt: 0, fields }
 }
 
-/** Asks for the lease of a session until this replica gets it. Fails if the session is over, or if there is a newer one. */
-export async function leaseOf({ store }: Replica, id: string, rev: number): Promise<GrantedLease> {
-  let lease: GrantedLease | undefined
-  if (rev > 0) store.note(recordOf(id, rev))
-  await eventually(async () => {
-    const answer = await store.acquire({ id }).catch(() => undefined)
-    if (answer?.kind === 'granted') lease = answer.lease
-    else if (answer?.kind === 'over' || answer?.kind === 'newer') throw new Error(`The session is ${answer.kind}.`)
-    return lease !== undefined
-  })
-  return lease as GrantedLease
+interface HasSessions {
+  readonly sessions: Pick<Sessions, 'current' | 'known' | 'underLease'>
 }
 
-/** Acquires the lease of a session and stores an outcome. */
-export async function commit(
-  replica: Replica,
-  id: string,
-  rev: number,
-  outcome: Outcome<SessionRecord>
-): Promise<Commit | undefined> {
-  const lease = await leaseOf(replica, id, rev)
-  return lease.commit(outcome)
+/** Works under the lease of a session, without a queue. By default, does not wait if another process has the lease. */
+export function underLease<Session extends Revision>(
+  { sessions }: HasSessions,
+  session: Session,
+  work: Work<Session>,
+  mayWait = false
+): Promise<Current> {
+  return sessions.underLease(session, { inSlot: send => send(), isUrgent: false, mayWait }, work)
+}
+
+const RELEASED: Result = { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+
+/**
+ * Asks for the lease of the newest known revision of a session, and releases it. Returns `granted`, the problem of the session or
+ * the store, or where the session stands.
+ */
+export async function leaseFor(replica: HasSessions, id: string): Promise<string> {
+  const known = replica.sessions.known(id)
+  const rev = (known.kind !== 'over' && known.record?.rev) || 0
+  let isGranted = false
+  const work = async () => {
+    isGranted = true
+    return RELEASED
+  }
+  const current = await underLease(replica, { id, rev }, work).catch(error => ({
+    kind: 'unavailable',
+    why: error.problem
+  }))
+  if (isGranted) return 'granted'
+  return 'why' in current ? current.why : current.kind
+}
+
+/** Work under a lease that has begun and has no result yet. */
+export interface OpenWork {
+  /** Stores the result of the work. */
+  commit(result: Result): Promise<Current>
+}
+
+/** Asks for the lease of a session until this replica gets it. Fails if the session is over, or if there is a newer one. */
+export async function openWork(replica: Replica, id: string, rev: number): Promise<OpenWork> {
+  const [result, resolve] = createDeferred<Result>()
+  let settled: Promise<Current> | undefined
+  await eventually(async () => {
+    const [begun, begin] = createDeferred()
+    const work = async () => {
+      begin()
+      return result
+    }
+    const session = rev > 0 ? recordOf(id, rev) : { id, rev }
+    settled = underLease(replica, session, work)
+    const failed = settled.then(
+      current => {
+        if (current.kind !== 'unavailable') throw new Error(`The session is ${current.kind}.`)
+        return false
+      },
+      () => false
+    )
+    return Promise.race([begun.then(() => true), failed])
+  })
+  return {
+    commit(outcome) {
+      resolve(outcome)
+      return settled as Promise<Current>
+    }
+  }
+}
+
+/** Acquires the lease of a session and stores a result. */
+export async function commit(replica: Replica, id: string, rev: number, result: Result): Promise<Current> {
+  return (await openWork(replica, id, rev)).commit(result)
 }
 
 /** Stores a session at revision 1, as a login does. */
@@ -107,10 +167,14 @@ export async function refresh(replica: Replica, { id, rev }: SessionRecord): Pro
 }
 
 /** Returns where the session of a cookie stands for a replica, and the newest session that it knows. */
-export async function find({ store }: Replica, record: SessionRecord) {
-  store.note(record)
-  const { kind } = await store.find(record)
-  return { kind, newest: store.newest(record.id) }
+export async function find({ sessions }: Replica, record: SessionRecord) {
+  const found = await sessions.current(record)
+  return { kind: found.kind, newest: found.kind === 'over' ? undefined : found.record }
+}
+
+/** True if this replica knows that a session is over for good. */
+export function isOver({ sessions }: Pick<Stores, 'sessions'>, id: string): boolean {
+  return sessions.known(id).kind === 'over'
 }
 
 export function isUnavailable(replica: Replica): boolean {
@@ -123,7 +187,7 @@ export function isBack(replica: Replica): boolean {
 
 /** Resolves when the replicas are connected. */
 export async function connected(...replicas: readonly Replica[]): Promise<void> {
-  for (const { store } of replicas) await store.find({ id: 'nobody' })
+  for (const { sessions } of replicas) await sessions.current({ id: 'nobody', rev: 0 })
 }
 
 /** Uses every kind of cell and of message. In a cluster, the cells are on all nodes. */
@@ -131,10 +195,10 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
   for (let n = 0; n < 8; n++) {
     const session = await refresh(one, await logIn(one, `id-${n}`))
     await commit(two, session.id, 2, { kind: 'failure', pauseMs: 0, isAmbiguous: false })
-    await commit(two, session.id, 2, { kind: 'over', why: 'refused' })
+    await commit(two, session.id, 2, { kind: 'over', end: { reason: 'refused' } })
     const leaving = await logIn(two, `leaving-${n}`)
-    await two.store.logOut(leaving)
-    await eventually(() => one.store.isLoggedOut(`leaving-${n}`))
+    await two.sessions.end(leaving)
+    await eventually(() => isOver(one, `leaving-${n}`))
   }
   const identity = { iss: 'https://idp.example', sub: 'ada', signedIn: { iat: 1 } }
   for (let n = 0; n < 8; n++) {
@@ -144,9 +208,9 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
   await two.userSessions?.markUsed('token')
   await two.userSessions?.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
   await two.userSessions?.logOutAll(identity, 1)
-  await eventually(() => one.store.isLoggedOut('of-ada-7'))
-  one.store.pause(30_000)
-  await eventually(() => two.store.pausedMs(true) > 0)
+  await eventually(() => isOver(one, 'of-ada-7'))
+  one.sessions.pause(30_000)
+  await eventually(() => two.sessions.pausedMs(true) > 0)
 }
 
 /** The settings with which a server lists the sessions of each user. */

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type { SessionRecord } from '#src/cookie/record.js'
-import { createRefreshSchedule } from '#src/sessions/schedule.js'
+import { createRefreshSchedule } from '#src/login/schedule.js'
 
 const issuedAt = 1_700_000_000_000
 const lifetimeMs = 3_600_000

@@ -49,7 +49,7 @@ test('if a refresh without scope fails as well, its error counts, and the next r
 test('if a refresh is refused both with and without its scope, the session ends', async t => {
   const { record, idp, current } = await setUp()
   idp.next(oauthError('invalid_scope'), oauthError('invalid_scope'))
-  t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+  t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
 })
 
 test('the series of ambiguous refusals continues over refusals of the scope', async t => {
@@ -59,7 +59,7 @@ test('the series of ambiguous refusals continues over refusals of the scope', as
   let session = await current(record)
   for (; session.kind === 'unavailable'; session = await current(record))
     clock.advanceSeconds(session.retryAfterSeconds)
-  t.deepEqual(session, { kind: 'over', why: 'refused' })
+  t.deepEqual(session, { kind: 'over', end: { reason: 'refused' } })
   t.is(clock.now() - began, 602_000)
 })
 
@@ -87,7 +87,7 @@ for (const [where, tokens] of Object.entries({
     const { record, idp, current, logs, clock, login, live, scopes } = await setUp()
     const other = await login('another-session')
     idp.next(oauthError('invalid_scope'), tokens)
-    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
+    t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
     t.deepEqual(idp.revoked, [idp.newestRefreshToken])
     t.regex(JSON.stringify(logs.all('refresh_failed').at(-1)), /more than platform.scopes \(data:write\)/)
     clock.advanceSeconds(3601)

@@ -6,12 +6,11 @@ import type { Access } from '#src/login/access.js'
 import type { ModeDependencies } from '#src/login/grants.js'
 import type { Mode } from '#src/login/mode.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
+import { createRefreshes } from '#src/login/refreshes.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
-import { createRefreshes } from '#src/sessions/current.js'
+import { createSessions, type ProcessSessions } from '#src/sessions/create-sessions.js'
+import type { SessionKey, Stores } from '#src/sessions/index.js'
 import { createMemorySessionCells } from '#src/sessions/memory-cells.js'
-import type { Stores } from '#src/sessions/open-store.js'
-import type { SessionKey } from '#src/sessions/redis-cells.js'
-import { createSessionStore, type SessionStore } from '#src/sessions/store.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { collectLogs } from '../helpers/logs.js'
@@ -54,22 +53,24 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
 
   return {
     cells,
-    connect() {
+    /** @param change changes the cells of this process */
+    connect(change: (cells: SessionCells) => SessionCells = cells => cells) {
       let isAway = false
       let connectedAt: number | undefined
       const owner = `process ${++processes}`
-      const store = createSessionStore({
-        cells: connectedCells(cells, () => isAway),
+      const sessions = createSessions({
+        cells: change(connectedCells(cells, () => isAway)),
         clock,
         me: () => ({ owner }),
+        places: { isDead: async () => false },
         recoveryMs,
         connectedAt: () => connectedAt,
         publish: async message => (isAway ? undefined : publish(message)),
         lifetimeMs
       })
-      receivers.add(message => isAway || store.receive(message))
+      receivers.add(message => isAway || sessions.receive(message))
       return {
-        store,
+        sessions,
         /** From now on, no command and no message gets through. */
         disconnect() {
           isAway = true
@@ -78,7 +79,7 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
         async reconnect() {
           isAway = false
           connectedAt = clock.monotonic()
-          await store.restoreAll()
+          await sessions.restoreAll()
         }
       }
     }
@@ -86,7 +87,7 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
 }
 
 /** The parts of a store for a server. Without Redis, a process has no place. */
-export function storesOf(store: SessionStore, { close = async () => {} } = {}): Stores {
+export function storesOf(sessions: ProcessSessions, { close = async () => {} } = {}): Stores {
   const places = {
     me: () => ({ owner: '' }),
     start() {},
@@ -94,7 +95,7 @@ export function storesOf(store: SessionStore, { close = async () => {} } = {}): 
     isDead: async () => false,
     close() {}
   }
-  return { store, userSessions: undefined, places, status: () => 'memory', isStarting: () => false, close }
+  return { sessions, userSessions: undefined, places, status: () => 'memory', isStarting: () => false, close }
 }
 
 /** Cells that fail as those of a Redis that cannot be used. */
@@ -124,6 +125,12 @@ export interface RefreshOptions extends FakeIdpOptions {
   readonly identity?: Identity
 }
 
+/** What a process does differently. */
+export interface ProcessChanges {
+  readonly cells?: (cells: SessionCells) => SessionCells
+  readonly sessions?: (sessions: ProcessSessions) => ProcessSessions
+}
+
 /** Like `setUpRefresh`, but the tokens of the session have expired. */
 export function setUpExpired(name: ModeName, options: RefreshOptions = {}) {
   return setUpRefresh(name, { ...options, afterSeconds: 3601 })
@@ -144,21 +151,28 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   }
   let logins = 0
 
-  /** Starts one more process that uses the same stored sessions, and whose store was changed by `change`. */
-  function addProcessWith(change: (store: SessionStore) => SessionStore) {
-    const connected = shared.connect()
-    const store = change(connected.store)
+  /** Starts one more process that uses the same stored sessions, with changes to its cells or sessions. */
+  function addProcessWith(changes: ProcessChanges) {
+    const connected = shared.connect(changes.cells)
+    const sessions = changes.sessions?.(connected.sessions) ?? connected.sessions
     const margins = { beforeExpirySeconds, jitterSeconds: 0 }
-    const places = { isDead: async () => false }
-    const parts = { mode, idp, store, places, clock, access, metrics }
-    const refreshing = createRefreshes({ ...parts, ...margins, timeoutSeconds: 10 })
+    const refreshing = createRefreshes({
+      ...{ mode, idp, sessions, clock, access, metrics },
+      ...margins,
+      timeoutSeconds: 10
+    })
     /** Returns the session for a request with the given session cookie. */
     const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
     return {
       ...connected,
-      store,
+      sessions,
       refreshing,
       current,
+      /** Returns the newest session of a cookie, without a refresh. */
+      async newest(record: SessionRecord) {
+        const found = await sessions.current(record)
+        return found.kind === 'over' ? undefined : found.record
+      },
       /** Like `current`, but throws unless the session is usable. Returns the session that the browser has afterwards. */
       async live(record: SessionRecord) {
         const session = await current(record)
@@ -173,7 +187,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
         return { ...session, record: session.record }
       },
       async logout(record: SessionRecord) {
-        await store.logOut(record)
+        await sessions.end(record)
       }
     }
   }
@@ -196,7 +210,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   }
 
   /** Starts one more process that uses the same stored sessions. */
-  const addProcess = () => addProcessWith(store => store)
+  const addProcess = () => addProcessWith({})
   const record = await login('the-session-id')
   clock.advanceSeconds(afterSeconds)
   return {

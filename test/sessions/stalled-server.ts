@@ -6,8 +6,8 @@ import { systemClock } from '#src/base/clock.js'
 import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/cookie/keyring.js'
 import { serve } from '#src/server/serve.js'
-import { createStores } from '#src/sessions/open-store.js'
-import type { SessionStore } from '#src/sessions/store.js'
+import { createStores } from '#src/sessions/index.js'
+import type { openRedisClient } from '#src/sessions/redis-client.js'
 import { openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 
 const [url = '', json = '', moment = ''] = process.argv.slice(2)
@@ -18,18 +18,26 @@ const now = () => time
 const log = { info() {}, warn() {}, error() {} }
 const keyring = createKeyring([config.session.secret])
 const clock = { ...systemClock, now }
-const stores = createStores(config, { keyring, clock, log, open: openRedisAt(now), timing: PATIENT })
-const { store } = stores
 
-const acquire: SessionStore['acquire'] = async (...parameters) => {
-  const answer = await store.acquire(...parameters)
-  if (answer.kind !== 'granted') return answer
-  const goOn = once(process, 'message')
-  process.send?.('leased')
-  const [later] = await goOn
-  time = Number(later)
-  return answer
+/** Connects to Redis. The reply to the first change of a session, which acquires its lease, waits for the test. */
+const open: typeof openRedisClient = async (...parameters) => {
+  const client = await openRedisAt(now)(...parameters)
+  const { evalsha } = client.commands as { evalsha(...args: readonly unknown[]): Promise<unknown> }
+  let hasStalled = false
+  const stalling = async (...args: readonly unknown[]) => {
+    const reply = await evalsha(...args)
+    if (hasStalled || !String(args[2]).includes(':session:') || (reply as readonly unknown[])[0] !== 1) return reply
+    hasStalled = true
+    const goOn = once(process, 'message')
+    process.send?.('leased')
+    const [later] = await goOn
+    time = Number(later)
+    return reply
+  }
+  Object.assign(client.commands, { evalsha: stalling })
+  return client
 }
 
-const server = await serve(config, { now, stores: { ...stores, store: { ...store, acquire } } })
+const stores = createStores(config, { keyring, clock, log, open, timing: PATIENT })
+const server = await serve(config, { now, stores })
 process.send?.({ forwardAuthPort: server.forwardAuthPort })

@@ -6,16 +6,18 @@ import {
   acquire,
   type Cell,
   commit,
+  type End,
   find,
   type Known,
   LOGGED_OUT,
-  LOST,
   logOut,
   type Outcome,
   restore,
   TIMES
 } from '#src/sessions/transitions.js'
 
+const REFUSED: End = { reason: 'refused' }
+const DENIED: End = { reason: 'denied', problem: 'not_listed', missing: [] }
 const NOW = 1_700_000_000_000
 const RECOVERY_MS = 2000
 const me = { owner: 'me' }
@@ -41,10 +43,10 @@ test('find tells where a session stands', t => {
   t.deepEqual(find(cellAt(3), knows(3, 0)), { kind: 'newer', rev: 3, record: 'record 3' }, 'a reference')
   t.deepEqual(find(cellAt(1), knows(2)), { kind: 'lost' }, 'a revision that a cookie names is a proof')
   t.deepEqual(find({ entry: { rev: 3, hasRecord: false } }, knows(2)), { kind: 'lost' })
-  t.deepEqual(find(cellAt(2, { over: 'refused' }), knows(2)), { kind: 'over', why: 'refused' })
-  t.deepEqual(find(cellAt(1, { over: 'refused' }), knows(2)), { kind: 'lost' }, 'a higher revision is live')
-  const ended = { kind: 'over', why: 'denied', isFinal: true }
-  t.deepEqual(find(cellAt(1, { over: 'denied', isFinal: true }), knows(2)), ended, 'over for good')
+  t.deepEqual(find(cellAt(2, { over: REFUSED }), knows(2)), { kind: 'over', end: REFUSED })
+  t.deepEqual(find(cellAt(1, { over: REFUSED }), knows(2)), { kind: 'lost' }, 'a higher revision is live')
+  const ended = { kind: 'over', end: DENIED, isFinal: true }
+  t.deepEqual(find(cellAt(1, { over: DENIED, isFinal: true }), knows(2)), ended, 'over for good')
 })
 
 test('acquire grants the lease for 65 seconds, and to one process at a time', t => {
@@ -103,7 +105,11 @@ test('a request without a record starts a recovery time of 30 seconds, and then 
   t.deepEqual(repaired.result, { kind: 'lost' })
   t.like(repaired.cell?.entry, { rev: 3, hasRecord: false, notBefore: { until: NOW + 30_000 } })
   const later = acquire(repaired.cell, NOW + 30_000, { ...knows(3, 0), me }, RECOVERY_MS)
-  t.deepEqual(later, { result: { kind: 'over', why: LOST } }, 'not stored: another request may bring the record')
+  t.deepEqual(
+    later,
+    { result: { kind: 'over', end: { reason: 'lost' } } },
+    'not stored: another request may bring the record'
+  )
   const brought = restore(repaired.cell, NOW + 1000, { ...knows(3), me: other, unused: [] }, RECOVERY_MS)
   t.is(brought.cell?.record, 'record 3')
 })
@@ -120,7 +126,7 @@ test('commit stores tokens also without the lease, and leaves the lease of anoth
 test('a failure, an end or a change counts only under the lease', t => {
   const outcomes: readonly Outcome<string>[] = [
     { kind: 'failure', pauseMs: 1000, isAmbiguous: true },
-    { kind: 'over', why: 'refused' },
+    { kind: 'over', end: REFUSED },
     { kind: 'change', record: 'changed' }
   ]
   for (const outcome of outcomes) {
@@ -160,12 +166,12 @@ test('all processes know since when and how often the provider has refused a ref
 })
 
 test('after a logout or an end by the access list, commit returns over, and nothing brings the session back', t => {
-  for (const why of [LOGGED_OUT, 'denied not_listed']) {
-    const { cell, result, message } = logOut(cellAt(2, leased(NOW + 1000, me)), 1, why)
+  for (const end of [LOGGED_OUT, DENIED]) {
+    const { cell, result, message } = logOut(cellAt(2, leased(NOW + 1000, me)), 1, end)
     t.deepEqual([result, message], [{ rev: 2, record: 'record 2' }, 'loggedOut'])
-    t.deepEqual(cell, { entry: { rev: 2, hasRecord: false, over: why, isFinal: true } })
+    t.deepEqual(cell, { entry: { rev: 2, hasRecord: false, over: end, isFinal: true } })
     t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome: tokens(3) }), {
-      result: { kind: 'over', why, isFinal: true }
+      result: { kind: 'over', end, isFinal: true }
     })
     t.is(acquire(cell, NOW, { ...knows(9), me }, RECOVERY_MS).result.kind, 'over')
     t.is(restore(cell, NOW, { ...knows(9), me, unused: [] }, RECOVERY_MS).cell, undefined)
@@ -247,7 +253,7 @@ function run(
     case 'failure':
       return by({ kind: 'failure', pauseMs: ms, isAmbiguous: true })
     case 'over':
-      return by({ kind: 'over', why: 'refused' })
+      return by({ kind: 'over', end: REFUSED })
   }
 }
 

@@ -3,12 +3,12 @@ import test, { type ExecutionContext } from 'ava'
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
-import type { SessionStore } from '#src/sessions/store.js'
+import type { Sessions } from '#src/sessions/sessions.js'
 import { createUserSessions, type UserList, type UserSelector } from '#src/sessions/user-sessions.js'
 import { createClock } from '../helpers/clock.js'
 import { eventually } from '../helpers/eventually.js'
 import { testWithRedis } from '../helpers/redis.js'
-import { listed, recordOf, startPair } from './replicas.js'
+import { isOver, listed, recordOf, startPair, underLease } from './replicas.js'
 import { createSharedStore } from './setup.js'
 
 const ISS = 'https://idp.example'
@@ -21,21 +21,21 @@ function sessionOf(id: string, sub: string, sid?: string, iat = 1000, authTime?:
 
 function setUp() {
   const clock = createClock()
-  const { store, disconnect, reconnect } = createSharedStore(clock).connect()
+  const { sessions, disconnect, reconnect } = createSharedStore(clock).connect()
   const keyring = createKeyring(['the secret of the lists of this test'])
   const parts = { now: clock.now, lifetimeMs: () => 2 * MAX_AGE_MS }
   const lists = createMemoryCells<UserList, string>(parts)
   const usedTokens = createMemoryCells<true, string>(parts)
   const names = createMemoryCells<readonly string[], string>(parts)
   const hasher = keyring.hasher('user sessions')
-  const users = createUserSessions({ lists, names, usedTokens, store, hasher, clock, maxAgeMs: MAX_AGE_MS })
-  return { clock, store, lists, names, usedTokens, keyring, hasher, users, disconnect, reconnect }
+  const users = createUserSessions({ lists, names, usedTokens, sessions, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  return { clock, sessions, lists, names, usedTokens, keyring, hasher, users, disconnect, reconnect }
 }
 
 /** Stores the session of a new login, as a code exchange does. */
-async function storeLogin(store: SessionStore, record: SessionRecord): Promise<void> {
-  const acquired = await store.acquire(record)
-  if (acquired.kind === 'granted') await acquired.lease.commit({ kind: 'tokens', record, pauseMs: 0 })
+async function storeLogin(sessions: Sessions, record: SessionRecord): Promise<void> {
+  const { id, key } = record
+  await underLease({ sessions }, { id, rev: 0, key }, async () => ({ kind: 'tokens', record, pauseMs: 0 }))
 }
 
 type Users = ReturnType<typeof setUp>['users']
@@ -63,10 +63,10 @@ const named: readonly (readonly [of: { iss?: string; sid?: string; sub?: string 
 
 for (const [of, ids] of named) {
   test(`${JSON.stringify(of)} names ${ids.length} sessions; one without sid may belong to the login`, async t => {
-    const { users, store } = setUp()
+    const { users, sessions } = setUp()
     await joinAll(t, users)
     t.deepEqual([...(await users.logOutAll({ iss: ISS, ...of })).ids].sort(), ids)
-    for (const id of ids) t.true(store.isLoggedOut(id))
+    for (const id of ids) t.true(isOver({ sessions }, id))
   })
 }
 
@@ -105,13 +105,13 @@ test('a logout resolves only when all logouts are stored, and the same call can 
 })
 
 test('a full list first loses sessions that are over, and then the oldest one, which is logged out', async t => {
-  const { users, store, lists, hasher } = setUp()
+  const { users, sessions, lists, hasher } = setUp()
   for (let n = 0; n < 1000; n++) await users.join(sessionOf(`s${n}`, 'ada'))
-  await store.logOut({ id: 's500' })
+  await sessions.end({ id: 's500' })
   t.true(await users.join(sessionOf('new', 'ada')))
-  t.false(store.isLoggedOut('s0'))
+  t.false(isOver({ sessions }, 's0'))
   t.true(await users.join(sessionOf('newer', 'ada')))
-  t.true(store.isLoggedOut('s0'))
+  t.true(isOver({ sessions }, 's0'))
   const list = await lists.read(hasher.newest(JSON.stringify(['sub', ISS, 'ada'])), true)
   t.is(list.content?.members.length, 1000)
 })
@@ -177,17 +177,25 @@ testWithRedis('a session that was listed by one replica is logged out by another
   const { one, two } = await startPair(t, { overrides: listed })
   await one.userSessions?.join(sessionOf('a1', 'ada', 'login-1'))
   t.deepEqual((await two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }, 1000))?.ids, ['a1'])
-  await eventually(() => one.store.isLoggedOut('a1'))
+  await eventually(() => isOver(one, 'a1'))
   t.false(await one.userSessions?.join(sessionOf('a2', 'ada', 'login-1', 999)))
 })
 
 testWithRedis('sessions whose records only their cookies can decrypt also make room in a full list', async t => {
   const { one, two } = await startPair(t, { overrides: listed })
   for (const id of ['live', 'over'])
-    await storeLogin(one.store, { ...recordOf(id, 1), key: 'the key in the cookie of this session' })
-  await one.store.logOut({ id: 'over' })
+    await storeLogin(one.sessions, { ...recordOf(id, 1), key: 'the key in the cookie of this session' })
+  await one.sessions.end({ id: 'over' })
   const { clock, lists, usedTokens, names, hasher } = setUp()
-  const users = createUserSessions({ lists, usedTokens, names, store: two.store, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  const users = createUserSessions({
+    lists,
+    usedTokens,
+    names,
+    sessions: two.sessions,
+    hasher,
+    clock,
+    maxAgeMs: MAX_AGE_MS
+  })
   const list = hasher.newest(JSON.stringify(['sub', ISS, 'ada']))
   const members = ['live', 'over', ...Array.from({ length: 998 }, (_, n) => `missing ${n}`)].map(id => ({
     id,
@@ -202,11 +210,11 @@ testWithRedis('sessions whose records only their cookies can decrypt also make r
 })
 
 test('a user is found by the sub and by each name, in any case, until the session has expired', async t => {
-  const { users, store, clock, keyring } = setUp()
+  const { users, sessions, clock, keyring } = setUp()
   const times = { loggedInAt: clock.now(), issuedAt: clock.now() }
   const ada = { ...sessionOf('a1', 'ada-1'), ...times }
   for (const session of [ada, { ...sessionOf('a2', 'ada-2'), ...times }]) {
-    await storeLogin(store, session)
+    await storeLogin(sessions, session)
     await users.join(session)
   }
   const claims = { email: 'Ada@Example.com', preferred_username: 'ada', given_name: 'Ada', family_name: 'Lovelace' }

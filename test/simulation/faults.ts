@@ -108,7 +108,9 @@ export function startFaults(simulation: Simulation): () => void {
             world.after(100, endWhenIdle)
             return
           }
-          void replica.store.saved().then(() => world.after(50, () => replica.process.isAlive && end(replica, 'ended')))
+          void replica.sessions
+            .saved()
+            .then(() => world.after(50, () => replica.process.isAlive && end(replica, 'ended')))
         }
         world.after(100, endWhenIdle)
         startInPlaceOf(replica, world.between(200, 1000))

@@ -4,7 +4,6 @@
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import type { TokenSet } from '#src/provider/token-set.js'
-import { REQUEST_MS } from '#src/sessions/store.js'
 import { TIMES } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
@@ -85,8 +84,8 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     if (first.storedAt === undefined && !replica.process.isAlive) {
       return 'the owner was killed before its result was stored'
     }
-    const answeredAt = first.answeredAt ?? (now - leaseAt > REQUEST_MS ? Number.POSITIVE_INFINITY : now)
-    if (answeredAt - leaseAt > REQUEST_MS) return 'no response within 60 s'
+    const answeredAt = first.answeredAt ?? (now - leaseAt > TIMES.requestMs ? Number.POSITIVE_INFINITY : now)
+    if (answeredAt - leaseAt > TIMES.requestMs) return 'no response within 60 s'
     const tookTooLong = (first.storedAt ?? Number.POSITIVE_INFINITY) - leaseAt >= TIMES.leaseMs - 1000
     if (tookTooLong && now - leaseAt >= TIMES.leaseMs - 1000 && replica.wasTroubledBetween(leaseAt, now)) {
       return 'the owner was stopped or cut off for the life of its lease'
@@ -150,7 +149,7 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
       const grant = provider.grants.get(id) as Grant
       const { process } = replica
       const input = { process, kind: 'input' } as const
-      const use: Use = { replica, leaseAt: world.now() - (REQUEST_MS - timeoutMs), sentAt: world.now() }
+      const use: Use = { replica, leaseAt: world.now() - (TIMES.requestMs - timeoutMs), sentAt: world.now() }
       provider.calls++
       world.note(`${process.name} sends ${refreshToken}`)
       provider.onSent?.(replica)
@@ -226,7 +225,7 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
             use.answeredAt = world.now() + 60
             const next = `${id}:${grant.current}`
             const expiresIn = provider.lifetimeSeconds
-            const tokens = { accessToken: `access ${next}`, refreshToken: next, expiresIn, scope: undefined }
+            const tokens = { accessToken: accessTokenOf(next), refreshToken: next, expiresIn, scope: undefined }
             const hasIdToken = of().schedule.isGuarded && world.random() < ID_TOKEN_SHARE
             if (hasIdToken && grant.isRemoved && !isSecond) {
               grant.withheldFrom = Math.min(grant.withheldFrom, grant.current)
@@ -238,6 +237,11 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     }
   }
   return provider
+}
+
+/** Returns the access token of the response that brought a refresh token. */
+export function accessTokenOf(refreshToken: string): string {
+  return `access ${refreshToken}`
 }
 
 function idTokenOf(sub: string): string {

@@ -3,8 +3,8 @@
 
 import type { SessionRecord } from '#src/cookie/record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
-import type { SessionKey } from '#src/sessions/redis-cells.js'
 import { createStoreClock } from '#src/sessions/redis-cells.js'
+import type { SessionKey } from '#src/sessions/sessions.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
@@ -92,7 +92,7 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
         replica.connection++
         replica.redis = master
         replica.connectedAt = replica.process.clock.monotonic()
-        void replica.store.restoreAll()
+        void replica.sessions.restoreAll()
         if (replica.since !== undefined) redis.storePlace(replica, replica.place, replica.since).catch(() => {})
       },
       timer
@@ -145,7 +145,7 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
       if (!replica.isConnected || replica.redis !== node) continue
       const { connection } = replica
       const receive = () => {
-        if (replica.connection === connection && !replica.isCut) replica.store.receive(message)
+        if (replica.connection === connection && !replica.isCut) replica.sessions.receive(message)
       }
       const delayMs = latency() + node.slowMs * world.random()
       world.after(delayMs, receive, { process: replica.process, kind: 'input' })

@@ -1,9 +1,10 @@
 // A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
 import { createAccess } from '#src/login/access.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
+import { createRefreshes } from '#src/login/refreshes.js'
 import type { IdentityProvider } from '#src/provider/client.js'
-import { createRefreshes } from '#src/sessions/current.js'
-import { createSessionStore } from '#src/sessions/store.js'
+import { createSessions } from '#src/sessions/create-sessions.js'
+import { createProcessMemory } from '#src/sessions/memory.js'
 import type { Lease, Owner } from '#src/sessions/transitions.js'
 import { ACCESS_CLAIM, CLIENT_ID, ISSUER } from './provider.js'
 import type { Replica, Simulation, Trouble } from './simulation.js'
@@ -52,8 +53,18 @@ export function startReplica(simulation: Simulation, place: string): Replica {
     replica.since === undefined || safeguard.namesNoPlace
       ? { owner: replica.owner }
       : { owner: replica.owner, place, since: replica.since }
-  const store = createSessionStore({
+  const places = {
+    async isDead({ place, since }: Lease): Promise<boolean> {
+      if (place === undefined || since === undefined) return false
+      const newest = await redis.readPlace(replica, place)
+      return newest !== undefined && newest > since
+    }
+  }
+  const memory = createProcessMemory(clock, LIFETIME_MS)
+  const created = createSessions({
     cells: redis.cellsOf(replica),
+    memory: safeguard.memory?.(memory) ?? memory,
+    places,
     clock,
     me,
     recoveryMs,
@@ -61,12 +72,12 @@ export function startReplica(simulation: Simulation, place: string): Replica {
     publish: message => redis.publish(replica, message),
     lifetimeMs: LIFETIME_MS
   })
-  const used = safeguard.store?.(store, replica) ?? store
+  const sessions = safeguard.sessions?.(created, replica) ?? created
   const idp = {
-    async enterTokenQueue() {
+    async inTokenQueue<T>(_queue: unknown, _options: unknown, send: () => Promise<T>) {
       const longestMs = world.random() < 0.2 ? 2000 : 20
       await new Promise<void>(resolve => process.clock.after(world.between(0, longestMs), resolve))
-      return () => {}
+      return send()
     },
     refreshTokenGrant: ({ refreshToken, scope, timeoutMs = 0 }: RefreshTokenRequest) =>
       provider.refresh(replica, { refreshToken, isSecond: scope === PUBLIC_SCOPE, timeoutMs }),
@@ -75,7 +86,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
     userInfo: (accessToken: string) => provider.userInfo(replica, accessToken),
     revokeRefreshToken: async () => {}
   } as unknown as IdentityProvider
-  const modeParts = { idp, clientId: CLIENT_ID, pkce: true, keepsIdToken: false, now: used.now }
+  const modeParts = { idp, clientId: CLIENT_ID, pkce: true, keepsIdToken: false, now: sessions.now }
   const mode =
     schedule.mode === 'single'
       ? createSingleMode({ scopes: ['data:read'] }, modeParts)
@@ -84,16 +95,9 @@ export function startReplica(simulation: Simulation, place: string): Replica {
           modeParts
         )
   const access = schedule.isGuarded ? createAccess([ACCESS_CLAIM], idp) : undefined
-  const places = {
-    async isDead({ place, since }: Lease): Promise<boolean> {
-      if (place === undefined || since === undefined) return false
-      const newest = await redis.readPlace(replica, place)
-      return newest !== undefined && newest > since
-    }
-  }
   const times = { beforeExpirySeconds, jitterSeconds: 0, timeoutSeconds: 10 }
-  const refreshes = createRefreshes({ mode, idp, store: used, places, clock, access, ...times })
-  Object.assign(replica, { store: used, refreshes })
+  const refreshes = createRefreshes({ mode, idp, sessions, clock, access, ...times })
+  Object.assign(replica, { sessions, refreshes })
   replicas.push(replica)
   if (!replica.isConnected) redis.connect(replica)
   takePlace(simulation, replica)

@@ -3,7 +3,7 @@
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
 import type { Message } from '#src/sessions/cells.js'
-import { channelOf, createStores, prefixOf, type Stores } from '#src/sessions/open-store.js'
+import { channelOf, createStores, ignoreUnavailable, prefixOf, type Stores } from '#src/sessions/index.js'
 import { createMessageSeal } from '#src/sessions/redis-cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from '#src/sessions/redis-client.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
@@ -68,7 +68,7 @@ export async function simulateRestore({ replicas, sessions, copies }: RestoreOpt
     const record = recordOf(number)
     const indexes = Array.from({ length: copies }, () => Math.floor(world.random() * replicas))
     knownBy.set(record.id, indexes)
-    for (const index of indexes) stores[index]?.store.note(record)
+    for (const index of indexes) stores[index]?.sessions.current(record).catch(ignoreUnavailable)
   }
   await world.run(DOWN_MS)
   const startedAt = world.now()

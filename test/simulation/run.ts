@@ -2,8 +2,8 @@
 // anything about sessions is the production code.
 
 import type { CookieSession, SessionRecord } from '#src/cookie/record.js'
-import type { Refreshed } from '#src/sessions/refresh.js'
-import { type Cell, LOGGED_OUT, LOST, TIMES } from '#src/sessions/transitions.js'
+import type { Current } from '#src/sessions/sessions.js'
+import { type Cell, type End, TIMES } from '#src/sessions/transitions.js'
 import { startFaults } from './faults.js'
 import { createProvider, ISSUER } from './provider.js'
 import { createRedis, TIME_CHECK_MS } from './redis.js'
@@ -26,7 +26,7 @@ interface User {
   readonly id: string
   cookie: CookieSession | undefined
   readonly cookies: CookieSession[]
-  signedOut?: string
+  signedOut?: End
 }
 
 const PROCESSES = 4
@@ -115,12 +115,12 @@ function* faultsOf({ entry, record }: Cell<SessionRecord>, replaced: Cell<Sessio
 
 export async function simulate(given: Schedule, safeguard: Safeguard = ALL_SAFEGUARDS): Promise<SimulationResult> {
   const schedule = { ...given, faults: safeguard.faults ?? given.faults, ...safeguard.schedule }
-  const { leaseMs } = TIMES
-  TIMES.leaseMs = safeguard.leaseMs ?? leaseMs
+  const times = { ...TIMES }
+  Object.assign(TIMES, safeguard.times)
   try {
     return await run(schedule, safeguard)
   } finally {
-    TIMES.leaseMs = leaseMs
+    Object.assign(TIMES, times)
   }
 }
 
@@ -160,7 +160,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     record.key === undefined ? record : { id: record.id, rev: record.rev, key: record.key }
 
   async function logIn(id: string): Promise<User> {
-    const { store } = replicas[0] as Replica
+    const { sessions } = replicas[0] as Replica
     const expires_at = world.now() + provider.lifetimeSeconds * 1000 * world.random()
     const refresh_token = provider.begin(id)
     const tokens = mode === 'single' ? { token: 'a' } : { internal_token: 'a', public_token: 'b' }
@@ -174,14 +174,15 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       ...(isGuarded && { identity: { iss: ISSUER, sub: id } }),
       ...keyOf(id)
     }
-    const session = { id, ...keyOf(id) }
-    const login = store.acquire(session).then(acquired => {
-      if (acquired.kind !== 'granted') throw new Error(`the lease of a login is ${acquired.kind}`)
-      return acquired.lease.commit({ kind: 'tokens', record, pauseMs: 0 })
-    })
+    const request = { inSlot: <T>(send: () => Promise<T>) => send(), isUrgent: true, mayWait: false }
+    const login = sessions.underLease({ id, rev: 0, ...keyOf(id) }, request, async () => ({
+      kind: 'tokens',
+      record,
+      pauseMs: 0
+    }))
     await world.run(200)
-    const committed = await login
-    if (committed?.kind !== 'stored') throw new Error(`a login is ${committed?.kind}`)
+    const { kind } = await login
+    if (kind !== 'live') throw new Error(`a login is ${kind}`)
     return { id, cookie: cookieOf(record), cookies: [cookieOf(record)] }
   }
 
@@ -195,14 +196,14 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
   const isDisturbedSince = (at: number) =>
     simulation.disturbedAt > at || !redis.master.isUp || redis.master.isStopped || redis.master.slowMs > 0
 
-  async function request(user: User, cookie: CookieSession): Promise<Refreshed | undefined> {
+  async function request(user: User, cookie: CookieSession): Promise<Current | undefined> {
     const ready = replicas.filter(({ process, listens }) => process.isAlive && listens)
     const replica = ready[Math.floor(world.random() * ready.length)]
     if (!replica) return undefined
     await wait(world.between(1, world.random() < 0.05 ? 2000 : 30))
     if (!replica.process.isAlive || !replica.listens) return undefined
     const sentAt = world.now()
-    const refreshed = await new Promise<Refreshed>((resolve, reject) => {
+    const refreshed = await new Promise<Current>((resolve, reject) => {
       const send = () => {
         replica.running++
         const ended = replica.refreshes.current(cookie, requestLog).finally(() => replica.running--)
@@ -212,7 +213,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     })
     check(user, replica, refreshed, sentAt)
     const newest = refreshed.kind === 'over' ? undefined : refreshed.record
-    const isSaved = !keepsInRedis || replica.store.isSaved(user.id) || safeguard.namesUnsaved
+    const isSaved = !keepsInRedis || refreshed.kind === 'over' || !refreshed.isUnsaved || safeguard.namesUnsaved
     const isNew = newest !== undefined && newest.rev !== cookie.rev && isSaved
     await wait(world.between(1, world.random() < 0.05 ? 3000 : 30))
     if (isNew && world.random() > 0.05) {
@@ -221,13 +222,13 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     }
     // The browser keeps its cookie if no process has stored the newest revision yet.
     if (refreshed.kind === 'over') {
-      user.signedOut ??= refreshed.why
-      if (refreshed.why !== LOST) user.cookie = undefined
+      user.signedOut ??= refreshed.end
+      if (refreshed.end.reason !== 'lost') user.cookie = undefined
     }
     return refreshed
   }
 
-  function check(user: User, replica: Replica, refreshed: Refreshed, sentAt: number): void {
+  function check(user: User, replica: Replica, refreshed: Current, sentAt: number): void {
     if (refreshed.kind === 'live' && refreshed.record.fields.expires_at <= sentAt - 100) {
       violations.add(`${user.id} got expired tokens`)
     }
@@ -317,8 +318,8 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
       logout.knownBy = replicas.filter(one => isReached(one) && isOld(one))
     })
     const store = () =>
-      void replica.store.logOut({ id: leaver.id, ...keyOf(leaver.id) }).then(() => {
-        if (logout) logout.isStored = redis.cellOf(leaver.id)?.entry.over === LOGGED_OUT
+      void replica.sessions.end({ id: leaver.id, ...keyOf(leaver.id) }).then(() => {
+        if (logout) logout.isStored = redis.cellOf(leaver.id)?.entry.over?.reason === 'logged_out'
       })
     world.after(0, store, { process: replica.process, kind: 'input' })
   })
@@ -341,21 +342,21 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
   for (const user of users) {
     const grant = provider.grants.get(user.id)
     if (!grant || user === leaver || user === removed) continue
-    let last: Refreshed | undefined
+    let last: Current | undefined
     for (let attempt = 0; attempt < 12 && user.cookie && last?.kind !== 'live'; attempt++) {
       void request(user, user.cookie).then(refreshed => {
         last = refreshed
       })
       await world.run(11_000)
     }
-    if ((last as Refreshed | undefined)?.kind === 'live') continue
-    const why = user.signedOut ?? `the session is ${JSON.stringify(last)}`
+    if ((last as Current | undefined)?.kind === 'live') continue
+    const why = user.signedOut?.reason ?? `the session is ${JSON.stringify(last)}`
     const isUnsaved = [...grant.origins.values()].some(
       use => use.storedAt === undefined && !use.replica.process.isAlive
     )
-    const lossExcuse = why === LOST ? provider.excuseOfLoss(startedAt, world.now()) : undefined
+    const lossExcuse = why === 'lost' ? provider.excuseOfLoss(startedAt, world.now()) : undefined
     const excuse =
-      grant.excuse ?? (why === LOST && isUnsaved ? 'the owner was killed before its result was stored' : lossExcuse)
+      grant.excuse ?? (why === 'lost' && isUnsaved ? 'the owner was killed before its result was stored' : lossExcuse)
     if (excuse === undefined) violations.add(`${user.id} has lost the login: ${why}`)
     else excuses.push(excuse)
   }

@@ -3,11 +3,12 @@
 
 import type { Clock } from '#src/base/clock.js'
 import type { SessionRecord } from '#src/cookie/record.js'
-import type { TokenStep } from '#src/login/mode.js'
 import type { Message } from '#src/sessions/cells.js'
-import type { SessionStore } from '#src/sessions/store.js'
-import type { Cell } from '#src/sessions/transitions.js'
-import { withLeases } from '../helpers/leases.js'
+import type { ProcessSessions } from '#src/sessions/create-sessions.js'
+import type { ProcessMemory } from '#src/sessions/memory.js'
+import type { Grant, Result } from '#src/sessions/sessions.js'
+import type { Cell, TIMES } from '#src/sessions/transitions.js'
+import { accessTokenOf } from './provider.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 
 /** What a simulation changes. An empty object changes nothing. */
@@ -17,7 +18,7 @@ export interface Safeguard {
   readonly faults?: readonly Fault[]
   /** Changes to the schedule, if only some sessions need the safeguard. */
   readonly schedule?: Partial<Schedule>
-  readonly leaseMs?: number
+  readonly times?: Partial<typeof TIMES>
   /** Changes the clock of a process. */
   readonly clock?: (clock: Clock, process: number) => Clock
   readonly comparesNothing?: boolean
@@ -30,7 +31,8 @@ export interface Safeguard {
   readonly drops?: (message: Message) => boolean
   /** Changes what a swap stores, or ignores it. */
   readonly change?: (simulation: Simulation, id: string, next: Cell<SessionRecord>) => Cell<SessionRecord> | 'ignore'
-  readonly store?: (store: SessionStore, replica: Replica) => SessionStore
+  readonly memory?: (memory: ProcessMemory) => ProcessMemory
+  readonly sessions?: (sessions: ProcessSessions, replica: Replica) => ProcessSessions
 }
 
 export const ALL_SAFEGUARDS: Safeguard = { name: 'none is switched off' }
@@ -47,7 +49,7 @@ export const safeguards: readonly Safeguard[] = [
     }),
     checksNoTime: true
   },
-  { name: 'the lease is longer than the token request', faults: ['slow provider'], leaseMs: 20_000 },
+  { name: 'the lease is longer than the token request', faults: ['slow provider'], times: { leaseMs: 20_000 } },
   {
     name: 'elapsed time is measured with the system clock, too',
     faults: ['suspend after grant'],
@@ -56,7 +58,7 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'a lease is at most a second old when its token is sent',
     faults: ['suspend after grant'],
-    store: withLeases(lease => ({ ...lease, isFresh: () => true }))
+    times: { freshMs: Number.POSITIVE_INFINITY }
   },
   {
     name: 'a response that arrived in time is used',
@@ -85,12 +87,13 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'a lease is restored while its request is in progress',
     faults: ['flush', 'slow provider'],
-    store: withLeases(lease => ({ ...lease, send: request => request(lease.leftMs()) }))
+    // The token is sent when the store believes that the token request has ended.
+    sessions: withWork(send => async grant => ({ kind: 'unfinished', finish: () => send(grant) }))
   },
   {
     name: 'every process stores again what it remembers',
     faults: ['promote', 'slow provider'],
-    store: store => ({ ...store, async restoreAll() {}, receive() {} })
+    sessions: sessions => ({ ...sessions, async restoreAll() {}, receive() {} })
   },
   {
     name: 'logouts are restored',
@@ -100,60 +103,67 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'an ambiguous refusal ends a session only after it was repeated for some time',
     faults: ['refusing provider'],
-    store: (store, { clock }) =>
-      withLeases(lease => ({ ...lease, suspect: { since: 0, last: clock.now(), refusals: 2 } }))(store)
+    sessions: withWork(
+      send => grant => send({ ...grant, refusedAgain: () => ({ ...grant.refusedAgain(), since: 0, refusals: 3 }) })
+    )
   },
   {
     name: 'a record that was stored before the check of the access list says so',
     faults: ['kill while checking'],
     schedule: { isGuarded: true },
-    store: withLeases(lease => ({
-      ...lease,
-      commit(outcome) {
-        if (outcome.kind !== 'unchecked') return lease.commit(outcome)
-        const { isUnchecked, ...record } = outcome.record
-        return lease.commit({ ...outcome, record })
-      }
-    }))
+    sessions: withWork(send => async grant => {
+      const result = await send(grant)
+      if (result.kind !== 'unfinished' || !result.record) return result
+      const { isUnchecked, ...record } = result.record
+      return { ...result, record }
+    })
   },
   {
     name: 'the access tokens of a response are not stored before the check of the access list',
     faults: ['kill while checking'],
     schedule: { isGuarded: true, mode: 'dual' },
-    store: withLeases(lease => {
-      let step: TokenStep
-      return {
-        ...lease,
-        async send(request) {
-          const response = await lease.send(request)
-          step = response as TokenStep
-          return response
-        },
-        commit(outcome) {
-          if (outcome.kind !== 'unchecked') return lease.commit(outcome)
-          const { isUnchecked, ...record } = outcome.record
-          return lease.commit({ ...outcome, record: { ...record, ...step.state } as SessionRecord })
-        }
-      }
+    sessions: withWork(send => async grant => {
+      const result = await send(grant)
+      if (result.kind !== 'unfinished' || !result.record) return result
+      const { isUnchecked, fields, ...record } = result.record
+      const { refresh_token } = fields
+      const internal_token = accessTokenOf(refresh_token)
+      const half = { kind: 'half-refreshed', internalExpiresAt: fields.expires_at + 60_000 } as const
+      return { ...result, record: { ...record, ...half, fields: { ...fields, internal_token } } }
     })
   },
   {
     name: 'the newest session that this process knows comes before that of the cookie',
     faults: ['flush', 'slow provider'],
     schedule: { sessionStore: 'cookie' },
-    store(store) {
+    memory(memory) {
       const noted = new Map<string, SessionRecord>()
       return {
-        ...store,
+        ...memory,
         note(session) {
           if ('fields' in session) noted.set(session.id, session)
-          store.note(session)
+          memory.note(session)
         },
-        newest: id => noted.get(id) ?? store.newest(id)
+        newest: id => noted.get(id) ?? memory.newest(id),
+        known(id) {
+          const record = noted.get(id)
+          return record ? { rev: record.rev, record, recordRev: record.rev } : memory.known(id)
+        }
       }
     }
   }
 ]
+
+type SimpleWork = (grant: Grant) => Promise<Result>
+
+/** Returns a function that changes the work which runs under the leases of a process. */
+function withWork(change: (send: SimpleWork) => SimpleWork) {
+  return (sessions: ProcessSessions): ProcessSessions => ({
+    ...sessions,
+    underLease: (session, request, work) =>
+      sessions.underLease(session, request, (given, grant) => change(grant => work(given, grant))(grant))
+  })
+}
 
 const storedLogouts = new WeakMap<Simulation, Set<string>>()
 

@@ -1,8 +1,8 @@
 // What the parts of a simulation share. One seed determines everything that happens in it.
 
 import type { Clock } from '#src/base/clock.js'
-import type { Refreshes } from '#src/sessions/current.js'
-import type { SessionStore } from '#src/sessions/store.js'
+import type { Refreshes } from '#src/login/refreshes.js'
+import type { ProcessSessions } from '#src/sessions/create-sessions.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
 import type { Safeguard } from './safeguards.js'
@@ -62,7 +62,7 @@ export interface Replica {
   readonly owner: string
   readonly process: SimulatedProcess
   readonly clock: Clock
-  readonly store: SessionStore
+  readonly sessions: ProcessSessions
   readonly refreshes: Refreshes
   readonly startedAt: number
   readonly troubles: Trouble[]

@@ -5,7 +5,7 @@ import { within } from '../../base/clock.js'
 import { isError } from '../../base/error-code.js'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
-import { channelOf, prefixOf } from '../../sessions/open-store.js'
+import { channelOf, prefixOf } from '../../sessions/index.js'
 import {
   type Cluster,
   isRefusedDatabase,

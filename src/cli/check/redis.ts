@@ -2,8 +2,7 @@ import { createConnection } from 'node:net'
 import { connect } from 'node:tls'
 import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
-import { databaseAdvice } from '../../sessions/open-store.js'
-import { countProcesses } from '../../sessions/places.js'
+import { countProcesses, databaseAdvice } from '../../sessions/index.js'
 import { tlsOptions } from '../../sessions/redis-client.js'
 import {
   connectionError,

@@ -11,9 +11,14 @@ import type { SessionRecord } from '../../cookie/record.js'
 import { REVOKED_IN_PARALLEL } from '../../login/log-out.js'
 import { createIdentityProvider } from '../../provider/client.js'
 import { createTransport } from '../../provider/transport.js'
-import { StoreUnavailableError } from '../../sessions/cells.js'
-import { createStores } from '../../sessions/open-store.js'
-import type { ListedSession, UserSelector, UserSessions, UserWithSessions } from '../../sessions/user-sessions.js'
+import {
+  createStores,
+  type ListedSession,
+  StoreUnavailableError,
+  type UserSelector,
+  type UserSessions,
+  type UserWithSessions
+} from '../../sessions/index.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
 import { exitCodes, messageOf, RunError, UsageError } from '../terminal/errors.js'
 import { columnsOf, counted, wrapLines } from '../terminal/terminal.js'

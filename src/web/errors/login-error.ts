@@ -4,9 +4,9 @@ import type { Context } from 'koa'
 import type { CookieNames, Site } from '../../config/site.js'
 import { isLoopback } from '../../config/urls.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
+import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopReason } from '../../pages/index.js'
 import { ConsentMissingError, OAuthError, type ProviderError } from '../../provider/errors.js'
-import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../sessions/failure.js'
 import { accountNotAllowed, HttpError, invalidRequest, TemporarilyUnavailableError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>

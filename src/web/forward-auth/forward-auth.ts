@@ -9,11 +9,11 @@ import type { Logger } from 'pino'
 import { closeServer, listen } from '../../base/listener.js'
 import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
 import type { Span } from '../../base/tracing.js'
-import { denialOf } from '../../login/access.js'
 import { ignoreStops } from '../edge/arrivals.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
 import { endSpanWithStatus } from '../edge/observe.js'
 import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
+import { refusalOf } from '../request/refusal.js'
 import { requestIdOf } from '../request/request.js'
 import type { SessionStatus } from '../request/session-status.js'
 import type { Services } from '../services.js'
@@ -73,7 +73,7 @@ export async function listenForGateways(
  * value that a client sent. No response sets a cookie, because a gateway might not forward all cookies of a response.
  */
 function forwardAuth(services: Services): (request: IncomingMessage, response: ServerResponse) => void {
-  const { config, refreshes, mode, store, site, sessionCookie, metrics, log, tracing } = services
+  const { config, refreshes, mode, sessions, site, sessionCookie, metrics, log, tracing } = services
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
@@ -83,10 +83,11 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
     const session = sessionCookie.open(headers.cookie ?? '')
     if (!session) return { status: 401 }
     const current = await refreshes.current(session, requestLog)
-    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
-    if (current.kind === 'over')
-      return denialOf(current.why) ? { status: 403, reason: 'account_not_allowed' } : { status: 401 }
-    return { status: 200, accessToken: mode.tokens(current.record.fields, store.now()).internal.access_token }
+    if (current.kind === 'live') {
+      return { status: 200, accessToken: mode.tokens(current.record.fields, sessions.now()).internal.access_token }
+    }
+    const refusal = refusalOf(current)
+    return refusal.status === 403 ? { status: 403, reason: 'account_not_allowed' } : refusal
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse, span?: Span): Promise<void> {

@@ -22,7 +22,7 @@ import {
 import { createUpstreamQueue, type QueueEntry, UpstreamQueueError } from './upstream-queue.js'
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
-  const { config, site, store, shutdown, metrics, log } = services
+  const { config, site, sessions, shutdown, metrics, log } = services
   const { requestHeaders, responseHeaders, timeoutSeconds, maxBodyBytes } = config.apiProxy
   const selectRequestHeaders = createRequestHeaders(requestHeaders)
   const selectResponseHeaders = createResponseHeaders(responseHeaders)
@@ -192,7 +192,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
 
   function isLoggedOut(ctx: Context): boolean {
     const record = sessionRecord(ctx)
-    return record !== undefined && store.isLoggedOut(record.id)
+    return record !== undefined && sessions.known(record.id).kind === 'over'
   }
 
   function requestOf(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, body?: RequestBody) {

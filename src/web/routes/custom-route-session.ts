@@ -6,7 +6,7 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import { isKeptInRedis, type SessionFields, type SessionRecord, withCustomFields } from '../../cookie/record.js'
+import type { SessionFields, SessionRecord } from '../../cookie/record.js'
 import { requestLog } from '../request/request.js'
 import { removeSession, sessionRecord, writeSession } from '../request/session.js'
 import type { Services } from '../services.js'
@@ -23,14 +23,8 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * they have run.
  */
 export function customRouteSession(services: Services): Middleware {
-  const { config, site, refreshes, store, log } = services
+  const { config, site, sessions, log } = services
   const { cookies } = site
-
-  async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
-    if (isKeptInRedis(record)) return refreshes.change(record, stored)
-    const newest = await refreshes.newest(record)
-    return { ...newest, fields: withCustomFields(newest.fields, stored) }
-  }
 
   class BrowserStore {
     readonly #ctx: Context
@@ -57,8 +51,8 @@ export function customRouteSession(services: Services): Middleware {
         requestLog(ctx, log).warn({ event: 'session_not_saved', reason }, 'changes to ctx.session are lost')
         return
       }
-      const changed = await changedSession(record, stored)
-      if (!changed || store.isLoggedOut(id)) return
+      const changed = await sessions.change(record, stored)
+      if (!changed || sessions.known(id).kind === 'over') return
       writeSession(ctx, changed)
     }
 

@@ -1,17 +1,11 @@
 import type { Context, Middleware } from 'koa'
-import {
-  type CookieSession,
-  hasTokens,
-  isKeptInRedis,
-  type SessionRecord,
-  withCustomFields
-} from '../../cookie/record.js'
-import { denialOf } from '../../login/access.js'
+import { type CookieSession, hasTokens, isKeptInRedis, withCustomFields } from '../../cookie/record.js'
 import type { Tokens } from '../../login/mode.js'
-import { LOGGED_OUT, LOST } from '../../sessions/transitions.js'
+import type { Current } from '../../sessions/index.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from '../errors/http-error.js'
 import { opensDocument } from '../request/navigation.js'
+import { refusalOf } from '../request/refusal.js'
 import { requestLog } from '../request/request.js'
 import {
   openSession,
@@ -37,7 +31,7 @@ export interface TokensState {
  * @example router.get('/profile', createRequireTokens(services), handler)
  */
 export function createRequireTokens(services: Services): Middleware {
-  const { refreshes, mode, store, site, sessionCookie, sessionUser, log } = services
+  const { refreshes, mode, sessions, site, sessionCookie, sessionUser, log } = services
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
@@ -45,45 +39,48 @@ export function createRequireTokens(services: Services): Middleware {
     if (!session) return unauthorized(ctx)
     setSessionStatus(ctx, 'retry')
     const current = await refreshes.current(session, () => requestLog(ctx, log))
-    if (current.kind === 'over') {
-      // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store
-      // has lost the newest revision, the cookie of a later request may still contain it.
-      if (current.why !== LOGGED_OUT && current.why !== LOST) {
-        removeSession(ctx)
-        forgetSuccess(ctx)
-      }
-      if (denialOf(current.why)) throw accountNotAllowed()
-      return unauthorized(ctx)
-    }
-    const isNew = current.record !== undefined && adopt(ctx, session, current.record)
-    if (current.kind === 'unavailable') {
-      const { retryAfterSeconds, why } = current
-      const mayBeOver = why === 'refused'
-      const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
-      const description = `Your session could not be refreshed just now. ${state}`
-      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver })
-    }
+    const isNew = updateCookie(ctx, session, current)
+    if (current.kind !== 'live') return refuse(ctx, current)
     setSessionUser(ctx, sessionUser(current.record))
-    ctx.state.tokens = mode.tokens(current.record.fields, store.now())
+    ctx.state.tokens = mode.tokens(current.record.fields, sessions.now())
     if (!isNew) return next()
     try {
       await next()
     } finally {
       // A logout may have removed the cookies while the handler was running. This response must not set them again.
-      if (!ctx.headerSent && store.isLoggedOut(session.id)) {
+      if (!ctx.headerSent && sessions.known(session.id).kind === 'over') {
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }
     }
   }
 
+  function refuse(ctx: Context, current: Exclude<Current, { readonly kind: 'live' }>): void {
+    const refusal = refusalOf(current)
+    if (refusal.status === 503) {
+      const { retryAfterSeconds, mayBeOver } = refusal
+      const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
+      const description = `Your session could not be refreshed just now. ${state}`
+      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver })
+    }
+    if (refusal.clearsCookies) {
+      removeSession(ctx)
+      forgetSuccess(ctx)
+    }
+    if (refusal.status === 403) throw accountNotAllowed()
+    unauthorized(ctx)
+  }
+
   /**
-   * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A cookie that
-   * refers to a session in Redis gets a revision only after Redis has confirmed it.
+   * Makes the newest record the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A
+   * cookie that refers to a session in Redis gets a revision only after Redis has confirmed it.
    */
-  function adopt(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
-    if (record.rev === session.rev || (isKeptInRedis(record) && !store.isSaved(record.id))) {
-      useSession(ctx, record)
+  function updateCookie(ctx: Context, session: CookieSession, current: Current): boolean {
+    if (current.kind === 'over' || !current.record) return false
+    const { record, isUnsaved } = current
+    if (record.rev === session.rev || (isKeptInRedis(record) && isUnsaved)) {
+      // If the cookie has the same revision, its session stays in use, because a handler may have added fields to it.
+      useSession(ctx, hasTokens(session) ? session : record)
       return false
     }
     const fields = hasTokens(session) ? withCustomFields(record.fields, session.fields) : record.fields

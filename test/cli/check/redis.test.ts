@@ -11,8 +11,8 @@ import {
   type RedisCondition,
   serverCommands
 } from '#src/cli/check/redis-inspection.js'
+import { prefixOf } from '#src/sessions/index.js'
 import { createMemoryCells } from '#src/sessions/memory-cells.js'
-import { prefixOf } from '#src/sessions/open-store.js'
 import { countProcesses, createPlaces } from '#src/sessions/places.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'

@@ -1,10 +1,10 @@
 /**
- * Creates the session store and what it needs, in this order: the connection to Redis, the cells, the places, the store, and the
- * lists of each user's sessions. Each of them uses only those before it.
+ * Opens the sessions: creates the connection to Redis, the cells, the places, the sessions, and the lists of each user's sessions.
+ * Each of them uses only those before it. Other folders import only this file.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type Clock, within } from '../base/clock.js'
+import type { Clock } from '../base/clock.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
@@ -12,6 +12,7 @@ import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { Cells, Message } from './cells.js'
 import { type ConnectionTiming, openConnection } from './connection.js'
+import { createSessions } from './create-sessions.js'
 import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
 import { createPlaces } from './places.js'
 import {
@@ -22,10 +23,16 @@ import {
   sessionFormat,
   valueFormat
 } from './redis-cells.js'
-import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
-import { createSessionStore } from './store.js'
+import { openRedisClient } from './redis-client.js'
 import type { Cell } from './transitions.js'
 import { createUserSessions, type UserList } from './user-sessions.js'
+
+export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
+export { countProcesses } from './places.js'
+export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis-database.js'
+export type * from './sessions.js'
+export type { Denial, End, Suspicion } from './transitions.js'
+export type * from './user-sessions.js'
 
 export interface StoreOptions {
   readonly keyring: Keyring
@@ -56,7 +63,7 @@ const NODES_RECOVERY_MS = 5000
 
 /**
  * Creates the store and returns immediately. The connection to Redis opens in the background, and calls to the store wait for it.
- * @example const { store } = createStores(config, { keyring, clock, log })
+ * @example const { sessions } = createStores(config, { keyring, clock, log })
  */
 export function createStores(config: Config, options: StoreOptions) {
   const {
@@ -87,25 +94,26 @@ export function createStores(config: Config, options: StoreOptions) {
     log,
     hasRedis: redis !== undefined
   })
-  const store = createSessionStore({
+  const sessions = createSessions({
     ...times,
     cells: cells.sessions,
     me: places.me,
+    places,
     recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
     connectedAt: () => redis?.connection.connectedAt(),
     publish: async message => redis?.publish(message)
   })
   const userSessions = config.platform.backChannelLogout
-    ? createUserSessions({ ...times, ...cells, store, hasher: keyring.hasher('user sessions') })
+    ? createUserSessions({ ...times, ...cells, sessions, hasher: keyring.hasher('user sessions') })
     : undefined
   redis?.connection.listen({
     connected() {
       void places.announce()
-      void store.restoreAll()
+      void sessions.restoreAll()
     },
     message(text) {
       const message = redis.openMessage(text)
-      if (message) store.receive(message)
+      if (message) sessions.receive(message)
       if (message?.kind === 'lost') userSessions?.joinAgain(message.id)
     }
   })
@@ -117,7 +125,7 @@ export function createStores(config: Config, options: StoreOptions) {
   }
 
   return {
-    store,
+    sessions,
     /** Undefined unless `platform.backChannelLogout` is on. */
     userSessions,
     places,
@@ -125,7 +133,7 @@ export function createStores(config: Config, options: StoreOptions) {
     /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
     isStarting: (): boolean => redis?.connection.isStarting() ?? false,
     async close(): Promise<void> {
-      store.close()
+      sessions.close()
       userSessions?.close()
       places.close()
       await redis?.connection.close()
@@ -187,46 +195,4 @@ export function channelOf(prefix: string): string {
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
-}
-
-/** Thrown if Redis refuses to select the database of `redis.url`. */
-export class RedisDatabaseError extends Error {
-  override readonly name = 'RedisDatabaseError'
-}
-
-const SELECT_TIMEOUT_MS = 2000
-
-/**
- * Rejects if Redis refuses to select the database of `redis.url`, because another attempt would not help. Resolves if the database
- * can be used. Also resolves if Redis is unreachable, because the server can start now and connect later.
- */
-export async function requireDatabase({ redis }: Pick<Config, 'redis'>): Promise<void> {
-  const { url } = redis
-  if (!url || url.database === 0) return
-  let opening: Promise<RedisClient> | undefined
-  const firstError = new Promise<Error | undefined>(resolve => {
-    const events = { channels: [], onReady: () => resolve(undefined), onError: resolve, onLost() {}, onMessage() {} }
-    opening = openRedisClient(url, events, redis)
-    opening.catch(resolve)
-  })
-  try {
-    const error = await within(SELECT_TIMEOUT_MS, firstError).catch(() => undefined)
-    if (!isRefusedDatabase(error) || reasonOf(error) === 'NOAUTH') return
-    throw new RedisDatabaseError(
-      `Redis refuses to select database ${url.database} of redis.url (${reasonOf(error)}). ${databaseAdvice(reasonOf(error))}`,
-      { cause: error }
-    )
-  } finally {
-    await opening?.then(
-      client => client.close(),
-      () => {}
-    )
-  }
-}
-
-/** @param reason the code of the error reply */
-export function databaseAdvice(reason: string): string {
-  return reason === 'NOPERM'
-    ? 'Give the user of redis.url the right +select, or use database 0.'
-    : 'Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
 }

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Metrics } from '../base/metrics.js'
 import { sessionHash } from '../cookie/record.js'
+import type { Problem } from '../sessions/index.js'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
@@ -16,21 +17,9 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
  */
 export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
 
-/**
- * The reason for a failure:
- * - `pending`: another request or replica is still refreshing the session, or Redis has lost data and no process may refresh the
- *   session until the recovery time is over
- * - `store`: Redis is unavailable
- * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
- * - `paused`: the identity provider asked for a pause
- * - `provider`: the identity provider did not refresh the session
- * - `refused`: the identity provider refused the refresh token in an ambiguous way, so the session may be over
- */
-export type RefreshProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider' | 'refused'
-
 export interface RefreshResult {
   readonly outcome: RefreshOutcome
-  readonly reason?: RefreshProblem | undefined
+  readonly reason?: Problem | undefined
   readonly durationMs: number
   /** The number of token requests that were sent. */
   readonly calls: number
@@ -73,7 +62,7 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
   }
 }
 
-const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
+const MESSAGES: Readonly<Record<Problem, string>> = {
   pending: 'another refresh of this session has not ended, or its result is not stored yet',
   store: 'Redis is unavailable',
   unreadable: 'the stored session cannot be read',

@@ -8,7 +8,7 @@
  */
 
 import type { SessionRecord } from '../cookie/record.js'
-import type { Judgement } from '../login/access.js'
+import type { Judgement } from './access.js'
 
 interface TokenResponse {
   /** The session whose refresh token was sent. Undefined for a login. */

@@ -3,8 +3,7 @@
  */
 import { OAuthError, ProviderError } from '../provider/errors.js'
 import type { Meaning } from '../provider/refusal.js'
-import type { SessionStore } from './store.js'
-import type { Suspicion } from './transitions.js'
+import type { Sessions, Suspicion } from '../sessions/index.js'
 
 /** Returns what the error of a token request means for the refresh token that was sent. */
 export function meaningOfError(error: unknown): Meaning {
@@ -45,19 +44,18 @@ export function createSuccesses() {
  * Pauses the token requests of all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
-export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
+export function pauseIfBusy(sessions: Pick<Sessions, 'pause'>, error: unknown): void {
   // A busy error without a status means that the queue of this process was full. The request was not sent, so the provider has
   // not said that it is busy.
   if (!(error instanceof ProviderError) || !error.isThrottled || error.status === undefined) return
-  store.pause((error.retryAfterSeconds ?? 1) * 1000)
+  sessions.pause((error.retryAfterSeconds ?? 1) * 1000)
 }
 
 /**
  * Creates the error for a login whose token request was not sent because of a pause. The server handles this error like a 429
  * from the provider.
  */
-export function pausedError(pausedMs: number): ProviderError {
-  const retryAfterSeconds = Math.ceil(pausedMs / 1000)
+export function pausedError(retryAfterSeconds: number): ProviderError {
   return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 

@@ -1,0 +1,288 @@
+/**
+ * Refreshes the tokens of a session. A provider may accept a refresh token only once, so every token request is sent under the lease
+ * of the session (`sessions/under-lease.ts`).
+ */
+import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withCustomFields } from '../cookie/record.js'
+import type { IdentityProvider } from '../provider/client.js'
+import {
+  OAuthError,
+  OtherIdentityError,
+  ProviderError,
+  rescuedRefreshToken,
+  ScopeRefusedError,
+  UnusableTokenSetError
+} from '../provider/errors.js'
+import { isTemporaryCode } from '../provider/refusal.js'
+import {
+  type Current,
+  type Denial,
+  type Grant,
+  type Problem,
+  type Result,
+  type Revision,
+  type Sessions,
+  StoreUnavailableError,
+  type UserSessions
+} from '../sessions/index.js'
+import { type Access, type CheckedClaims, denialFields } from './access.js'
+import { needsCheck, uncheckedRecord } from './access-check.js'
+import {
+  createSuccesses,
+  isLasting,
+  meaningOfError,
+  pauseIfBusy,
+  pauseSecondsAfter,
+  retrySecondsOf
+} from './failure.js'
+import { revokeInBackground } from './grants.js'
+import type { Mode, TokenStep } from './mode.js'
+import type { Log } from './refresh-report.js'
+import type { RefreshSchedule } from './schedule.js'
+
+export interface RefreshDependencies {
+  readonly mode: Mode
+  readonly idp: Pick<IdentityProvider, 'inTokenQueue' | 'revokeRefreshToken'>
+  readonly sessions: Pick<Sessions, 'now' | 'current' | 'known' | 'recover' | 'underLease' | 'pause'>
+  readonly schedule: RefreshSchedule
+  /** Decides which accounts may stay signed in. If undefined, all accounts may stay signed in. */
+  readonly access?: Access | undefined
+  readonly userSessions?: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
+}
+
+/** A refresh in progress. */
+interface Run {
+  readonly log: Log
+  /** The number of token requests that were sent. */
+  calls: number
+  omitsScope: boolean
+}
+
+export interface Refreshed {
+  /** `live` also if the session was not refreshed and its tokens are still valid. */
+  readonly current: Current
+  /** The reason why the session was not refreshed. */
+  readonly problem?: Problem | undefined
+  /** The number of token requests that were sent. */
+  readonly calls: number
+}
+
+// A refresh in dual mode needs two requests. If the internal token expires before the second request, both are repeated.
+const MAX_CALLS = 4
+
+/** @example const { current } = await createRefresh(dependencies).refresh(record, log) */
+export function createRefresh(dependencies: RefreshDependencies) {
+  const { mode, idp, sessions, schedule } = dependencies
+  const requestTokens = createTokenRequest(dependencies)
+
+  /** Returns what this process knows of a session that could not be refreshed because of the problem `why`. */
+  function notRefreshed(id: string, why: Problem, retryAfterSeconds = 1): Current {
+    const known = sessions.known(id)
+    return known.kind === 'over' ? known : { ...known, kind: 'unavailable', why, retryAfterSeconds }
+  }
+
+  /** A session whose tokens are still valid is live, although it could not be refreshed. */
+  function whileValid(current: Current): Current {
+    if (current.kind !== 'unavailable' || !current.record || schedule.hasExpired(current.record.fields)) return current
+    // A cell that cannot be decrypted may contain a logout, so do not use the tokens.
+    if (current.why === 'unreadable') return current
+    const { record, isUnsaved } = current
+    return { kind: 'live', record, ...(isUnsaved && { isUnsaved }) }
+  }
+
+  /** Sends one token request. Dual mode needs two for a refresh, so its session is still due after the first one. */
+  async function sendRequest(due: SessionRecord, run: Run): Promise<Current> {
+    const { id } = due
+    const isUrgent = mode.isSecondRequest(due)
+    const requester = { session: id, user: userOf(due) ?? id }
+    const inSlot = <T>(send: () => Promise<T>) => idp.inTokenQueue('refresh', { isUrgent, requester }, send)
+    // An early refresh does not wait for a lease, because the tokens are still valid.
+    const request = { inSlot, isUrgent, mayWait: schedule.hasExpired(due.fields) }
+    let newest: string | undefined
+    const current = await sessions.underLease(due, request, async (session, grant) => {
+      run.calls++
+      if (session.kind === 'half-refreshed') newest = session.fields.refresh_token
+      const result = await requestTokens(session, grant, run)
+      if ('record' in result) newest = result.record?.fields.refresh_token
+      return result
+    })
+    // If the session was ended for good meanwhile, the newest refresh token was not revoked.
+    if (current.kind === 'over' && newest !== undefined && isForGood(current)) revokeInBackground(idp, newest)
+    return current
+  }
+
+  async function untilFresh(session: Revision, run: Run): Promise<Current> {
+    const known = sessions.known(session.id)
+    let current = known.kind === 'unavailable' ? await sessions.recover(session) : known
+    while (current.kind === 'live' && schedule.isDue(current.record)) {
+      if (run.calls === MAX_CALLS) return notRefreshed(session.id, 'pending')
+      current = await sendRequest(current.record, run)
+    }
+    return current
+  }
+
+  return {
+    /**
+     * Refreshes a session. For each session, only one call may run at a time in a process. The refresh continues even if the
+     * browser's request has ended.
+     */
+    async refresh(session: Revision, log: Log): Promise<Refreshed> {
+      const run: Run = { log, calls: 0, omitsScope: false }
+      const current = await untilFresh(session, run).catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) {
+          return notRefreshed(session.id, problemOf(error, log), error.retryAfterSeconds)
+        }
+        // Every error of a token request becomes a result, so this error can only mean that the queue for token requests is full.
+        if (!(error instanceof ProviderError)) throw error
+        logFailure(error, log)
+        return notRefreshed(session.id, 'provider', retrySecondsOf(error))
+      })
+      const problem = current.kind === 'unavailable' ? current.why : undefined
+      return { current: whileValid(current), problem, calls: run.calls }
+    },
+    /** Returns what a request gets if the session cannot be refreshed now. */
+    withoutRefresh: (id: string, why: Problem, retryAfterSeconds: number): Current =>
+      whileValid(notRefreshed(id, why, retryAfterSeconds))
+  }
+}
+
+/** True if the end is a logout or an end by the access list. Any other end concerns only one revision. */
+function isForGood({ end }: Extract<Current, { readonly kind: 'over' }>): boolean {
+  return end.reason === 'logged_out' || end.reason === 'denied'
+}
+
+function userOf({ identity }: SessionRecord): string | undefined {
+  return identity && JSON.stringify([identity.iss, identity.sub])
+}
+
+/** Creates the function that sends the next token request of a session, and decides what its response means. */
+function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDependencies) {
+  const successes = createSuccesses()
+
+  /** Checks the access list after the unchecked session was stored (`access-check.ts`). */
+  async function check(next: SessionRecord, claims: CheckedClaims | undefined, log: Log): Promise<Result> {
+    const denial = await denialOf(next, claims, log)
+    // Only the owner of the lease may store the access tokens. Otherwise another process may have sent the same refresh token.
+    if (!denial) return { kind: 'change', record: { ...next, rev: next.rev + 1 } }
+    log.warn(
+      { event: 'account_no_longer_allowed', ...denialFields(denial) },
+      'session ended: its account is no longer allowed'
+    )
+    return { kind: 'over', end: denial, isFinal: true }
+  }
+
+  /**
+   * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
+   * because a failure of the provider must not sign users out.
+   * @param claims undefined if the response had no ID token, but an earlier check has not ended
+   */
+  async function denialOf(
+    { fields, identity, isAllowedByIdToken }: SessionRecord,
+    claims: CheckedClaims | undefined,
+    log: Log
+  ): Promise<Denial | undefined> {
+    try {
+      const { access_token: accessToken } = mode.tokens(fields, sessions.now()).internal
+      // A permanent refusal of the user info is no outage if the ID token alone allowed the login: then the claim is gone.
+      if (claims) return await access?.decide({ claims, accessToken, mayRefuse: isAllowedByIdToken === true })
+      return await access?.decide({ claims: identity && { sub: identity.sub }, accessToken, mayRefuse: false })
+    } catch (error) {
+      const message = 'could not check whether an account is still allowed, so its session continues'
+      // Any other error is a fault of this server, so it would also prevent all later checks.
+      const isProviders = error instanceof OAuthError || error instanceof ProviderError
+      log[isProviders ? 'warn' : 'error']({ event: 'account_not_checked', err: error }, message)
+      return undefined
+    }
+  }
+
+  function resultOfError(session: SessionRecord, error: unknown, { refusedAgain }: Grant, run: Run): Result {
+    if (error instanceof ScopeRefusedError) {
+      logFailure(error, run.log)
+      run.omitsScope = true
+      return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+    }
+    pauseIfBusy(sessions, error)
+    const meaning = meaningOfError(error)
+    const isOther = error instanceof OtherIdentityError
+    const suspicion = meaning === 'ambiguous' ? refusedAgain() : undefined
+    if (!(error instanceof OAuthError) || meaning !== 'end') logFailure(error, run.log)
+    if (isOther || meaning === 'end' || (suspicion && isLasting(suspicion, successes.ofOthers(session.id)))) {
+      return { kind: 'over', end: { reason: isOther ? 'other_identity' : 'refused' } }
+    }
+    const pauseMs = pauseSecondsAfter(error, suspicion?.refusals) * 1000
+    // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
+    const refresh_token = rescuedRefreshToken(error)
+    if (refresh_token === undefined) return { kind: 'failure', pauseMs, isAmbiguous: suspicion !== undefined }
+    const record = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
+    return { kind: 'tokens', record, pauseMs }
+  }
+
+  return async function requestTokens(session: SessionRecord, grant: Grant, run: Run): Promise<Result> {
+    const isSecond = mode.isSecondRequest(session)
+    let step: TokenStep
+    let next: SessionRecord
+    try {
+      step = await mode.nextRequest(session, grant.leftMs(), run.omitsScope)
+      const now = sessions.now()
+      successes.note(session.id, now)
+      next = nextRevision(session, step, now, userSessions?.shouldJoin(session, now))
+    } catch (error) {
+      return resultOfError(session, error, grant, run)
+    }
+    if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
+    const { claims } = step
+    const judgement = claims && access?.judge(claims)
+    if (!access || !needsCheck({ session, judgement, isSecond })) return { kind: 'tokens', record: next, pauseMs: 0 }
+    const record = uncheckedRecord(session, next)
+    return { kind: 'unfinished', record, finish: () => check(next, claims, run.log) }
+  }
+}
+
+/**
+ * Returns the next revision of a session, with the tokens of a response. The response does not contain the fields that a request
+ * handler has added. If the session is kept in Redis, these fields are copied from its previous revision.
+ */
+function nextRevision(session: SessionRecord, { state }: TokenStep, now: number, joinsLists = false): SessionRecord {
+  const { id, rev, loggedInAt, isAllowedByIdToken, key } = session
+  const listedAt = joinsLists ? now : session.listedAt
+  const next: SessionRecord = {
+    ...state,
+    id,
+    rev: rev + 1,
+    loggedInAt,
+    issuedAt: now,
+    ...(listedAt !== undefined && { listedAt }),
+    ...(isAllowedByIdToken && { isAllowedByIdToken }),
+    ...(key !== undefined && { key })
+  }
+  if (!isKeptInRedis(next)) return next
+  const record = { ...next, fields: withCustomFields(next.fields, session.fields) }
+  const bytes = sizeOf(record)
+  if (bytes <= MAX_STORED_BYTES) return record
+  const detail = `with the new tokens, the session would be ${bytes} bytes long, but the limit is ${MAX_STORED_BYTES}`
+  throw new UnusableTokenSetError(detail, next.fields.refresh_token)
+}
+
+/** Returns the problem of an unavailable store. If the stored data cannot be read, also logs an error. */
+export function problemOf({ problem }: StoreUnavailableError, log: Log): Problem {
+  if (problem !== 'unreadable') return 'store'
+  const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
+  log.error({ event: 'stored_data_unreadable' }, message)
+  return 'unreadable'
+}
+
+function logFailure(error: unknown, log: Log): void {
+  if (error instanceof OtherIdentityError) {
+    const message = 'session ended: the response to its refresh was for another user or from another issuer'
+    log.error({ event: 'refresh_failed', err: error }, message)
+    return
+  }
+  const level = needsOperator(error) ? 'error' : 'warn'
+  log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
+}
+
+/** True if the same request cannot succeed later, unless the operator corrects something. */
+function needsOperator(error: unknown): boolean {
+  if (meaningOfError(error) === 'ambiguous') return false
+  if (error instanceof ProviderError) return error.isRejection
+  return !(error instanceof OAuthError) || !isTemporaryCode(error.error)
+}

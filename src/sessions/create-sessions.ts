@@ -1,0 +1,166 @@
+/** Creates the sessions of one process from the cells that it shares with other processes. */
+import type { Clock } from '../base/clock.js'
+import { isKeptInRedis, type SessionRecord, withCustomFields } from '../cookie/record.js'
+import { requireStorable } from '../cookie/session-cookie.js'
+import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.js'
+import { createProcessMemory, type ProcessMemory } from './memory.js'
+import { createPause } from './pause.js'
+import { createRestores } from './restores.js'
+import type { Current, Result, Revision, Sessions } from './sessions.js'
+import { createSessionStore, type SessionStore, type StoreDependencies } from './store.js'
+import * as rules from './transitions.js'
+import { createUnderLease, patience, type UnderLeaseDependencies } from './under-lease.js'
+
+interface SessionsDependencies
+  extends Omit<StoreDependencies, 'memory'>,
+    Pick<UnderLeaseDependencies, 'places' | 'connectedAt'> {
+  /** Sends a message to all processes. Never rejects. */
+  readonly publish: (message: Message) => Promise<void>
+  /** The lifetime of a cell, in milliseconds. */
+  readonly lifetimeMs: number
+  /** The memory of this process, for the simulation. */
+  readonly memory?: ProcessMemory
+}
+
+/** What the connection to Redis, the lists of users and the shutdown of this process need in addition. */
+export interface ProcessSessions extends Sessions {
+  newest: ProcessMemory['newest']
+  read: SessionStore['read']
+  /** Handles a message from any process, including this process. */
+  receive(message: Message): void
+  /** Stores again what Redis may have lost. Call this function after each new connection. Never rejects. */
+  restoreAll(): Promise<void>
+  /** Resolves when every result and logout that could not be stored earlier is stored. */
+  saved(): Promise<void>
+  /** Returns the number of sessions that this process remembers. */
+  remembered(): number
+  /** Stops all attempts to restore sessions. */
+  close(): void
+}
+
+/** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, places, publish, lifetimeMs }) */
+export function createSessions(dependencies: SessionsDependencies): ProcessSessions {
+  const { cells, clock, publish, lifetimeMs } = dependencies
+  const { memory = createProcessMemory(clock, lifetimeMs) } = dependencies
+  const store = createSessionStore({ ...dependencies, memory })
+  const restores = createRestores({ clock, restore: store.restore, possiblyLost: memory.possiblyLost })
+  const pause = createPause(clock)
+  const end = createEnd({ store, memory, restores, publish })
+  const underLease = createUnderLease({ ...dependencies, store, memory, restores, pause, end })
+  const changeInRedis = createChange(underLease, clock)
+
+  async function current(session: Revision): Promise<Current> {
+    memory.note(session)
+    const known = store.known(session.id)
+    if (known.kind === 'over') return known
+    const found = await store.find(session)
+    return found.kind === 'over' ? { kind: 'over', end: found.end } : store.known(session.id)
+  }
+
+  /** Changes the fields of a session that is kept in its cookie. */
+  async function changeInCookie(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
+    const newest = await current(record).catch(error => ignoreUnavailable(error) ?? store.known(record.id))
+    if (newest.kind === 'over') return undefined
+    return changed(newest.record ?? record, stored)
+  }
+
+  function receive(message: Message): void {
+    if (message.kind === 'pause') {
+      pause.begin(message.ms)
+      return
+    }
+    const { id, rev, from } = message
+    if (message.kind === 'loggedOut') {
+      memory.logOut({ id }, true, message.end)
+    } else if (from !== store.owner) {
+      const uses = memory.usesOf(id)
+      for (const use of uses) use.isLossReported = true
+      const knowsMore = rev > 0 && memory.known(id).rev >= rev
+      if (uses.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) restores.now(id)
+    }
+  }
+
+  return {
+    now: cells.now,
+    current,
+    known: store.known,
+    underLease: (session, request, work) =>
+      underLease(session, { ...request, mayWait: request.mayWait ? patience(clock) : never }, work),
+    recover: session => underLease(session, { mayWait: patience(clock) }, nothing),
+    change: (record, stored) =>
+      isKeptInRedis(record) ? changeInRedis(record, stored) : changeInCookie(record, stored),
+    end,
+    pause(ms) {
+      pause.begin(ms)
+      void publish({ kind: 'pause', ms })
+    },
+    pausedMs: pause.leftMs,
+    newest: memory.newest,
+    read: store.read,
+    receive,
+    restoreAll: restores.all,
+    saved: restores.ended,
+    remembered: memory.size,
+    close: restores.close
+  }
+}
+
+function never(): false {
+  return false
+}
+
+/** No lease is granted for a session whose record is lost, so this work is never done. */
+async function nothing(): Promise<Result> {
+  return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+}
+
+function changed(record: SessionRecord, stored: object): SessionRecord {
+  return { ...record, fields: withCustomFields(record.fields, stored) }
+}
+
+/** Creates the function that changes the fields of a session that is kept in Redis. Each change is a revision. */
+function createChange(underLease: ReturnType<typeof createUnderLease>, clock: Clock): Sessions['change'] {
+  return async function changeInRedis(record, stored) {
+    requireStorable(changed(record, stored))
+    let newest = record
+    for (const mayWait = patience(clock); mayWait(); ) {
+      let next: SessionRecord | undefined
+      const settled = await underLease(newest, { mayWait }, async session => {
+        next = { ...changed(session, stored), rev: session.rev + 1 }
+        return { kind: 'change', record: next }
+      })
+      if (settled.kind === 'over') return undefined
+      if (next && settled.record === next) return next
+      newest = settled.record ?? newest
+    }
+    throw new StoreUnavailableError('conflict')
+  }
+}
+
+/** Creates the function that ends a session for good. */
+function createEnd({
+  store,
+  memory,
+  restores,
+  publish
+}: Pick<UnderLeaseDependencies, 'store' | 'memory' | 'restores'> &
+  Pick<SessionsDependencies, 'publish'>): Sessions['end'] {
+  return async function endSession(session, end = rules.LOGGED_OUT) {
+    const { id } = session
+    if ('rev' in session) memory.note(session)
+    const { rev, record } = memory.known(id)
+    memory.remember(id, rev)
+    memory.logOut(session, false, end)
+    try {
+      const options = { isWhole: true, replacesUnreadable: true }
+      const stored = await store.run(session, cell => rules.logOut(cell, rev, end), options)
+      memory.logOut(session, true, end)
+      return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
+    } catch (error) {
+      ignoreUnavailable(error)
+      restores.soon(id)
+      await publish(store.endOf(id, rev, end))
+      return { record, isStored: false }
+    }
+  }
+}

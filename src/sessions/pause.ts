@@ -1,0 +1,25 @@
+import type { Clock } from '../base/clock.js'
+import { TIMES } from './transitions.js'
+
+// After a pause, code exchanges and the second token requests of dual mode may be sent this many milliseconds earlier than the
+// first token requests of refreshes. Otherwise the first requests of other sessions would use up the quota, and no session would
+// get both tokens.
+const URGENT_FIRST_MS = 1000
+
+/** Creates the pause of all token requests. The identity provider asks for it, and all replicas share its quota. */
+export function createPause(clock: Pick<Clock, 'now'>) {
+  let until = Number.NEGATIVE_INFINITY
+
+  return {
+    begin(ms: number): void {
+      until = Math.max(until, clock.now() + Math.min(ms, TIMES.maxPauseMs))
+    },
+    /** Returns the milliseconds until a token request may be sent. `isUrgent` has the meaning of `LeaseRequest`. */
+    leftMs(isUrgent: boolean): number {
+      const leftMs = until - clock.now() + (isUrgent ? 0 : URGENT_FIRST_MS)
+      // If the time left is longer than the longest pause, the clock was set back. The end of the pause is then wrong, so ignore
+      // the pause.
+      return leftMs > TIMES.maxPauseMs + URGENT_FIRST_MS ? 0 : Math.max(0, leftMs)
+    }
+  }
+}
