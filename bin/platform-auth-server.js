@@ -4,8 +4,6 @@
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  // Switch this on before the program is loaded, so that stack traces name the TypeScript files in src/.
-  process.setSourceMapsEnabled(true)
   // The kernel ignores a signal for process 1 of a container unless the process has a listener for it. Until the program has its
   // own listeners, these end the process.
   const endEarly = (_signal, number) => process.exit(128 + number)

@@ -1,7 +1,7 @@
 /**
  * Joins the modules of src/ into the few files of dist/bundle/, which the executable and the package use. Node needs about a
- * third of a millisecond to find and open one module, and a start needs almost two hundred of them. The source maps make
- * stack traces name the files of src/.
+ * third of a millisecond to find and open one module, and a start needs almost two hundred of them. With the
+ * source maps, the log names the files of src/ in stack traces.
  *
  * The dependencies are not bundled. They stay in node_modules, so `npm audit`, overrides and scanners see them.
  * With --watch the bundle is made again whenever src/ changes.

@@ -1,6 +1,7 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
 import { type DestinationStream, type LoggerOptions, pino } from 'pino'
 import { type Colours, coloursFor } from '../base/colours.js'
+import { withSourcePositions } from '../base/source-positions.js'
 import type { Config } from '../config/settings.js'
 import { SessionTooLargeError } from '../cookie/session-cookie.js'
 import { OAuthError, ProviderError } from '../provider/errors.js'
@@ -84,7 +85,7 @@ function errorFields(error: Error): object {
     code,
     ...clientStatus,
     ...(error instanceof SessionTooLargeError && { sizes: error.sizes }),
-    stack
+    stack: stack && withSourcePositions(stack)
   }
 }
 
