@@ -4,38 +4,24 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { perCoreReport, replicasReport } from './capacity/report.js'
-import { goalsTable } from './goals.js'
 import { compareLost } from './lost/compare.js'
+import { describeMachine, load, redisProgram } from './machine.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
-import { measurePerCore } from './per-core.js'
 import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
-import { measureRefreshCost } from './refresh-cost.js'
-import { measureReplicas } from './replicas.js'
+import { compareRatios, ratiosTable, readRecord, refusal, writeRecord } from './ratios.js'
+import { measureRefresh } from './refresh.js'
 import { print } from './report.js'
-import { measureScale } from './scale.js'
-import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
-import { measureSessionStore } from './session-store.js'
-import { measureSoak } from './soak.js'
+import { FILE_BYTES, FILE_NAME, PROGRAMS } from './scenarios.js'
 import { measureStartup } from './startup.js'
-import { measureStreams } from './streams.js'
-import {
-  memoryTable,
-  refreshCostTable,
-  scaleTable,
-  sessionStoreTable,
-  soakTable,
-  startupTable,
-  streamsTable,
-  throughputTable
-} from './tables.js'
 import { measureThroughput } from './throughput.js'
+
+const OTHERS = { startup: measureStartup, memory: measureMemory, refresh: measureRefresh, lost: compareLost }
 
 try {
   const options = parseOptions()
@@ -48,77 +34,77 @@ try {
 
 /** @param {import('./options.js').Options} options */
 async function main(options) {
-  if (!existsSync(new URL('../dist/server.js', import.meta.url))) throw new Error('Run `npm run build` first.')
-  if (options.only.includes('lost')) installPackages()
-  const skipped = options.peers ? await installPeers() : new Map()
+  if (!existsSync(new URL('../dist/index.js', import.meta.url))) throw new Error('Run `npm run build` first.')
+  const reason = options.compare && refusal(load())
+  if (reason) throw new Error(reason)
+  const recorded = options.compare ? await readRecord() : undefined
+  if (options.only.includes('lost') || options.peers) installPackages()
+  const skipped = options.peers ? await installPrograms() : new Map()
+  const machine = describeMachine()
+  const measured = await withSurroundings(skipped, async around => {
+    if (options.profile !== undefined) return profile(around, options)
+    describeRun(machine, options)
+    for (const [name, why] of skipped) print(`${name} is skipped: ${why}`)
+    return measureAll(around, options)
+  })
+  if (!measured || Object.keys(measured).length === 0) return
+  if (recorded) print(`\nThe recorded ratios are of ${recorded.date}: ${inWords(recorded.machine)}.`)
+  print(ratiosTable(measured, recorded?.ratios))
+  if (options.record) {
+    await writeRecord({ date: new Date().toISOString().slice(0, 10), machine, ratios: measured })
+    print('These ratios are in bench/results/ratios.json.')
+  }
+  if (recorded && compareRatios(recorded.ratios, measured).some(({ isWorse }) => isWorse)) process.exitCode = 1
+}
+
+/** Returns the ratios of all measurements. */
+async function measureAll(around, options) {
+  const ratios = {}
+  for (const name of options.only) {
+    const measure = OTHERS[name] ?? ((...args) => measureThroughput(name, ...args))
+    const result = await measure(around, options)
+    print(result.text)
+    Object.assign(ratios, result.ratios)
+  }
+  return ratios
+}
+
+/** Runs `work` with the processes and the folder that all measurements share. */
+async function withSurroundings(skipped, work) {
   const wwwroot = await mkdtemp(join(tmpdir(), 'bench-wwwroot-'))
-  // Apache's processes change to another user, who must be able to read the file.
-  await chmod(wwwroot, 0o755)
   await writeFile(join(wwwroot, FILE_NAME), '/'.repeat(FILE_BYTES))
   const load = startProcess('load.js', LOAD_CORE)
   const provider = startProcess('provider.js', LOAD_CORE)
+  const redis = redisProgram && startProcess('redis.js', LOAD_CORE, [redisProgram])
   try {
-    const around = { load, provider, wwwroot, skipped, providerUrl: await provider.ask('start') }
-    if (options.profile !== undefined) {
-      await profile(options.profile, options.candidate, around, options)
-      return
-    }
-    if (options.only.some(name => name !== 'lost')) describeRun(options)
-    for (const [name, reason] of skipped) print(`${name} is skipped: ${reason}`)
-    const results = new Map()
-    for (const name of options.only) {
-      const keep = result => {
-        results.set(name, result)
-        return result
-      }
-      print(await measure(name, around, options, keep))
-    }
-    if (results.size > 0) print(goalsTable(results))
+    const [providerUrl, redisUrl] = [await provider.ask('start'), await redis?.ask('start')]
+    return await work({ load, provider, redis, providerUrl, redisUrl, wwwroot, skipped })
   } finally {
-    await Promise.all([load.stop(), provider.stop()])
+    await Promise.all([load, provider, redis].map(process => process?.stop()))
     await rm(wwwroot, { recursive: true })
   }
 }
 
-/**
- * Runs a measurement, and returns its table.
- * @param {<T>(result: T) => T} keep keeps the result of a measurement for the table of goals
- */
-async function measure(name, around, options, keep) {
-  if (name === 'lost') return compareLost(options)
-  if (name === 'startup') return startupTable(keep(await measureStartup(around, options)))
-  if (name === 'memory') return memoryTable(keep(await measureMemory(around, options)), options.requests)
-  if (name === 'scale') return scaleTable(await measureScale(around, options))
-  if (name === 'session-store') return sessionStoreTable(await measureSessionStore(around, options))
-  if (name === 'refresh-cost') return refreshCostTable(keep(await measureRefreshCost(around, options)))
-  if (name === 'replicas') return replicasReport(await measureReplicas(around, options), options)
-  if (name === 'per-core') return perCoreReport(await measurePerCore(around, options), options)
-  if (name === 'soak') return soakTable(await measureSoak(around, options))
-  if (name === 'streams') return streamsTable(await measureStreams(around))
-  return throughputTable(name, scenarios[name], keep(await measureThroughput(scenarios[name], around, options)))
-}
-
-function describeRun({ rounds, seconds, connections }) {
-  print(`# Benchmark\n\n${cpus()[0]?.model.trim()}, ${cpus().length} cores, Node ${process.version}.`)
+function describeRun(machine, { rounds, seconds, connections }) {
+  print(`# Benchmark\n\n${inWords(machine)}.`)
   print(
     unpinned
       ? `The processes are not pinned to cores: ${unpinned}.`
-      : 'The servers run on core 0. The load generator and the identity provider run on core 1.'
+      : 'The servers run on core 0. The load generator, the identity provider and Redis run on core 1.'
   )
   print(
-    `The load average before the start was ${loadavg()[0].toFixed(1)}. Above 0.5, compare only ratios within one table.`
+    `Medians of ${rounds} rounds, in which the candidates take turns for ${seconds} s over ${connections} connections.`
   )
-  print(
-    `Number of rounds: ${rounds}. Each round measures each candidate for ${seconds} s over ${connections} connections.`
-  )
-  print('The candidates take turns in each round. The values are medians over all rounds.')
 }
 
-/** Returns the peers that cannot be installed, with the reason. */
-async function installPeers() {
-  installPackages()
+function inWords({ cpu, cores, node, loadBefore }) {
+  return `${cpu}, ${cores} cores, Node ${node}, load average before the start ${loadBefore}`
+}
+
+/** Returns the programs that cannot be installed, with the reason. */
+async function installPrograms() {
   const skipped = new Map()
-  for (const name of Object.keys(PROGRAMS)) {
+  for (const name of PROGRAMS) {
     const { install } = await import(`./candidates/${name}.js`)
     const reason = install()
     if (reason) skipped.set(name, reason)

@@ -1,10 +1,12 @@
-/** The load generators autocannon and wrk. They have their own process, so their CPU time does not count as the server's. */
+/** The load generator. It has its own process, so its CPU time does not count as the server's. */
 import { spawn } from 'node:child_process'
+import http from 'node:http'
 import net from 'node:net'
 import autocannon from 'autocannon'
+import { cookieFrom } from './candidates/common.js'
+import { get } from './get.js'
 import { answerParent } from './processes.js'
-import { createSessions, expired } from './sessions.js'
-import { runWrk } from './wrk.js'
+import { createSessions } from './sessions.js'
 
 /**
  * @typedef {object} Job
@@ -14,34 +16,20 @@ import { runWrk } from './wrk.js'
  * @property {number} connections
  * @property {number} [seconds]
  * @property {number} [amount] number of requests, instead of a duration
- * @property {Fresh} [fresh]
- * @property {'autocannon' | 'wrk'} [tool]
- * @property {boolean} [neverSleeps] true if this process keeps its core busy while it waits for responses. autocannon only
- */
-
-/**
- * For requests that must differ from each other:
- * - `many`: `count` sessions in turn
- * - `cookies`: the given `Cookie` headers in turn
- * - `expired`: a new session for each request, because a session is refreshed only once
- * - `callback`: a new login for each request, because a code is exchanged only once
- * @typedef {{ what: 'many' | 'cookies' | 'expired' | 'callback', count: number, secret: string, session: Session,
- *   cookies?: string[] }} Fresh
- * @typedef {import('./sessions.js').Session} Session
+ * @property {{ count: number, secret: string, session: import('./sessions.js').Session }} [many] as many sessions in turn
+ * @property {boolean} [neverSleeps] true if this process keeps its core busy while it waits for responses
  */
 
 answerParent({
   /** @param {Job} job */
-  async run(job) {
-    if (job.tool === 'wrk') return runWrk(job)
-    const { url, headers, status, connections, seconds, amount, fresh, neverSleeps } = job
+  async run({ url, headers, status, connections, seconds, amount, many, neverSleeps }) {
     const sleep = neverSleeps ? stayAwake() : () => {}
     const result = await autocannon({
       url,
       headers,
       connections,
       ...(amount ? { amount } : { duration: seconds }),
-      ...(fresh && { requests: [{ setupRequest: freshRequests(fresh, new URL(url).pathname, headers) }] })
+      ...(many && { requests: [{ setupRequest: inTurn(many, headers) }] })
     })
     sleep()
     const statuses = Object.keys(result.statusCodeStats)
@@ -50,8 +38,8 @@ answerParent({
     }
     return { requests: result.requests.total, seconds: result.duration, p99: result.latency.p99 }
   },
-  timeToListen,
-  timeToExit
+  refreshEach,
+  timeToListen
 })
 
 /**
@@ -68,25 +56,36 @@ function stayAwake() {
   }
 }
 
-/** @param {Fresh} fresh */
-function freshRequests({ what, count, secret, session, cookies: given }, path, headers) {
-  const { cookie, callback } = createSessions(secret)
-  const withCookie = (request, cookie) => ({ ...request, headers: { ...headers, cookie } })
-  switch (what) {
-    case 'many':
-    case 'cookies': {
-      const cookies = given ?? Array.from({ length: count }, () => cookie(session))
-      let next = 0
-      return request => withCookie(request, cookies[next++ % cookies.length])
+function inTurn({ count, secret, session }, headers) {
+  const { cookie } = createSessions(secret)
+  const cookies = Array.from({ length: count }, () => cookie(session))
+  let next = 0
+  return request => ({ ...request, headers: { ...headers, cookie: cookies[next++ % count] } })
+}
+
+/**
+ * Sends requests of browsers whose tokens have expired. Each browser waits for its response, and then has the new cookie.
+ * @param {{ url: string, headers: Record<string, string>, cookies: string[], secret: string, connections: number,
+ *   amount: number }} job
+ * @returns the cookies of the browsers
+ */
+async function refreshEach({ url, headers, cookies, secret, connections, amount }) {
+  const { expire } = createSessions(secret)
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
+  const browsers = [...cookies]
+  let left = amount
+  async function sendOneAfterAnother() {
+    while (left-- > 0) {
+      const cookie = browsers.shift()
+      const answer = await get({ url, headers: { ...headers, cookie: expire(cookie) }, agent })
+      if (answer.status !== 200) throw new Error(`${url} answered ${answer.status} ${answer.body.slice(0, 200)}`)
+      const setCookies = answer.headers['set-cookie']
+      browsers.push(setCookies ? cookieFrom(setCookies) : cookie)
     }
-    case 'expired':
-      return request => withCookie(request, cookie(expired(session)))
-    case 'callback':
-      return request => {
-        const login = callback()
-        return withCookie({ ...request, path: path + login.query }, login.cookie)
-      }
   }
+  await Promise.all(Array.from({ length: connections }, sendOneAfterAnother))
+  agent.destroy()
+  return browsers
 }
 
 /** Returns the milliseconds from starting a process to its first accepted connection, and to its first response to `path`. */
@@ -109,15 +108,6 @@ async function timeToListen({ command, args, env, cwd, port, path }) {
     child.kill('SIGKILL')
     await ended
   }
-}
-
-/** Returns the milliseconds from starting a process to its end. */
-async function timeToExit({ command, args, env, cwd }) {
-  const started = performance.now()
-  const child = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore' })
-  const code = await new Promise(resolve => child.once('exit', resolve))
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with code ${code}`)
-  return performance.now() - started
 }
 
 function connects(port) {

@@ -1,41 +1,47 @@
 /** Measures resident memory during many requests, compared with bare Koa. */
-
-import { candidatesOf, startCandidates } from './lineup.js'
-import { SERVER, scenarios } from './scenarios.js'
+import { startCandidates } from './lineup.js'
+import { table } from './report.js'
+import { scenarios } from './scenarios.js'
 
 const MEBIBYTE = 2 ** 20
+const CASES = { token: 'one session', 'token-many': '10,000 sessions' }
 
 /**
- * Measures with one session and with many sessions. One session leaves the caches of the server almost empty. Many sessions
- * fill the caches up to their limits. Programs that do not run on Node are measured with one session.
- * @param {import('./lineup.js').Around} around
- * @param {import('./options.js').Options} options
+ * Measures with one session and with many sessions. One session leaves the memory of the server almost empty. Many sessions fill
+ * it up to its limits.
+ * @type {import('./ratios.js').Measurement}
  */
 export async function measureMemory(around, options) {
-  const lineups = { token: ['koa', SERVER], 'token-many': ['koa', SERVER] }
-  if (options.peers) lineups['forward-auth'] = candidatesOf(scenarios['forward-auth'], around, options)
   const rows = []
-  for (const [name, names] of Object.entries(lineups)) {
-    rows.push(...(await measureScenario(name, names, around, options)))
+  const ratios = {}
+  for (const [name, title] of Object.entries(CASES)) {
+    const [koa, ours] = await measureScenario(scenarios[name], around, options)
+    ratios[`memory, ${title}`] = ours.atEnd / koa.atEnd
+    for (const row of [koa, ours]) rows.push({ ...row, title, ratio: row.atEnd / koa.atEnd })
   }
-  return rows
+  const cells = rows.map(({ name, title, atStart, halfway, atEnd, ratio }) => [
+    `${name}, ${title}`,
+    ...[atStart, halfway, atEnd].map(Math.round),
+    ratio.toFixed(2)
+  ])
+  const title = `\n## memory: resident MiB before, in the middle of and after ${options.requests} requests\n\n`
+  return { text: title + table(['', 'start', 'middle', 'end', 'ratio'], cells), ratios }
 }
 
-async function measureScenario(scenario, names, around, { requests, connections }) {
-  const { candidates, stop } = await startCandidates(scenarios[scenario], names, around)
+async function measureScenario(scenario, around, { requests, connections }) {
+  const { candidates, stop } = await startCandidates(scenario, scenario.entrants, around)
   try {
     const rows = []
     for (const { name, process, load } of candidates) {
       const resident = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
-      const half = { load: around.load, connections, amount: Math.round(requests / 2) }
+      const half = { connections, amount: Math.round(requests / 2) }
       const atStart = await resident()
       await load(half)
       const halfway = await resident()
       await load(half)
-      rows.push({ scenario, name, atStart, halfway, atEnd: await resident() })
+      rows.push({ name, atStart, halfway, atEnd: await resident() })
     }
-    const [koa] = rows
-    return rows.map(row => ({ ...row, ratio: row.atEnd / koa.atEnd }))
+    return rows
   } finally {
     await stop()
   }

@@ -19,7 +19,10 @@ const PARTS = [
   ['cookie: reading, encryption', /^dist\/cookie\/|^node:internal\/crypto\//],
   ['login: modes', /^dist\/login\//],
   ['web: routes, middleware, proxy', /^dist\/web\//],
-  ['log: pino and log lines', /^(?:pino|sonic-boom|quick-format-unescaped|safe-stable-stringify)\/|^dist\/log\.js/],
+  [
+    'log: pino and log lines',
+    /^(?:pino|sonic-boom|quick-format-unescaped|safe-stable-stringify)\/|^dist\/server\/log\.js/
+  ],
   ['base: metrics, traces, tools', /^dist\/base\/|^prom-client\//],
   ['start, services and the rest of dist/', /^dist\/(?!provider\/)/],
   ['provider: checks, limits, queue', /^dist\/provider\//],

@@ -1,9 +1,9 @@
-/** Writes a CPU profile of one scenario, and prints the parts and the functions with the most CPU time. */
+/** Writes a CPU profile of this server in one scenario, and prints the parts and the functions with the most CPU time. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { startCandidates } from './lineup.js'
 import { fileOf, isNotCounted, partsOf } from './parts.js'
-import { REFRESHES_PER_SECOND, startRefreshes } from './refresh-cost.js'
+import { startRefreshes } from './refresh.js'
 import { print, table } from './report.js'
 import { SERVER, scenarios } from './scenarios.js'
 
@@ -12,41 +12,33 @@ const MOST_FUNCTIONS = 30
 const WARM_UP_SECONDS = 2
 
 /**
- * @param {string} name name of the scenario
- * @param {string} candidateName
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */
-export async function profile(name, candidateName, around, options) {
-  const file = fileURLToPath(new URL(`${candidateName}-${name}.cpuprofile`, FOLDER))
+export async function profile(around, { profile: name, connections, seconds }) {
+  const file = fileURLToPath(new URL(`${name}.cpuprofile`, FOLDER))
   await mkdir(FOLDER, { recursive: true })
   // In production, most servers that refresh sessions have a Redis.
-  const refreshes = name === 'refresh' && candidateName === SERVER ? await startRefreshes(around, options) : undefined
-  const { process, load, stop } = refreshes
-    ? await refreshesWithRedis(refreshes)
-    : await scenarioOf(name, candidateName, around, options)
+  const server =
+    name === 'refresh' ? await startRefreshes(around, around.redis !== undefined) : await startScenario(name, around)
   try {
-    await load(WARM_UP_SECONDS)
-    await process.ask('startProfile')
-    await load(options.seconds)
-    await process.ask('endProfile', file)
+    await server.load({ connections, seconds: WARM_UP_SECONDS })
+    await server.process.ask('startProfile')
+    await server.load({ connections, seconds })
+    await server.process.ask('endProfile', file)
   } finally {
-    await stop()
+    await server.stop()
   }
-  print(`\n## Profile of ${candidateName}: ${name}${refreshes ? ', with Redis' : ''}\n`)
+  print(`\n## Profile: ${name}\n`)
   print(`The whole profile is in ${file}. The developer tools of Chromium can open it.\n`)
   summarize(JSON.parse(await readFile(file, 'utf8')))
 }
 
-function refreshesWithRedis({ cases, stop }) {
-  const { process, load } = cases.server
-  return { process, stop, load: seconds => load(seconds * REFRESHES_PER_SECOND) }
-}
-
-async function scenarioOf(name, candidateName, around, { connections }) {
-  const { candidates, stop } = await startCandidates(scenarios[name], [candidateName], around)
-  const [{ process, load }] = candidates
-  return { process, stop, load: seconds => load({ load: around.load, connections, seconds }) }
+async function startScenario(name, around) {
+  const scenario = scenarios[name]
+  const entrant = scenario.entrants.findLast(({ file }) => file === SERVER)
+  const { candidates, stop } = await startCandidates(scenario, [entrant], around)
+  return { ...candidates[0], stop }
 }
 
 function summarize(cpuProfile) {

@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../dist/cookie/keyring.js'
 import { createSessionCookie } from '../dist/cookie/session-cookie.js'
 import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
+import { cookieFrom } from './candidates/common.js'
+import { get, HEADERS } from './get.js'
+import { CALLBACK_PATH } from './settings.js'
 
 /**
  * The fields of a session in dual mode.
@@ -25,16 +28,6 @@ export function createSession(bytes, expiresAt = Date.now() + HOUR_MS) {
   return { ...empty, public_token: randomToken(each), internal_token: randomToken(each) }
 }
 
-/** @param {Session} session */
-export function another(session) {
-  return { ...session, refresh_token: randomText(42) }
-}
-
-/** @param {Session} session */
-export function expired(session) {
-  return { ...another(session), expires_at: Date.now() - 1000 }
-}
-
 /** @param {string} secret */
 export function createSessions(secret) {
   const keyring = createKeyring([secret])
@@ -53,7 +46,6 @@ export function createSessions(secret) {
       .map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`)
       .join('; ')
   return {
-    open: sessionCookie.open,
     /**
      * Returns the `Cookie` header of a browser with this session.
      * @param {Session} fields
@@ -76,17 +68,25 @@ export function createSessions(secret) {
 }
 
 /**
- * Returns text in the form of a JWT that compresses as badly as a real one.
- * @param {number} length
+ * Completes a login at this server.
+ * @param {string} url
+ * @param {string} secret
+ * @returns the `Cookie` header of the browser without the login cookie
  */
+export async function signIn(url, secret) {
+  const { query, cookie } = createSessions(secret).callback()
+  const { status, headers, body } = await get({ url: url + CALLBACK_PATH + query, headers: { ...HEADERS, cookie } })
+  if (status !== 302) throw new Error(`The callback responded with ${status} ${body.slice(0, 200)}`)
+  return cookieFrom(headers['set-cookie'].filter(line => !line.includes(LOGIN_COOKIE)))
+}
+
+/** Returns text in the form of a JWT that compresses as badly as a real one. Its length is about the given one. */
 export function randomToken(length) {
-  const header = Buffer.from('{"alg":"RS256","kid":"bench","typ":"JWT"}').toString('base64url')
-  const claims = { iss: 'bench', jti: '' }
-  const fixed = header.length + 2 + 342
-  claims.jti = randomText(Math.max(0, Math.floor(((length - fixed) * 3) / 4) - JSON.stringify(claims).length))
-  const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
-  const head = `${header}.${payload}.`
-  return head + randomText(Math.max(0, length - head.length))
+  const claims = { iss: 'bench', jti: randomText(Math.max(0, Math.floor((length - 430) * 0.75))) }
+  const [header, payload] = [{ alg: 'RS256', typ: 'JWT' }, claims].map(part =>
+    Buffer.from(JSON.stringify(part)).toString('base64url')
+  )
+  return `${header}.${payload}.${randomText(342)}`
 }
 
 function randomText(length) {

@@ -1,25 +1,26 @@
-/** Shared code of the candidates: listening, the two responses, and provider calls with as little CPU time as possible. */
+/** Shared code of the candidates. */
 import http from 'node:http'
-import { PUBLIC_SCOPES } from '../settings.js'
-
-/** @typedef {import('../sessions.js').Session} Session */
 
 /**
+ * @typedef {import('../sessions.js').Session} Session
+ *
+ * @typedef {object} Bench the parameters of a candidate
+ * @property {string} secret generated for each run
+ * @property {string} providerUrl the stand-in identity provider
+ * @property {string} wwwroot a folder with one file
+ * @property {Session} session candidates without sessions return the tokens of this session
+ * @property {string} [apiUrl] an API that needs an access token
+ * @property {number} [port] a free port, unless one is given
+ * @property {Record<string, unknown>} [settings] further settings of this server
+ *
  * @typedef {object} Candidate
  * @property {number} port
  * @property {(session: Session) => string | Promise<string>} cookie returns the `Cookie` header of a browser with this session
  * @property {() => { cpuMicros: number, residentBytes: number }} [usage] measures the candidate if it is not this process
  * @property {() => Promise<unknown>} [end] ends the candidate if it does not end with this process
+ *
+ * @typedef {(bench: Bench) => Promise<Candidate>} Start
  */
-
-export const TOKEN_PATH = '/api/auth/token'
-/** A path that calls an API with the access token of the session. */
-export const HUBS_PATH = '/api/hubs'
-export const PROFILE_PATH = '/api/auth/profile'
-export const LOGIN_PATH = '/api/auth/login'
-export const CALLBACK_PATH = '/api/auth/callback'
-/** The path of oauth2-proxy. The forward-auth port of this server answers every path. */
-export const FORWARD_AUTH_PATH = '/oauth2/auth'
 
 /**
  * @param {http.RequestListener} handler
@@ -54,27 +55,4 @@ export async function cookieSetBy(url) {
  */
 export function cookieFrom(setCookies) {
   return setCookies.map(cookie => cookie.split(';', 1)[0]).join('; ')
-}
-
-/** @param {string} providerUrl */
-export function createProviderCalls(providerUrl) {
-  const agent = new http.Agent({ keepAlive: true })
-  function call(path, options, body) {
-    return new Promise((resolve, reject) => {
-      const request = http.request(`${providerUrl}${path}`, { agent, ...options }, response => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', chunk => {
-          text += chunk
-        })
-        response.on('end', () => resolve(JSON.parse(text)))
-      })
-      request.on('error', reject).end(body)
-    })
-  }
-  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
-  return {
-    userInfo: () => call('/userinfo', { headers: { Authorization: 'Bearer bench' } }),
-    tokens: () => call('/token', { method: 'POST', headers: form }, `grant_type=refresh_token&scope=${PUBLIC_SCOPES}`)
-  }
 }

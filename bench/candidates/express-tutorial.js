@@ -1,13 +1,19 @@
 /** The code of the platform's tutorials: Express, cookie-session (signed but readable), and a refresh in middleware. */
 import cookieSession from 'cookie-session'
 import express from 'express'
-import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from '../settings.js'
-import { CALLBACK_PATH, cookieSetBy, HUBS_PATH, LOGIN_PATH, listen, PROFILE_PATH, TOKEN_PATH } from './common.js'
+import {
+  CALLBACK_PATH,
+  CALLBACK_URL,
+  CLIENT_ID,
+  HUBS_PATH,
+  INTERNAL_SCOPES,
+  LOGIN_PATH,
+  PUBLIC_SCOPES,
+  TOKEN_PATH
+} from '../settings.js'
+import { cookieSetBy, listen } from './common.js'
 
-/**
- * @param {import('../settings.js').Bench} bench
- * @returns {Promise<import('./common.js').Candidate>}
- */
+/** @type {import('./common.js').Start} */
 export async function start({ secret, providerUrl, apiUrl, wwwroot, port: wanted }) {
   let given
   const app = express()
@@ -27,11 +33,6 @@ export async function start({ secret, providerUrl, apiUrl, wwwroot, port: wanted
     const form = { grant_type: 'authorization_code', code: req.query.code, redirect_uri: CALLBACK_URL }
     await keepTokens(req, await tokenRequest(form))
     res.redirect('/')
-  })
-  app.get(PROFILE_PATH, refreshTokens, async (req, res) => {
-    const headers = { Authorization: `Bearer ${req.internalToken.access_token}` }
-    const profile = await (await fetch(`${providerUrl}/userinfo`, { headers })).json()
-    res.json({ name: `${profile.given_name} ${profile.family_name}` })
   })
   app.get(TOKEN_PATH, refreshTokens, (req, res) => {
     res.json(req.publicToken)

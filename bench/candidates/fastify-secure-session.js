@@ -2,12 +2,10 @@
 import { createHash } from 'node:crypto'
 import secureSession from '@fastify/secure-session'
 import fastify from 'fastify'
-import { cookieSetBy, TOKEN_PATH, tokenObject } from './common.js'
+import { TOKEN_PATH } from '../settings.js'
+import { cookieSetBy, tokenObject } from './common.js'
 
-/**
- * @param {import('../settings.js').Bench} bench
- * @returns {Promise<import('./common.js').Candidate>}
- */
+/** @type {import('./common.js').Start} */
 export async function start({ secret }) {
   let given
   const app = fastify({ keepAliveTimeout: 75_000 })

@@ -3,10 +3,7 @@ import Koa from 'koa'
 import koaStatic from 'koa-static'
 import { listen } from './common.js'
 
-/**
- * @param {import('../settings.js').Bench} bench
- * @returns {Promise<import('./common.js').Candidate>}
- */
+/** @type {import('./common.js').Start} */
 export async function start({ wwwroot }) {
   const app = new Koa()
   // Without this, each connection that the load generator closes at the end would print a stack trace.

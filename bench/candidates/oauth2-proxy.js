@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CLIENT_ID } from '../settings.js'
-import { caches, startProgram, unmeasurable } from './program.js'
+import { caches, startProgram, unmeasurable } from '../program.js'
+import { CLIENT_ID, PROXIED_PATH } from '../settings.js'
 
 const MODULE = 'github.com/oauth2-proxy/oauth2-proxy/v7'
 export const VERSION = 'v7.15.2'
@@ -29,8 +29,8 @@ export function install() {
   return undefined
 }
 
-/** @param {import('../settings.js').Bench} bench */
-export function start({ secret, providerUrl, wwwroot, flags = [] }) {
+/** @type {import('./common.js').Start} */
+export function start({ secret, providerUrl, wwwroot }) {
   return startProgram(({ port, origin }) => ({
     command: executable,
     args: [
@@ -40,12 +40,13 @@ export function start({ secret, providerUrl, wwwroot, flags = [] }) {
       `--client-id=${CLIENT_ID}`,
       `--redirect-url=${origin}/oauth2/callback`,
       `--upstream=file://${wwwroot}/#/`,
+      `--upstream=${providerUrl}${PROXIED_PATH}/`,
+      '--pass-access-token',
       '--email-domain=*',
       '--insecure-oidc-allow-unverified-email',
       '--cookie-secure=false',
       '--skip-provider-button',
-      '--request-logging=false',
-      ...flags
+      '--request-logging=false'
     ],
     env: {
       GOMAXPROCS: '1',

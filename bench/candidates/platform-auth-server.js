@@ -1,13 +1,43 @@
-/** This server. */
-import { serve } from '../../dist/server.js'
-import { createSessions } from '../sessions.js'
-import { serverConfig } from '../settings.js'
+/** This server, started by a program. */
+import { loadConfig, startServer } from '../../dist/index.js'
+import { freePort } from '../ports.js'
+import { createSessions, signIn } from '../sessions.js'
+import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PROXIED_PATH, PUBLIC_SCOPES } from '../settings.js'
 
 /**
- * @param {import('../settings.js').Bench} bench
- * @returns {Promise<import('./common.js').Candidate>}
+ * With the setting `forwardAuth`, the port is that of forward-auth.
+ * @type {import('./common.js').Start}
  */
-export async function start(bench) {
-  const { port } = await serve(serverConfig(bench))
-  return { port, cookie: createSessions(bench.secret).cookie }
+export async function start({ secret, providerUrl, wwwroot, settings = {} }) {
+  const { config } = await loadConfig({
+    // The folder has no settings file that could have an effect.
+    env: false,
+    cwd: wwwroot,
+    overrides: {
+      mode: 'dual',
+      host: '127.0.0.1',
+      port: await freePort(),
+      wwwroot,
+      platform: {
+        clientId: CLIENT_ID,
+        clientSecret: secret,
+        callbackUrl: CALLBACK_URL,
+        internalTokenScopes: INTERNAL_SCOPES,
+        publicTokenScopes: PUBLIC_SCOPES,
+        authorizationEndpoint: `${providerUrl}/authorize`,
+        tokenEndpoint: `${providerUrl}/token`,
+        userinfoEndpoint: `${providerUrl}/userinfo`,
+        revocationEndpoint: 'none',
+        endSessionEndpoint: 'none'
+      },
+      apiProxy: { rules: [`GET ${PROXIED_PATH}/* ${providerUrl}${PROXIED_PATH}/*`] },
+      ...settings,
+      session: { secret, ...settings.session },
+      ...(settings.forwardAuth && { forwardAuth: { host: '127.0.0.1', port: await freePort() } })
+    }
+  })
+  const { port, forwardAuthPort } = await startServer(config)
+  // A Redis must know the sessions, so they come from a login.
+  const cookie = settings.redis ? () => signIn(`http://127.0.0.1:${port}`, secret) : createSessions(secret).cookie
+  return { port: forwardAuthPort ?? port, cookie }
 }

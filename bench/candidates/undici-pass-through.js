@@ -2,10 +2,7 @@
 import { Pool } from 'undici'
 import { listen } from './common.js'
 
-/**
- * @param {import('../settings.js').Bench} bench
- * @returns {Promise<import('./common.js').Candidate>}
- */
+/** @type {import('./common.js').Start} */
 export async function start({ providerUrl, session }) {
   const pool = new Pool(providerUrl)
   const authorization = `Bearer ${session.internal_token}`

@@ -3,36 +3,21 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { launch } from '../candidates/program.js'
+import { launch } from '../program.js'
 
 /** Kubernetes kills a process that has not ended by then. */
 const LONGEST_STOP_MS = 30_000
 const MEMORY_OF_KEYS =
   "local sum = 0 for _, key in ipairs(redis.call('KEYS', '*')) do sum = sum + redis.call('MEMORY', 'USAGE', key) end return sum"
 
-/**
- * @typedef {object} Fleet
- * @property {() => number[]} ports
- * @property {(index: number) => Promise<void>} start starts a process again, on its port
- * @property {(index: number) => Promise<void>} kill
- * @property {(index: number) => Promise<void>} restart asks a process to end, as a supervisor does, and starts it again
- * @property {(index: number, name: NodeJS.Signals) => void} signal
- * @property {() => Promise<void>} startRedis
- * @property {() => Promise<void>} killRedis
- * @property {(name: NodeJS.Signals) => void} signalRedis
- * @property {() => number | undefined} redisBytes the memory of all keys in Redis
- * @property {() => { cpuMicros: number, residentBytes: number }} usage of all processes of the program, without Redis
- * @property {() => string[]} printed
- * @property {() => Promise<void>} end
- */
+/** @typedef {Awaited<ReturnType<typeof startFleet>>} Fleet */
 
 /**
  * @param {import('./programs/common.js').Compared} program
  * @param {import('./cases.js').Case} which
  * @param {{ secret: string, providerUrl: string, apiUrl: string, lifetimeSeconds: number }} setting
- * @returns {Promise<Fleet>}
  */
-export async function startFleet(program, { processes: size, withoutRedis, keepsFile }, setting) {
+export async function startFleet(program, { processes: size = 2, withoutRedis, keepsFile }, setting) {
   const usesRedis = program.redis === 'always' || (program.redis === 'two processes' && size > 1)
   const needsRedis = usesRedis && !withoutRedis
   // The file must outlive the folder of a Redis that is killed.

@@ -17,31 +17,16 @@ const REFRESH_TOKEN_BYTES = 24
 export const REUSES = /** @type {const} */ (['ends-login', 'refuses', 'allows'])
 
 /**
- * @typedef {object} Login
- * @property {string} user
- * @property {boolean} isRevoked
- * @property {string} scope
- *
- * @typedef {{ login: Login, timesUsed: number, firstUsedAt: number }} RefreshToken
- */
-
-/**
  * @param {{ lifetimeMs: number, leewayMs: number, now: () => number, reuse?: Reuse }} options `leewayMs` is the time for
  *   which an API still accepts an access token that has expired
  */
 export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }) {
-  /** @type {Login[]} */
   const logins = []
-  /** @type {Map<string, RefreshToken>} */
   const refreshTokens = new Map()
-  /** @type {Map<string, { login: Login, expiresAt: number }>} */
   const accessTokens = new Map()
   const counts = { refreshes: 0, refused: 0, sentTwice: 0, revoked: 0 }
 
-  /**
-   * @param {Login} login
-   * @param {number} delayMs the time until the response with the tokens is sent
-   */
+  /** @param {number} delayMs the time until the response with the tokens is sent */
   function issue(login, delayMs) {
     const accessToken = randomText(ACCESS_TOKEN_BYTES)
     const refreshToken = randomText(REFRESH_TOKEN_BYTES)
@@ -52,21 +37,12 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
 
   return {
     counts,
-    /**
-     * @param {string} user
-     * @param {string} scope
-     * @param {number} [delayMs]
-     */
     begin(user, scope, delayMs = 0) {
       const login = { user, scope, isRevoked: false }
       logins.push(login)
       return issue(login, delayMs)
     },
-    /**
-     * @param {string} token
-     * @param {number} [delayMs]
-     * @returns {ReturnType<typeof issue> | undefined} undefined if the answer is `invalid_grant`
-     */
+    /** Returns undefined if the answer is `invalid_grant`. */
     refresh(token, delayMs = 0) {
       const found = refreshTokens.get(token)
       if (found !== undefined && found.timesUsed > 0) noteReuse(found)
@@ -78,23 +54,19 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
       counts.refreshes++
       return issue(found.login, delayMs)
     },
-    /** @param {string} token */
     isAccepted(token) {
       const found = accessTokens.get(token)
       return found !== undefined && !found.login.isRevoked && now() < found.expiresAt + leewayMs
     },
     /** The users whose login the provider has ended. */
     revokedUsers: () => logins.filter(({ isRevoked }) => isRevoked).map(({ user }) => user),
-    /** @param {string} token an access token */
     userOf: token => accessTokens.get(token)?.login.user
   }
 
-  /** @param {RefreshToken} token */
   function isInGrace({ firstUsedAt }) {
     return reuse === 'allows' && now() - firstUsedAt < GRACE_MS
   }
 
-  /** @param {RefreshToken} token */
   function noteReuse(token) {
     token.timesUsed++
     if (token.timesUsed === 2) counts.sentTwice++

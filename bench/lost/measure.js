@@ -5,12 +5,12 @@
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
+import { describeMachine } from '../machine.js'
 import { ANY_CORE, startProcess } from '../processes.js'
 import { print } from '../report.js'
-import { absence, cases, LONGEST_CASE_MS } from './cases.js'
+import { API_PATH } from '../settings.js'
+import { absence, cases } from './cases.js'
 import { startFleet } from './fleet.js'
-import { describeMachine } from './machine.js'
-import { API_PATH } from './paths.js'
 import { ORIGIN } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { between, createRandom } from './random.js'
@@ -26,53 +26,33 @@ const FAULT_SEED = 104_729
 /** If the generator itself is later than this, the machine was too busy, and the case is played again. */
 const MAX_DELAY_MS = 200
 const MAX_PLAYS = 3
+/** With the start, and the time until everyone's outcome is known. */
+const LONGEST_CASE_MS = 300_000
 const LONGEST_COMPLAINT = 1000
 
 /**
- * The result of one program in one case.
+ * The result of one program in one case, or the reason why there is none.
  * @typedef {object} Outcome
- * @property {string} [impossible] the reason why the program cannot do this case
- * @property {string} [leftOut] the reason why the case was left out for this program
- * @property {string} [error] the reason why there is no result
+ * @property {string} [impossible]
+ * @property {string} [leftOut]
+ * @property {string} [error]
  * @property {number} [signedOut] users who must sign in again
  * @property {number} [waiting] users who still got errors at the end
  * @property {number} [waited] users who got no data for a while and are signed in at the end
  * @property {number} [longestWaitMs] the longest of these times
  * @property {number} [inProgress] refreshes that the provider had not responded to when the fault began
- * @property {number} [settledMs] the time after which everyone's outcome was known
  * @property {number} [sentTwice] refresh tokens that were sent more than once
  * @property {number} [revoked] logins that the provider ended for this reason
- * @property {number} [refreshes]
- * @property {number} [requests]
  * @property {number} [failed] requests without the data of the API until everyone's outcome was known, except those that the
  *   browser itself cut
- * @property {Record<string, number>} [statuses]
- * @property {Record<string, string>} [samples] the beginning of the first response with each of these statuses, except 200
- * @property {number} [cut]
- * @property {number} [medianMs] the median time of a response
- * @property {number} [p99Ms]
- * @property {number} [longestMs] the longest time of a response
  * @property {number} [cpuMicros] CPU time of the program for one request
  * @property {number} [mebibytes] memory of the program at the end
- * @property {number} [cookieBytes]
  * @property {number} [redisBytes] the memory of all keys in Redis for one user, if no fault has harmed Redis
  * @property {number} [delayMs] the longest delay of a timer of the benchmark, which shows whether the machine was overloaded
  *
- * @typedef {object} LostRun
- * @property {number} seed
- * @property {number} users
- * @property {import('./logins.js').Reuse} [reuse] `ends-login` if it is missing
- * @property {import('./user.js').PageKind} [pages] `parallel` if it is missing
- * @property {string} date
- * @property {ReturnType<typeof describeMachine>} machine
- * @property {ProgramResult[]} programs
- *
- * @typedef {object} ProgramResult
- * @property {string} name
- * @property {string} title
- * @property {string} [version]
- * @property {string} [missing] the reason why the program could not run on this machine
- * @property {Record<string, Outcome>} outcomes by the names of the cases
+ * @typedef {{ name: string, title: string, version?: string, missing?: string, outcomes: Record<string, Outcome> }} ProgramResult
+ * @typedef {{ seed: number, users: number, reuse?: import('./logins.js').Reuse, pages?: import('./user.js').PageKind,
+ *   date: string, machine: ReturnType<typeof describeMachine>, programs: ProgramResult[] }} LostRun
  */
 
 /**
@@ -86,7 +66,6 @@ export async function measureLost({ seed, users, reuse, pages, programs: program
   const chosen = pick(programs, programNames, 'program')
   const wanted = pick(cases, caseNames, 'case')
   const provider = startProcess('lost/provider.js', ANY_CORE)
-  /** @type {LostRun} */
   const run = {
     seed,
     users,
@@ -100,14 +79,13 @@ export async function measureLost({ seed, users, reuse, pages, programs: program
     const providerUrl = await provider.ask('listen')
     for (const program of chosen) {
       const { name, title } = program
-      /** @type {ProgramResult} */
       const result = { name, title, ...prepare(program), outcomes: {} }
       run.programs.push(result)
       if (result.missing) print(`${title} is skipped: ${result.missing}`)
       for (const which of result.missing ? [] : wanted) {
         const outcome = await outcomeOf(program, which, { provider, providerUrl, seed, users, reuse, pages })
         result.outcomes[which.name] = outcome
-        print(`${title}, ${which.title}: ${inWords(outcome)}`)
+        print(`${title}, ${which.title}: ${JSON.stringify(outcome)}`)
       }
       await save?.(run)
     }
@@ -127,7 +105,6 @@ function prepare(program) {
   }
 }
 
-/** @returns {Promise<Outcome>} */
 async function outcomeOf(program, which, around) {
   const absent = absence(program, which)
   if (absent) return absent
@@ -147,7 +124,6 @@ async function outcomeOf(program, which, around) {
   }
 }
 
-/** @returns {Promise<Outcome>} */
 async function runCase(program, which, around) {
   const { provider, providerUrl, seed, reuse } = around
   const lifetimeSeconds = which.lifetimeSeconds ?? program.lifetimeSeconds
@@ -169,9 +145,8 @@ async function runCase(program, which, around) {
   }
 }
 
-/** @returns {Promise<Outcome>} */
 async function play({ loginPath, path, isSticky }, which, fleet, { provider, seed, users: count, pages }) {
-  const { durationMs, fault, faultAfterMs = 0, idleMs = 0 } = which
+  const { seconds, fault, faultAfterMs = 0, idleMs = 0 } = which
   const tally = createTally()
   const weather = { cutShare: 0 }
   const watch = watchRevoked(provider)
@@ -204,10 +179,10 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
       inProgress = (await provider.ask('report')).inProgress
       await fault.begin(stage)
     }
-    const hasEnded = endAfter(durationMs)
+    const end = performance.now() + seconds * 1000
     await during(fault && { ...fault, begin }, stage, untilFaultMs, async () => {
       await pause(idleMs)
-      await users.live(hasEnded)
+      await users.live(() => performance.now() > end)
     })
     delay.disable()
     const { cpuMicros, residentBytes } = fleet.usage()
@@ -216,8 +191,6 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
     const sessionBytes = which.needsRedis ? undefined : fleet.redisBytes()
     const redisBytes = sessionBytes && Math.round(sessionBytes / count)
     const { sentTwice, revoked, refreshes } = await provider.ask('report')
-    const durations = tally.durations.sort((a, b) => a - b)
-    const at = share => Math.round(durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0)
     return {
       ...settled,
       inProgress,
@@ -225,13 +198,8 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
       revoked,
       refreshes,
       requests: tally.requests,
-      failed: tally.requests - tally.cut - tally.kinds.served,
-      statuses: tally.statuses,
-      samples: tally.samples,
+      failed: tally.requests - tally.cut - tally.served,
       cut: tally.cut,
-      medianMs: at(0.5),
-      p99Ms: at(0.99),
-      longestMs: at(1),
       // A fault may have ended a process, and its CPU time would be missing.
       ...(!fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
       mebibytes: Math.round(residentBytes / MEBIBYTE),
@@ -247,19 +215,17 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
 /** Runs a fault while users live. If everyone has given up before its end, the rest of the fault is not needed. */
 async function during(fault, stage, untilFaultMs, live) {
   const end = new AbortController()
-  const outcome = harm(fault, stage, untilFaultMs, end.signal).catch(error => error)
+  const harm = async () => {
+    await pause(untilFaultMs, undefined, end)
+    await fault.begin(stage)
+    await pause(fault.lastsMs, undefined, end)
+    await fault.end(stage)
+  }
+  const outcome = fault && harm().catch(error => error)
   await live()
   end.abort()
   const error = await outcome
   if (error && error.name !== 'AbortError') throw error
-}
-
-async function harm(fault, stage, untilFaultMs, signal) {
-  if (!fault) return
-  await pause(untilFaultMs, undefined, { signal })
-  await fault.begin(stage)
-  await pause(fault.lastsMs, undefined, { signal })
-  await fault.end(stage)
 }
 
 /** Asks the provider regularly whose login it has ended. */
@@ -273,11 +239,6 @@ function watchRevoked(provider) {
   return { isRevoked: id => users.has(id), stop: () => clearInterval(timer) }
 }
 
-function endAfter(ms) {
-  const end = performance.now() + ms
-  return () => performance.now() > end
-}
-
 async function rejectAfter(ms) {
   await pause(ms, undefined, { ref: false })
   throw new Error('The case took too long.')
@@ -289,13 +250,4 @@ function pick(all, names, what) {
   if (unknown)
     throw new Error(`There is no ${what} "${unknown}". There are: ${all.map(({ name }) => name).join(', ')}.`)
   return all.filter(({ name }) => names.includes(name))
-}
-
-function inWords(outcome) {
-  if (outcome.impossible) return `not possible: ${outcome.impossible}`
-  if (outcome.leftOut) return `left out: ${outcome.leftOut}`
-  if (outcome.error) return `no result: ${outcome.error}`
-  const { signedOut, waiting, waited, longestWaitMs, sentTwice, failed, requests, refreshes, settledMs } = outcome
-  const { inProgress = 0, medianMs, p99Ms, longestMs } = outcome
-  return `${signedOut} signed out, ${waiting} waiting, ${waited} waited up to ${longestWaitMs} ms, ${inProgress} refreshes in progress at the fault, ${medianMs}/${p99Ms}/${longestMs} ms, ${sentTwice} refresh tokens sent twice, ${failed} of ${requests} requests failed, ${refreshes} refreshes, settled after ${settledMs} ms ${JSON.stringify(outcome.statuses)} ${JSON.stringify(outcome.samples)}`
 }

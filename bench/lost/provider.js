@@ -2,68 +2,36 @@
  * The provider of the comparison, and the API behind the programs. The provider signs everyone in at once, its refresh tokens
  * can be used once, and it counts what it sees. The API accepts an access token only while it is valid.
  */
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { claimsOf, discovery, idToken, jwks } from '../openid.js'
 import { answerParent } from '../processes.js'
-import { CLIENT_ID } from '../settings.js'
+import { API_PATH } from '../settings.js'
 import { createLogins } from './logins.js'
-import { API_PATH } from './paths.js'
 import { between, createRandom } from './random.js'
 
 const SHORTEST_MS = 20
 const LONGEST_MS = 400
 // Resource servers allow for clocks that differ by a little. The programs also compute with whole seconds.
 const LEEWAY_MS = 1000
-const ID_TOKEN_SECONDS = 3600
 const RETRY_SECONDS = 2
-const KEY_ID = 'lost'
 
-const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const jwks = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg: 'RS256', use: 'sig' }] }
-
-/**
- * @typedef {object} Setup
- * @property {number} seed
- * @property {number} lifetimeSeconds the lifetime of access tokens
- * @property {import('./logins.js').Reuse} [reuse]
- */
-
-let lifetimeSeconds = 3
+/** The lifetime of access tokens. */
+let lifetimeSeconds
 let slowMs = 0
 /** The status of every response to a refresh, while the provider fails. */
 let failure
-/** @type {import('./logins.js').Reuse} */
-let reuse = 'ends-login'
 /** The refreshes of this case that the provider has not responded to yet. Very slow ones of an earlier case may still end. */
 let pending = new Set()
-let random = createRandom(1)
-let logins = newLogins()
+let random
+let logins
 /** The logins between `/authorize` and the code exchange, by their codes. */
 const codes = new Map()
-const api = { accepted: 0, refused: 0 }
 let issuer = ''
 
-function newLogins() {
-  return createLogins({ lifetimeMs: lifetimeSeconds * 1000, leewayMs: LEEWAY_MS, now: Date.now, reuse })
-}
-
 const routes = {
-  '/.well-known/openid-configuration': (_request, response) =>
-    json(response, 200, {
-      issuer,
-      authorization_endpoint: `${issuer}/authorize`,
-      token_endpoint: `${issuer}/token`,
-      userinfo_endpoint: `${issuer}/userinfo`,
-      jwks_uri: `${issuer}/jwks`,
-      response_types_supported: ['code'],
-      grant_types_supported: ['authorization_code', 'refresh_token'],
-      subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['RS256'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-      code_challenge_methods_supported: ['S256'],
-      scopes_supported: ['openid', 'profile', 'email', 'offline_access', 'data:read', 'viewables:read']
-    }),
+  '/.well-known/openid-configuration': (_request, response) => json(response, 200, discovery(issuer)),
   '/jwks': (_request, response) => json(response, 200, jwks),
   '/authorize': authorize,
   '/token': token,
@@ -74,7 +42,6 @@ const routes = {
   },
   [API_PATH](request, response) {
     const isAccepted = logins.isAccepted(bearer(request))
-    api[isAccepted ? 'accepted' : 'refused']++
     if (isAccepted) json(response, 200, { items: ['one', 'two', 'three'] })
     else json(response, 401, { error: 'invalid_token' })
   }
@@ -126,7 +93,9 @@ async function token(request, response) {
     json(response, failure, { error: 'temporarily_unavailable' }, headers)
     return
   }
-  const answer = isRefresh ? refreshed(form, delayMs / 2) : exchanged(form, delayMs / 2)
+  const answer = isRefresh
+    ? tokenResponse(logins.refresh(form.get('refresh_token'), delayMs / 2))
+    : exchanged(form, delayMs / 2)
   await pause(delayMs / 2)
   refreshes.delete(response)
   if (answer === undefined) json(response, 400, { error: 'invalid_grant' })
@@ -140,49 +109,22 @@ function exchanged(form, delayMs) {
   return tokenResponse(logins.begin(found.user, found.scope, delayMs), found.nonce)
 }
 
-function refreshed(form, delayMs) {
-  const tokens = logins.refresh(form.get('refresh_token'), delayMs)
-  return tokens && tokenResponse(tokens)
-}
-
-function tokenResponse({ accessToken, refreshToken, login }, nonce) {
+function tokenResponse(tokens, nonce) {
+  if (tokens === undefined) return undefined
+  const { accessToken, refreshToken, login } = tokens
   return {
     token_type: 'Bearer',
     access_token: accessToken,
     refresh_token: refreshToken,
     expires_in: lifetimeSeconds,
-    ...(login.scope.split(' ').includes('openid') && { id_token: idToken(login.user, nonce) })
+    ...(login.scope.split(' ').includes('openid') && { id_token: idToken(issuer, login.user, nonce) })
   }
 }
 
 function isChallengeOf(verifier, challenge) {
   if (challenge === undefined) return true
-  return (
-    createHash('sha256')
-      .update(verifier ?? '')
-      .digest('base64url') === challenge
-  )
-}
-
-function idToken(user, nonce) {
-  const iat = Math.floor(Date.now() / 1000)
-  const claims = { ...claimsOf(user), iss: issuer, aud: CLIENT_ID, iat, exp: iat + ID_TOKEN_SECONDS, nonce }
-  const signed = [{ alg: 'RS256', kid: KEY_ID, typ: 'JWT' }, claims]
-    .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.')
-  return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
-}
-
-/** oauth2-proxy asks the userinfo endpoint for its claims if one of them is missing in the ID token. */
-function claimsOf(user) {
-  return {
-    sub: user,
-    name: `User ${user}`,
-    preferred_username: user,
-    email: `${user}@mail.example`,
-    email_verified: true,
-    groups: ['users']
-  }
+  const hash = createHash('sha256').update(verifier ?? '')
+  return hash.digest('base64url') === challenge
 }
 
 /** Every program passes the access token to the API in its own header. */
@@ -202,17 +144,15 @@ answerParent({
     issuer = `http://127.0.0.1:${server.address().port}`
     return issuer
   },
-  /** @param {Setup} setup */
-  begin(setup) {
-    lifetimeSeconds = setup.lifetimeSeconds
-    reuse = setup.reuse ?? 'ends-login'
-    random = createRandom(setup.seed)
+  /** @param {{ seed: number, lifetimeSeconds: number, reuse: import('./logins.js').Reuse }} setup */
+  begin({ seed, lifetimeSeconds: lifetime, reuse }) {
+    lifetimeSeconds = lifetime
+    random = createRandom(seed)
     slowMs = 0
     failure = undefined
-    logins = newLogins()
+    logins = createLogins({ lifetimeMs: lifetimeSeconds * 1000, leewayMs: LEEWAY_MS, now: Date.now, reuse })
     pending = new Set()
     codes.clear()
-    Object.assign(api, { accepted: 0, refused: 0 })
   },
   /** Makes all later answers to refreshes slower by this time. */
   slow(ms) {
@@ -222,5 +162,5 @@ answerParent({
   fail(status) {
     failure = status
   },
-  report: () => ({ ...logins.counts, inProgress: pending.size, api: { ...api }, revokedUsers: logins.revokedUsers() })
+  report: () => ({ ...logins.counts, inProgress: pending.size, revokedUsers: logins.revokedUsers() })
 })

@@ -19,7 +19,6 @@ const LONGEST_THOUGHT_MS = 2000
 const LONGEST_WAIT_MS = 30_000
 const LONGEST_UNTIL_CUT_MS = 400
 const MAX_REDIRECTS = 12
-const SAMPLE_LENGTH = 200
 /** The reason of an aborted request whose connection the browser has cut. */
 const CUT = 'cut'
 
@@ -44,22 +43,11 @@ const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
  * @property {string} loginPath
  * @property {string} path the path that every request asks for
  * @property {PageKind} [pages]
- * @property {string} [documentPath] the path of the document that contains the page
  * @property {boolean} [isSticky] every user stays at one process while it listens
  * @property {() => number[]} ports the ports of the processes
- * @property {Tally} tally
+ * @property {ReturnType<typeof createTally>} tally
  * @property {{ cutShare: number }} weather the share of pages whose connections are cut
  * @property {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this user
- *
- * @typedef {object} Tally
- * @property {number} requests
- * @property {Record<string, number>} kinds
- * @property {Record<string, number>} statuses
- * @property {Record<string, string>} samples the beginning of the first response with each status except 200
- * @property {number} cut
- * @property {number} pages
- * @property {number[]} durations
- * @property {Map<string, number>} waits the users who got a response without data, and the longest time until they got data again
  */
 
 /**
@@ -69,18 +57,7 @@ const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
  * @param {Surroundings} surroundings
  */
 export function createUser(id, random, jar, surroundings) {
-  const {
-    origin,
-    loginPath,
-    path,
-    pages,
-    documentPath = '/',
-    isSticky,
-    ports,
-    tally,
-    weather,
-    isRevoked
-  } = surroundings
+  const { origin, loginPath, path, pages, isSticky, ports, tally, weather, isRevoked } = surroundings
   const home = random()
   let lostPages = 0
   // The time since which this user was not served, although requests were complete.
@@ -119,16 +96,13 @@ export function createUser(id, random, jar, surroundings) {
   async function load(signal) {
     tally.requests++
     const began = performance.now()
-    const { status, body } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
+    const { status } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
     if (signal.aborted && status === undefined && signal.reason === CUT) {
       tally.cut++
       return undefined
     }
-    tally.durations.push(performance.now() - began)
-    tally.statuses[status ?? 'none'] = (tally.statuses[status ?? 'none'] ?? 0) + 1
-    if (status !== 200) tally.samples[status ?? 'none'] ??= body.slice(0, SAMPLE_LENGTH)
     const kind = kindOf(status)
-    tally.kinds[kind]++
+    if (kind === 'served') tally.served++
     noteWait(kind, began)
     return kind
   }
@@ -146,7 +120,7 @@ export function createUser(id, random, jar, surroundings) {
 
   /** A navigation has no result here: programs respond to it with the document, or with a redirect to the login. */
   async function loadDocument(signal) {
-    await askProgram(origin + documentPath, { headers: NAVIGATION, signal }).catch(noAnswer)
+    await askProgram(`${origin}/`, { headers: NAVIGATION, signal }).catch(noAnswer)
   }
 
   /** Returns the kinds of the responses to the requests of a page. */
@@ -158,7 +132,6 @@ export function createUser(id, random, jar, surroundings) {
   }
 
   async function loadPage() {
-    tally.pages++
     const isCut = random() < weather.cutShare
     const cutMs = between(random, 0, LONGEST_UNTIL_CUT_MS)
     const controller = new AbortController()
@@ -206,10 +179,9 @@ export function createUser(id, random, jar, surroundings) {
   }
 }
 
-/** @returns {Tally} */
+/** What all users of a case count. `waits` has the longest time without data of each user who got a response without it. */
 export function createTally() {
-  const kinds = { served: 0, refused: 0, failed: 0, unanswered: 0 }
-  return { requests: 0, pages: 0, cut: 0, statuses: {}, samples: {}, kinds, durations: [], waits: new Map() }
+  return { requests: 0, served: 0, cut: 0, waits: new Map() }
 }
 
 /** @param {NodeJS.ErrnoException} error */

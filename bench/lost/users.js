@@ -1,8 +1,8 @@
 /** The users of a case: they sign in, load pages, and at the end it is known who is still signed in. */
 import { CookieJar } from 'tough-cookie'
 import { createRandom } from './random.js'
-import { settle } from './settle.js'
 import { createUser } from './user.js'
+import { settle } from './verdict.js'
 
 const SIGN_INS_AT_ONCE = 25
 const SIGN_IN_TRIES = 3

@@ -35,7 +35,7 @@ interface RestoreResult {
 }
 
 // The CPU times of Redis 7 in milliseconds: the read of a session, the script with a record of 3 kB, and the delivery of a
-// message to one connection (docs/scale.md).
+// message to one connection (docs/run/capacity.md).
 const READ_MS = 0.026
 const SCRIPT_MS = 0.06
 const DELIVERY_MS = 0.0074

@@ -19,20 +19,12 @@ import { CALLBACK_URL } from '../../settings.js'
  *   that every program refreshes a session after about 2 s
  * @property {string} loginPath
  * @property {string} path the path that the pages ask for
- * @property {1 | 2} maxProcesses
- * @property {string} [whyNotTwo] the reason if there is no case with two processes
  * @property {boolean} [isSticky] a user stays at one process while it listens
- * @property {boolean} [isVariant] another configuration of a program, which the page shows apart
- * @property {number} [tokenRequests] the token requests of a refresh, if it is not one
  * @property {NodeJS.Signals} [stopSignal] the signal with which a supervisor ends the program, if it is not SIGTERM
  * @property {'always' | 'two processes' | 'never'} redis when the program has a Redis
- * @property {string} [about] what the program does by design, and why logins were lost, each with its evidence. Configurations
- *   of the same program share the text of the first one
- * @property {string[]} [sources] the pages of its documentation that its configuration follows
  * @property {() => string | undefined} [install] returns the reason why the program cannot run here
  * @property {() => string} version
- * @property {string} [extras] what the program does and this server does not
- * @property {(place: import('../../candidates/program.js').Place, setting: Setting) => import('../../candidates/program.js').Program} describe
+ * @property {(place: import('../../program.js').Place, setting: Setting) => import('../../program.js').Program} describe
  */
 
 /** The seconds after which every program refreshes a session. */
@@ -44,7 +36,7 @@ export const ORIGIN = new URL(CALLBACK_URL).origin
 /**
  * Returns the program that runs a Node candidate of the benchmark.
  * @param {string} name the file in `bench/candidates/`
- * @param {import('../../candidates/program.js').Place} place
+ * @param {import('../../program.js').Place} place
  * @param {Setting} setting
  */
 export function nodeProgram(name, { port, folder }, setting) {

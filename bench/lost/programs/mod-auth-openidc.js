@@ -1,72 +1,34 @@
 /**
- * Apache with mod_auth_openidc. The sessions are in the memory that Apache's processes share, or in a Redis that several servers
- * share. OIDCRefreshAccessTokenBeforeExpiry refreshes the access token:
+ * Apache with mod_auth_openidc. The sessions are in a Redis that several servers share, or in the cookie. OIDCRefreshAccessTokenBeforeExpiry refreshes the access token:
  * https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/auth_openidc.conf
  * Parallel refreshes: https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations
  */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { APACHE, install, loadModules, version } from '../../candidates/mod-auth-openidc.js'
-import { CLIENT_ID } from '../../settings.js'
-import { API_PATH } from '../paths.js'
+import { caches, unmeasurable } from '../../program.js'
+import { API_PATH, CLIENT_ID } from '../../settings.js'
 import { ORIGIN, REFRESH_SECONDS } from './common.js'
+
+// The paths of the Debian packages.
+const APACHE = '/usr/sbin/apache2'
+const MODULES_FOLDER = '/usr/lib/apache2/modules'
+const MODULE = 'mod_auth_openidc.so'
+const BUILT = 'mod_auth_openidc-'
 
 const SECONDS_BEFORE_EXPIRY = 2
 const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http']
 
-const sources = [
-  'https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations',
-  'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/auth_openidc.conf'
-]
-
-const REFRESH = 'https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c'
-const about = `In each server, only one thread at a time refreshes a session, and the result of the refresh is kept for [30 s](${REFRESH}#L70). Other requests look for the result every 0.5 s, for up to [5 s](${REFRESH}#L197-L205). The lock then [ends](${REFRESH}#L62), and with a slower provider, a waiting request sends the [same refresh token](${REFRESH}#L220-L225). If its refresh fails, it looks for a result [once more](${REFRESH}#L291-L307), which does not help if the provider has ended the login. After a failed refresh, the server sends no other for [30 s](${REFRESH}#L308-L312). The lock between servers is a value in Redis that is read and then written, as a [best effort](${REFRESH}#L244-L252), so all requests of a user go to the same server as long as it is running. If a server is killed while the provider responds to it, the other server sends the old refresh token after at most 5 s. While Redis is down, there is no lock, so parallel requests send the same refresh token. Sessions in Redis are lost if it restarts empty, and sessions in shared memory with their server. With client-cookie, sessions are in encrypted cookies, and only the locks and the results of refreshes are in Redis or in the memory of each server.`
-
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
-  {
-    ...apache('mod_auth_openidc, shared memory', () => 'OIDCCacheType shm'),
-    name: 'mod-auth-openidc-shm',
-    maxProcesses: 1,
-    whyNotTwo: 'two servers do not share memory',
-    redis: 'never',
-    isVariant: true,
-    about
-  },
-  {
-    ...apache('mod_auth_openidc, Redis, sticky', redisCache),
-    name: 'mod-auth-openidc-redis',
-    isSticky: true,
-    maxProcesses: 2,
-    redis: 'always'
-  },
-  {
-    ...apache(
-      'mod_auth_openidc, client-cookie, sticky',
-      redis => `OIDCSessionType client-cookie\n${redisCache(redis)}`
-    ),
-    name: 'mod-auth-openidc-client-cookie',
-    isSticky: true,
-    maxProcesses: 2,
-    redis: 'always'
-  },
-  {
-    ...apache(
-      'mod_auth_openidc, client-cookie, no Redis, sticky',
-      () => 'OIDCSessionType client-cookie\nOIDCCacheType shm'
-    ),
-    name: 'mod-auth-openidc-client-cookie-shm',
-    isSticky: true,
-    maxProcesses: 2,
-    redis: 'never'
-  },
-  {
-    ...apache('mod_auth_openidc, Redis, not sticky', redisCache),
-    name: 'mod-auth-openidc-not-sticky',
-    maxProcesses: 2,
-    isVariant: true,
-    redis: 'always'
-  }
+  apache('mod-auth-openidc-redis', 'Redis', 'always', redisCache),
+  apache('mod-auth-openidc-client-cookie', 'client-cookie', 'always', redis => inCookie(redisCache(redis))),
+  apache('mod-auth-openidc-client-cookie-shm', 'client-cookie, no Redis', 'never', () => inCookie('OIDCCacheType shm'))
 ]
+
+function inCookie(cache) {
+  return `OIDCSessionType client-cookie\n${cache}`
+}
 
 /** @param {URL} redis */
 function redisCache({ hostname, port }) {
@@ -74,21 +36,23 @@ function redisCache({ hostname, port }) {
 }
 
 /**
- * @param {string} title
- * @param {(redis: URL) => string} cache returns the directives of the cache
- * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'redis'>}
+ * @param {string} name
+ * @param {string} store
+ * @param {'always' | 'never'} redis
+ * @param {(redis: URL) => string} cache returns the directives of the session and the cache
+ * @returns {import('./common.js').Compared}
  */
-function apache(title, cache) {
+function apache(name, store, redis, cache) {
   return {
-    title,
+    name,
+    title: `mod_auth_openidc, ${store}, sticky`,
+    redis,
+    isSticky: true,
     lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
     loginPath: API_PATH,
     // `apachectl graceful-stop`, which the official image of Apache uses, too.
     stopSignal: 'SIGWINCH',
     path: API_PATH,
-    sources,
-    extras:
-      'documents and files behind a login, all of Apache, such as its authorization rules, an OAuth 2.0 resource server, and several providers',
     install,
     version,
     describe: ({ folder, port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
@@ -96,7 +60,8 @@ function apache(title, cache) {
       args: ['-D', 'FOREGROUND', '-f', join(folder, 'apache.conf')],
       files: {
         'apache.conf': `
-${loadModules(MODULES)}
+${MODULES.map(name => `LoadModule ${name}_module ${MODULES_FOLDER}/mod_${name}.so`).join('\n')}
+LoadModule auth_openidc_module ${findModule().path}
 Listen 127.0.0.1:${port}
 ServerName localhost
 # Apache changes to this user if root starts it. Otherwise it ignores these two lines.
@@ -130,4 +95,31 @@ ProxyPass ${API_PATH} ${apiUrl}
       }
     })
   }
+}
+
+/** @returns {string | undefined} the reason why it cannot be measured here */
+function install() {
+  if (unmeasurable) return unmeasurable
+  if (existsSync(APACHE) && existsSync(findModule().path)) return undefined
+  return 'it is not installed. On Debian: `apt-get install apache2 libapache2-mod-auth-openidc`'
+}
+
+/**
+ * Finds the module. A release that was built into the cache folder is preferred to the one of Debian, which is older. README.md
+ * has the commands.
+ */
+function findModule() {
+  const built = existsSync(caches) ? readdirSync(caches).filter(name => name.startsWith(BUILT)) : []
+  const newest = built.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1)
+  if (newest) return { path: join(caches, newest, MODULE), version: newest.slice(BUILT.length) }
+  const { stdout } = spawnSync('dpkg', ['-s', 'libapache2-mod-auth-openidc'], { encoding: 'utf8' })
+  return {
+    path: join(MODULES_FOLDER, MODULE),
+    version: /^Version: (\S+)$/m.exec(stdout)?.[1] ?? 'of an unknown version'
+  }
+}
+
+function version() {
+  const { stdout } = spawnSync(APACHE, ['-v'], { encoding: 'utf8' })
+  return `${findModule().version} in Apache ${/Apache\/(\S+)/.exec(stdout)?.[1]}`
 }

@@ -6,10 +6,10 @@ import net from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { get } from '../get.js'
-import { freePort } from '../ports.js'
-import { usageOfGroup } from '../usage.js'
-import { cookieFrom } from './common.js'
+import { cookieFrom } from './candidates/common.js'
+import { get } from './get.js'
+import { freePort } from './ports.js'
+import { usageOfGroup } from './usage.js'
 
 /** The folder of the programs that were built for the benchmark. */
 export const caches = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'platform-auth-server-bench')
@@ -24,27 +24,9 @@ const MAX_REDIRECTS = 10
 export const unmeasurable = process.platform === 'linux' ? undefined : 'its processes can be measured on Linux only'
 
 /**
- * @typedef {object} Place
- * @property {string} folder a temporary folder that is removed when this process ends
- * @property {number} port the port on which the program must listen
- * @property {string} origin
- *
- * @typedef {object} Program
- * @property {string} command
- * @property {string[]} args
- * @property {Record<string, string>} [files] the contents of the files in the folder, by their names
- * @property {Record<string, string>} [env]
- * @property {string} [cwd]
- */
-
-/**
- * A program that runs.
- * @typedef {object} Running
- * @property {Place} place
- * @property {() => { cpuMicros: number, residentBytes: number }} usage measures all its processes
- * @property {(name: NodeJS.Signals) => void} signal sends a signal to all its processes
- * @property {() => string} printed returns the end of its output
- * @property {(signal?: NodeJS.Signals, longestMs?: number) => Promise<unknown>} end
+ * @typedef {{ folder: string, port: number, origin: string }} Place the temporary folder of a program, and where it must listen
+ * @typedef {{ command: string, args: string[], files?: Record<string, string>, env?: Record<string, string>, cwd?: string }} Program
+ *   `files` are the contents of the files in the folder, by their names
  */
 
 /** The programs that run, by their process groups. */
@@ -57,7 +39,7 @@ process.on('exit', () => {
 /**
  * Starts a program. It runs on the core of this process, and ends with this process.
  * @param {(place: Place) => Program} describe
- * @returns {Promise<import('./common.js').Candidate>}
+ * @returns {Promise<import('./candidates/common.js').Candidate>}
  */
 export async function startProgram(describe) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit())
@@ -69,7 +51,6 @@ export async function startProgram(describe) {
  * Starts a program, and waits until it listens.
  * @param {(place: Place) => Program} describe
  * @param {number} [port] a free port, unless one is given
- * @returns {Promise<Running>}
  */
 export async function launch(describe, port) {
   const folder = await mkdtemp(join(tmpdir(), 'bench-program-'))
@@ -118,16 +99,12 @@ export async function launch(describe, port) {
 
 function forget(group, folder) {
   running.delete(group)
-  endGroup(group)
-  rmSync(folder, { recursive: true, force: true })
-}
-
-function endGroup(group) {
   try {
     process.kill(-group, 'SIGKILL')
   } catch {
     // The group has ended already, or the program could not be started.
   }
+  rmSync(folder, { recursive: true, force: true })
 }
 
 async function listening(port) {

@@ -1,2 +1,0 @@
-/** The path of the API, at the provider's port and at every program. */
-export const API_PATH = '/api/data'
