@@ -32,18 +32,23 @@ export function fileFinder(root: string) {
     const path = pathBelowRoot(ctx.path)
     if (path === undefined) return undefined
     if (ctx.path.endsWith('/')) return find(ctx, path + INDEX)
-    return (await find(ctx, path)) ?? (await find(ctx, `${path}.html`)) ?? (await find(ctx, `${path}/${INDEX}`, true))
+    let isFolder = false
+    const onFolder = () => {
+      isFolder = true
+    }
+    const found = (await find(ctx, path, onFolder)) ?? (await find(ctx, `${path}.html`))
+    if (found || !isFolder) return found
+    const index = await open(join(root, path, INDEX))
+    return index && { file: index, path: `${path}/${INDEX}`, isIndexOfFolder: true, encoding: undefined }
   }
 
-  async function find(ctx: Context, path: string, isIndexOfFolder = false): Promise<FoundFile | undefined> {
-    const file = await open(join(root, path))
+  async function find(ctx: Context, path: string, onFolder?: () => void): Promise<FoundFile | undefined> {
+    const file = await open(join(root, path), onFolder)
     if (!file) return undefined
-    const plain = { file, path, isIndexOfFolder, encoding: undefined }
-    if (isIndexOfFolder) return plain
     try {
       const variant = await findVariant(ctx, path)
       if (variant) closeFile(file.fd)
-      return variant ?? plain
+      return variant ?? { file, path, isIndexOfFolder: false, encoding: undefined }
     } catch (error) {
       closeFile(file.fd)
       throw error

@@ -27,11 +27,13 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 export function openInside(root: string, hasDescriptorPaths = existsSync('/proc/self/fd')) {
   const inside = root.endsWith(sep) ? root : root + sep
 
-  return async function open(path: string): Promise<OpenedFile | undefined> {
+  /** @param onFolder called if the path leads to a folder, which may also be outside `root` */
+  return async function open(path: string, onFolder = () => {}): Promise<OpenedFile | undefined> {
     const fd = await openForReading(path)
     if (fd === undefined) return undefined
     try {
       const stats = fs.fstatSync(fd)
+      if (stats.isDirectory()) onFolder()
       const realPath = stats.isFile() ? realPathOf(fd, path) : undefined
       if (realPath?.startsWith(inside)) {
         const names = relative(root, realPath).split(sep)
