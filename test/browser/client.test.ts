@@ -1,13 +1,11 @@
 // The module for pages, in pages with a strict Content-Security-Policy, below a base path that a proxy removes.
-import ava, { type ExecutionContext } from 'ava'
+import type { ExecutionContext } from 'ava'
 import type { Page } from 'playwright-core'
 import { clientModule } from '#src/pages/index.js'
-import { browserTests, type Visit } from '../helpers/chromium.js'
+import { browserTest as test, type Visit } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
-
-const test = browserTests(ava)
 
 const basePath = '/tools/viewer'
 const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"

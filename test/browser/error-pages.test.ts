@@ -1,11 +1,8 @@
-import ava from 'ava'
 import type { Page, Response } from 'playwright-core'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
 import { status } from './starter-page.js'
-
-const test = browserTests(ava)
 
 test('a login that was denied at the provider leads to an error page, and a new login succeeds', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })

@@ -2,15 +2,13 @@
 // fetches, `location.replace`, a module script, and a viewer that is loaded from a host of APS. The viewer gets its token
 // from a JavaScript function of the page. In these tests, another origin on loopback stands for the host of APS.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import ava, { type ExecutionContext } from 'ava'
-import { browserTests } from '../helpers/chromium.js'
+import type { ExecutionContext } from 'ava'
+import { browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-
-const test = browserTests(ava)
 
 const pageOf = (platform: string, mode: 'single' | 'dual') => `<!doctype html>
 <html>
@@ -82,7 +80,7 @@ const Viewing = {
   Initializer({ getAccessToken }, done) {
     const ask = then => getAccessToken((token, seconds) => {
       this.tokens.push(token)
-      setTimeout(() => ask(() => {}), Math.max(seconds, 0.5) * 1000)
+      this.timer = setTimeout(() => ask(() => {}), Math.max(seconds, 0.5) * 1000)
       then()
     })
     ask(done)
@@ -194,6 +192,8 @@ test('the viewer of the example gets tokens, and closes after a sign-out in anot
   const tokens = (await page.evaluate('Autodesk.Viewing.tokens')) as string[]
   t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
 
+  // If the viewer asked for a token during the sign-out, the page would open the sign-in page immediately.
+  await page.evaluate('clearTimeout(Autodesk.Viewing.timer)')
   const other = await newTab()
   await other.goto(url)
   await other.getByRole('button', { name: 'Sign out' }).click()

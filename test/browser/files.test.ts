@@ -1,11 +1,8 @@
 // Static files in a real browser: pages behind a login with what they load, a folder, ranges of an audio file, and what the
 // browser shows after a logout.
-import ava from 'ava'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-
-const test = browserTests(ava)
 
 const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Report</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="page.css">

@@ -1,10 +1,7 @@
-import ava from 'ava'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import type { CollectedLogs } from '../helpers/logs.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-
-const test = browserTests(ava)
 
 // A page as many applications have it, which redirects every user without a session to the login.
 const loginOr = (shows: string) => `<!doctype html>
@@ -47,7 +44,7 @@ test('on plain http the error page says that Secure cookies need https and links
   const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
   const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
   const plain = await openFront({ host: 'app.test' })
-  const { page } = await visit({ ignoreHTTPSErrors: true })
+  const { page } = await visit()
   await page.goto(plain.url)
   await page.getByRole('heading', { name: heading }).waitFor()
   t.regex((await page.getByRole('listitem').first().textContent()) ?? '', /plain http/)

@@ -1,11 +1,8 @@
 // Protected URLs that users open in a tab: bookmarks, links on other sites, refusals, and navigations through a service worker.
-import ava from 'ava'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
-
-const test = browserTests(ava)
 
 const files = {
   'index.html':

@@ -1,11 +1,8 @@
 // The pages with the design of an operator, in a real browser.
 import { join } from 'node:path'
-import ava from 'ava'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-
-const test = browserTests(ava)
 
 const svg =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 40"><path d="M0 0h100v40z"/><script>document.title = "x"</script></svg>'

@@ -1,12 +1,9 @@
 // The API proxy in a real browser: the access of our own pages, and the limits of stored content and other sites.
-import ava from 'ava'
 import type { Page } from 'playwright-core'
-import { browserTests } from '../helpers/chromium.js'
+import { browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { startUpstream } from '../helpers/upstream.js'
 import { openSignedIn, signInAs, status } from './starter-page.js'
-
-const test = browserTests(ava)
 
 test('the starter page shows the response to an API call through the proxy, or 404 without a rule', async (t, visit) => {
   const { page } = await openSignedIn(deployWithDemo(t, { mode: 'dual' }), visit)

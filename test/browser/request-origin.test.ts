@@ -2,14 +2,11 @@
 // The results must be those of the table in SECURITY.md.
 import test from 'ava'
 import type { Page } from 'playwright-core'
-import { browserTests, type Visitor } from '../helpers/chromium.js'
+import { browserTest, type Visitor } from '../helpers/chromium.js'
 import { eventually } from '../helpers/eventually.js'
 import { tableRows } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { type Origins, PAGE, type RouteName, routes, startOrigins } from './origins.js'
-
-// A prefetch does not heed the option `ignoreHTTPSErrors` of a browser context.
-const browserTest = browserTests(test, ['--ignore-certificate-errors'])
 
 const hosts = {
   'this origin': 'app.example.test',
@@ -75,7 +72,7 @@ for (const [name, host] of Object.entries(hosts)) {
   browserTest(`the requests of a page of ${name} have the results that SECURITY.md lists`, async (t, visit) => {
     t.timeout(240_000)
     const origins = await startOrigins(t)
-    const visitor = await visit({ ignoreHTTPSErrors: true, expectedErrors: /./ })
+    const visitor = await visit({ expectedErrors: /./ })
     const sender = await createSender(visitor, origins, host)
     const rows: string[][] = []
     for (const [request, { page, script }] of Object.entries(navigations)) {

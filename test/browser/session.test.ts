@@ -1,14 +1,12 @@
-import ava from 'ava'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, serialBrowserTest as serialTest, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { openSignedIn, signInAs, status } from './starter-page.js'
 
-const test = browserTests(ava)
 const signedIn = 'You are signed in as Ada Lovelace.'
 const stillSignedIn = 'You are still signed in, but the sign-in service is not available just now.'
 
-test('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
+serialTest('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
   const permissions = ['clipboard-read', 'clipboard-write']
   const visitor = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit, { permissions })
   const { page: first, newTab, url } = visitor
@@ -138,9 +136,7 @@ test('a session of four cookies is kept, refreshed, and removed completely', asy
 })
 
 test('behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work', async (t, visit) => {
-  const { page, context, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual', https: true }), visit, {
-    ignoreHTTPSErrors: true
-  })
+  const { page, context, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual', https: true }), visit)
   const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
   t.true(ours.length >= 2)
   for (const { name, secure, httpOnly, sameSite, path } of ours) {

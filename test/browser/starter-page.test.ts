@@ -1,15 +1,12 @@
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import { resolve } from 'node:path'
-import ava from 'ava'
 import type { Response } from 'playwright-core'
 import { offeredUsers } from '#src/demo/index.js'
-import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { accessibilityProblems, serialBrowserTest as serialTest, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
 import { openSignedIn, signInAs, status } from './starter-page.js'
-
-const test = browserTests(ava)
 
 for (const mode of modes) {
   test(`a user signs in with the demo's form, sees their name and signs out (${mode} mode)`, async (t, visit) => {
@@ -39,32 +36,35 @@ for (const mode of modes) {
   })
 }
 
-test('the page shows the remaining lifetime of the public token, copies it and refreshes it when it expires', async (t, visit) => {
-  const { url, demo } = await deployWithDemo(t, { mode: 'dual', tokenLifetimeSeconds: 3 })
-  const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
-  const copyToken = async () => {
-    await page.getByRole('button', { name: 'Copy token' }).click()
-    await page.getByText('Copied.').or(page.getByText('Refreshed at')).waitFor()
-    return page.evaluate('navigator.clipboard.readText()')
-  }
-  await page.goto(url)
-  const firstAnswer = page.waitForResponse(response => isTokenAnswer(response))
-  await signInAs(page, 'Ada Lovelace')
-  const first = await tokenIn(await firstAnswer)
-  const refreshed = page.waitForResponse(
-    async response => isTokenAnswer(response) && (await tokenIn(response)) !== first
-  )
-  t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
-  t.regex(String(await copyToken()), /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+serialTest(
+  'the page shows the remaining lifetime of the public token, copies it and refreshes it when it expires',
+  async (t, visit) => {
+    const { url, demo } = await deployWithDemo(t, { mode: 'dual', tokenLifetimeSeconds: 3 })
+    const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const copyToken = async () => {
+      await page.getByRole('button', { name: 'Copy token' }).click()
+      await page.getByText('Copied.').or(page.getByText('Refreshed at')).waitFor()
+      return page.evaluate('navigator.clipboard.readText()')
+    }
+    await page.goto(url)
+    const firstAnswer = page.waitForResponse(response => isTokenAnswer(response))
+    await signInAs(page, 'Ada Lovelace')
+    const first = await tokenIn(await firstAnswer)
+    const refreshed = page.waitForResponse(
+      async response => isTokenAnswer(response) && (await tokenIn(response)) !== first
+    )
+    t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
+    t.regex(String(await copyToken()), /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
 
-  await refreshed
-  await page.getByText(/^Refreshed at /).waitFor()
-  t.true(await page.locator('#life.refilled').isVisible())
-  t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
-  t.not(await copyToken(), first)
-  t.true(demo.calls.refreshToken >= 3, 'the login causes one refresh request and each refresh two')
-  t.is(demo.calls.reusedRefreshToken, 0)
-})
+    await refreshed
+    await page.getByText(/^Refreshed at /).waitFor()
+    t.true(await page.locator('#life.refilled').isVisible())
+    t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
+    t.not(await copyToken(), first)
+    t.true(demo.calls.refreshToken >= 3, 'the login causes one refresh request and each refresh two')
+    t.is(demo.calls.reusedRefreshToken, 0)
+  }
+)
 
 test('screen readers do not announce every second of the countdown, and without a demo there is no button that lets a token expire', async (t, visit) => {
   const overrides = { wwwroot: undefined }
@@ -326,37 +326,40 @@ test('on a phone the demo shows its users first, and Deny is visible without scr
   t.true(box !== null && box.y + box.height <= 667, `Deny ends at ${box && box.y + box.height}`)
 })
 
-test('code blocks in the guide have colours, scroll horizontally and can be copied, and no flag is broken into two lines', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
-  const { page } = await visit({
-    viewport: { width: 375, height: 667 },
-    permissions: ['clipboard-read', 'clipboard-write']
-  })
-  await page.goto(`${url}your-pages.html`)
-  const code = page.getByRole('region', { name: 'index.html' })
-  await code.locator('.string', { hasText: "'/api/auth/client.js'" }).waitFor()
-  const words = await code.locator('.word').allInnerTexts()
-  t.deepEqual(words.slice(0, 3), ['<!doctype', '<html', '<meta'])
-  const heights = 'Array.from(document.querySelectorAll(":not(pre) > code"), code => code.getClientRects().length)'
-  t.deepEqual(new Set((await page.evaluate(heights)) as number[]), new Set([1]))
-  await code.scrollIntoViewIfNeeded()
-  t.true(await code.evaluate('(pre => pre.scrollWidth > pre.clientWidth)(document.querySelector("pre"))'))
-  // Phones show no scrollbar, so a shadow at the edge of the block shows that the code continues.
-  const { x, y, width } = (await code.boundingBox()) ?? { x: 0, y: 0, width: 0 }
-  const edge = { x: x + width - 4, y: y + 4, width: 4, height: 4 }
-  const atStart = await page.screenshot({ clip: edge })
-  await code.evaluate('document.querySelector("pre").scrollLeft = 9999')
-  t.notDeepEqual(await page.screenshot({ clip: edge }), atStart)
-  await page.getByRole('button', { name: 'Copy index.html' }).click()
-  await status(page, 'Copied.')
-  t.is(await page.evaluate('navigator.clipboard.readText()'), await code.textContent())
-  t.deepEqual(await accessibilityProblems(page), [])
+serialTest(
+  'code blocks in the guide have colours, scroll horizontally and can be copied, and no flag is broken into two lines',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t)
+    const { page } = await visit({
+      viewport: { width: 375, height: 667 },
+      permissions: ['clipboard-read', 'clipboard-write']
+    })
+    await page.goto(`${url}your-pages.html`)
+    const code = page.getByRole('region', { name: 'index.html' })
+    await code.locator('.string', { hasText: "'/api/auth/client.js'" }).waitFor()
+    const words = await code.locator('.word').allInnerTexts()
+    t.deepEqual(words.slice(0, 3), ['<!doctype', '<html', '<meta'])
+    const heights = 'Array.from(document.querySelectorAll(":not(pre) > code"), code => code.getClientRects().length)'
+    t.deepEqual(new Set((await page.evaluate(heights)) as number[]), new Set([1]))
+    await code.scrollIntoViewIfNeeded()
+    t.true(await code.evaluate('(pre => pre.scrollWidth > pre.clientWidth)(document.querySelector("pre"))'))
+    // Phones show no scrollbar, so a shadow at the edge of the block shows that the code continues.
+    const { x, y, width } = (await code.boundingBox()) ?? { x: 0, y: 0, width: 0 }
+    const edge = { x: x + width - 4, y: y + 4, width: 4, height: 4 }
+    const atStart = await page.screenshot({ clip: edge })
+    await code.evaluate('document.querySelector("pre").scrollLeft = 9999')
+    t.notDeepEqual(await page.screenshot({ clip: edge }), atStart)
+    await page.getByRole('button', { name: 'Copy index.html' }).click()
+    await status(page, 'Copied.')
+    t.is(await page.evaluate('navigator.clipboard.readText()'), await code.textContent())
+    t.deepEqual(await accessibilityProblems(page), [])
 
-  await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false')
-  await page.getByRole('button', { name: 'Copy JavaScript' }).click()
-  await status(page, 'Copy it by hand.')
-  t.regex(String(await page.evaluate('getSelection().toString()')), /^import \{ getAccessToken \}/)
-})
+    await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false')
+    await page.getByRole('button', { name: 'Copy JavaScript' }).click()
+    await status(page, 'Copy it by hand.')
+    t.regex(String(await page.evaluate('getSelection().toString()')), /^import \{ getAccessToken \}/)
+  }
+)
 
 function isTokenAnswer(response: Response): boolean {
   return response.url().endsWith('/api/auth/token') && response.ok()

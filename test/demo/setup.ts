@@ -7,11 +7,16 @@ import { signInAtDemo } from '../helpers/sign-in.js'
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
 // The demos of one file share their key, because it takes a tenth of a second to make one.
-const signingKey = await createSigningKey()
+const signingKey = createSigningKey()
 
 export async function start(t: ExecutionContext, options: Partial<DemoOptions> = {}): Promise<Demo> {
   const faults: unknown[] = []
-  const demo = await startDemo({ callbackUrl, signingKey, log: { error: ({ err }) => faults.push(err) }, ...options })
+  const demo = await startDemo({
+    callbackUrl,
+    signingKey: await signingKey,
+    log: { error: ({ err }) => faults.push(err) },
+    ...options
+  })
   t.teardown(async () => {
     await demo.close()
     if (faults.length > 0) throw new AggregateError(faults, 'the demo identity provider failed')

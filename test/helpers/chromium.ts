@@ -1,8 +1,8 @@
-// A real browser for tests. Each test file starts one Chromium process, and each visitor has a browser context with its
-// own cookies, cache and storage.
+// A real browser for tests. A process of tests starts one Chromium, and each visitor has a browser context with its own
+// cookies, cache and storage.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { ExecutionContext, TestFn } from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { findChromium, launchChromium } from './launch-chromium.js'
 import { testWhere } from './requirement.js'
@@ -14,28 +14,27 @@ interface VisitOptions extends BrowserContextOptions {
 
 export type Visit = ReturnType<typeof visitsOf>['visit']
 export type Visitor = Awaited<ReturnType<Visit>>
-type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
+
+const executablePath = findChromium()
+let browser: Promise<Browser> | undefined
+
+test.after.always(async () => (await browser)?.close())
 
 /**
- * Returns a `test` function whose body can open browsers. The test also fails if a page reports an error or requests an
- * external host. Without Chromium the test is skipped, but in CI it fails.
- * @param flags further flags for the command line of Chromium
+ * Defines a test whose body can open browsers. The test also fails if a page reports an error or requests an external host.
+ * Without Chromium the test is skipped, but in CI it fails.
  */
-export function browserTests(test: TestFn, flags: readonly string[] = []): BrowserTest {
-  const executablePath = findChromium()
-  if (executablePath === undefined) {
-    const define = testWhere(false, 'no Chromium found, set CHROMIUM to its path')
-    return title => define(title, () => {})
-  }
-  let browser: Browser | undefined
-  test.before(async () => {
-    browser = await launchChromium(executablePath, flags)
-  })
-  test.after.always(() => browser?.close())
+export const browserTest = defineWith(test)
 
-  return (title, body) =>
-    test.serial(title, async t => {
-      const { visit, complaints } = visitsOf(browser as Browser, t)
+/** Defines a browser test that uses the clipboard, which all visitors share. */
+export const serialBrowserTest = defineWith(test.serial)
+
+function defineWith(defining: Parameters<typeof testWhere>[2]) {
+  const define = testWhere(executablePath !== undefined, 'no Chromium found, set CHROMIUM to its path', defining)
+  return (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>): void =>
+    define(title, async t => {
+      browser ??= launchChromium(executablePath ?? '')
+      const { visit, complaints } = visitsOf(await browser, t)
       await body(t, visit)
       t.deepEqual(complaints, [])
     })
@@ -46,7 +45,7 @@ function visitsOf(browser: Browser, t: ExecutionContext) {
   async function visit({ expectedErrors, ...options }: VisitOptions = {}) {
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
     t.teardown(() => context.close())
-    context.setDefaultTimeout(30_000)
+    context.setDefaultTimeout(60_000)
     context.on('weberror', ({ error }) => complaints.push(`uncaught: ${error().message}`))
     context.on('console', message => {
       // Chromium logs every failed request and every status of 400 and above as an error. Tests check these statuses

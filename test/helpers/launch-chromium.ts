@@ -18,7 +18,7 @@ export function findChromium(): string | undefined {
 }
 
 /** Starts Chromium without a window. */
-export function launchChromium(executablePath: string, flags: readonly string[] = []): Promise<Browser> {
+export function launchChromium(executablePath: string): Promise<Browser> {
   return chromium.launch({
     executablePath,
     // Signal handlers cannot be installed in a worker thread, and AVA runs tests in worker threads.
@@ -37,7 +37,8 @@ export function launchChromium(executablePath: string, flags: readonly string[] 
       '--disable-sync',
       // Tests use names other than localhost, because browsers relax their rules for plain http on localhost.
       '--host-resolver-rules=MAP *.test 127.0.0.1',
-      ...flags
+      // A prefetch does not heed the option `ignoreHTTPSErrors` of a browser context.
+      '--ignore-certificate-errors'
     ]
   })
 }
