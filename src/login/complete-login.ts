@@ -101,7 +101,8 @@ export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin
 const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(dependencies: CompleteLoginDependencies): CompleteLogin {
-  const { idp, transactions, codeExchanges, beginLogin, sessions, sessionCookie, now } = dependencies
+  const { idp, transactions, beginLogin, now } = dependencies
+  const { currentSession, completeWithCode } = createSessionStart(dependencies)
 
   // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
@@ -114,6 +115,53 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     )
   }
 
+  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
+    const isCodeSpent = error instanceof LoginInterruptedError
+    const cause = isCodeSpent ? error.cause : error
+    if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
+    // The callback can be repeated only while the code and the state are still valid.
+    const retrySeconds = retrySecondsOf(cause)
+    const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
+    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+  }
+
+  /** Starts the login again with the same browser, path and prompt. The `state` counts it, so this happens only once. */
+  async function restart({ returnTo, prompt }: LoginTransaction, browserId: string): Promise<CallbackResult> {
+    const login = { browserId, returnTo, prompt, startedAt: undefined, succeededAt: undefined, hasSessionCookie: true }
+    const begun = await beginLogin({ ...login, isRestart: true })
+    return begun.kind === 'started'
+      ? { kind: 'restart', location: begun.location }
+      : { kind: 'notAuthorized', error: 'temporarily_unavailable' }
+  }
+
+  async function complete(transaction: LoginTransaction, { response, session, browserId }: CallbackRequest) {
+    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
+    if (response.kind === 'error' && response.isExpired && !transaction.isRestart && browserId !== undefined) {
+      return restart(transaction, browserId)
+    }
+    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
+    return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
+      resultOfError(error, transaction)
+    )
+  }
+
+  return async function completeLogin(request) {
+    const { response, browserId, session } = request
+    // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
+    const opened = transactions.open(response.state, browserId)
+    if (opened.kind === 'foreign' || opened.kind === 'unbound') return opened
+    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
+    try {
+      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await currentSession(session)), returnTo }
+      return { ...(await complete(opened.transaction, request)), returnTo }
+    } catch (error) {
+      return { kind: 'failed', error, returnTo }
+    }
+  }
+}
+
+/** Creates the functions that start a session in the browser with the tokens of a login. */
+function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }: CompleteLoginDependencies) {
   /** Returns the newest known record of the browser's session. Returns undefined if there is no session, or if it is over. */
   async function currentSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
     if (!session) return undefined
@@ -166,49 +214,7 @@ export function createCompleteLogin(dependencies: CompleteLoginDependencies): Co
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), ...outcomeOf(exchange) }
   }
 
-  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
-    const isCodeSpent = error instanceof LoginInterruptedError
-    const cause = isCodeSpent ? error.cause : error
-    if (!(cause instanceof ProviderError && cause.isThrottled)) return { kind: 'failed', error }
-    // The callback can be repeated only while the code and the state are still valid.
-    const retrySeconds = retrySecondsOf(cause)
-    const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
-    return { kind: 'throttled', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
-  }
-
-  /** Starts the login again with the same browser, path and prompt. The `state` counts it, so this happens only once. */
-  async function restart({ returnTo, prompt }: LoginTransaction, browserId: string): Promise<CallbackResult> {
-    const login = { browserId, returnTo, prompt, startedAt: undefined, succeededAt: undefined, hasSessionCookie: true }
-    const begun = await beginLogin({ ...login, isRestart: true })
-    return begun.kind === 'started'
-      ? { kind: 'restart', location: begun.location }
-      : { kind: 'notAuthorized', error: 'temporarily_unavailable' }
-  }
-
-  async function complete(transaction: LoginTransaction, { response, session, browserId }: CallbackRequest) {
-    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
-    if (response.kind === 'error' && response.isExpired && !transaction.isRestart && browserId !== undefined) {
-      return restart(transaction, browserId)
-    }
-    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
-    return completeWithCode(transaction, response.code, session).catch((error: unknown) =>
-      resultOfError(error, transaction)
-    )
-  }
-
-  return async function completeLogin(request) {
-    const { response, browserId, session } = request
-    // RFC 9700 section 4.7: before the code is sent to the provider, check that this browser started the login.
-    const opened = transactions.open(response.state, browserId)
-    if (opened.kind === 'foreign' || opened.kind === 'unbound') return opened
-    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
-    try {
-      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await currentSession(session)), returnTo }
-      return { ...(await complete(opened.transaction, request)), returnTo }
-    } catch (error) {
-      return { kind: 'failed', error, returnTo }
-    }
-  }
+  return { currentSession, completeWithCode }
 }
 
 function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRecord }>) {

@@ -5,7 +5,7 @@ import { requireStorable } from '../cookie/session-cookie.js'
 import { ignoreUnavailable, type Message, StoreUnavailableError } from './cells.js'
 import { createProcessMemory, type ProcessMemory } from './memory.js'
 import { createPause } from './pause.js'
-import { createRestores } from './restores.js'
+import { createRestore, createRestores } from './restores.js'
 import type { Current, Result, Revision, Sessions } from './sessions.js'
 import { createSessionStore, type SessionStore, type StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
@@ -43,7 +43,11 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
   const { cells, clock, publish, lifetimeMs } = dependencies
   const { memory = createProcessMemory(clock, lifetimeMs) } = dependencies
   const store = createSessionStore({ ...dependencies, memory })
-  const restores = createRestores({ clock, restore: store.restore, possiblyLost: memory.possiblyLost })
+  const restores = createRestores({
+    clock,
+    restore: createRestore({ ...dependencies, store, memory }),
+    possiblyLost: memory.possiblyLost
+  })
   const pause = createPause(clock)
   const end = createEnd({ store, memory, restores, publish })
   const underLease = createUnderLease({ ...dependencies, store, memory, restores, pause, end })

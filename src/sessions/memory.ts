@@ -76,7 +76,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
   const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
   const unsaved = new Map<string, SessionRecord>()
-  const leases = new Map<string, Set<LeaseUse>>()
+  const uses = createLeaseUses()
 
   function recordOf(id: string): SessionRecord | undefined {
     return unsaved.get(id) ?? records.get(id)
@@ -112,12 +112,6 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
     else logouts.set(id, { session, end, at: clock.monotonic(), isSaved }, lifetimeMs)
-  }
-
-  function* recent<T extends { readonly at: number }>(
-    entries: Iterable<readonly [string, T, number]>
-  ): Iterable<string> {
-    for (const [id, { at }] of entries) if (clock.monotonic() - at < RECENT_MS) yield id
   }
 
   return {
@@ -157,6 +151,34 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     isUnsaved: (id: string) => unsaved.has(id),
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
+    ...uses,
+    /**
+     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
+     * latest writes, so the sessions of which this process learned last are the most urgent.
+     */
+    possiblyLost(): Set<string> {
+      const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
+      const since = clock.monotonic() - RECENT_MS
+      const others = [...newestFirst(logouts.entries(), since), ...newestFirst(revisions.entries(), since)]
+      return new Set([...unsaved.keys(), ...uses.inProgress(), ...unsavedLogouts, ...others])
+    },
+    /** The number of sessions that this process remembers. */
+    size: () => revisions.size
+  }
+}
+
+type Entries = Iterable<readonly [id: string, entry: { readonly at: number }, expiry: number]>
+
+/** Returns the ids of the entries of which this process learned after `since`, the latest first. */
+function newestFirst(entries: Entries, since: number): readonly string[] {
+  return [...entries].flatMap(([id, { at }]) => (at > since ? [id] : [])).reverse()
+}
+
+/** Notes which leases this process has, or has requested. */
+function createLeaseUses() {
+  const leases = new Map<string, Set<LeaseUse>>()
+
+  return {
     usesOf: (id: string): readonly LeaseUse[] => [...(leases.get(id) ?? [])],
     /** Notes that a lease is being requested under this owner name. Call `end` when the lease is released or not granted. */
     begin(id: string, owner: string): LeaseUse {
@@ -169,17 +191,8 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       uses?.delete(use)
       if (uses?.size === 0) leases.delete(id)
     },
-    /**
-     * Returns the ids of the sessions that the store may have lost, the most urgent ones first. If Redis loses data, it loses the
-     * latest writes, so the sessions of which this process learned last are the most urgent.
-     */
-    possiblyLost(): Set<string> {
-      const inProgress = [...leases].filter(([, uses]) => [...uses].some(({ sent }) => sent)).map(([id]) => id)
-      const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
-      const others = [...[...recent(logouts.entries())].reverse(), ...[...recent(revisions.entries())].reverse()]
-      return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])
-    },
-    /** The number of sessions that this process remembers. */
-    size: () => revisions.size
+    /** Returns the ids of the sessions with a token request in progress. */
+    inProgress: (): readonly string[] =>
+      [...leases].filter(([, uses]) => [...uses].some(({ sent }) => sent)).map(([id]) => id)
   }
 }

@@ -1,8 +1,10 @@
 /**
- * Decides when sessions are restored, how many of them in parallel, and when a failed restore is tried again. `store.ts` decides
- * what is written when a session is restored.
+ * Stores again what Redis may have lost. Decides when sessions are restored, how many of them in parallel, and when a failed
+ * restore is tried again.
  */
 import { type Clock, startStopwatch } from '../base/clock.js'
+import type { SessionStore, StoreDependencies } from './store.js'
+import * as rules from './transitions.js'
 
 interface RestoresDependencies {
   readonly clock: Clock
@@ -142,5 +144,34 @@ export function createRetries(clock: Clock) {
       isClosed = true
       for (const end of waits) end()
     }
+  }
+}
+
+/** Creates the function that stores again what this process knows about a session, and releases the leases that it does not use. */
+export function createRestore({
+  store,
+  memory,
+  clock,
+  me,
+  recoveryMs
+}: StoreDependencies & { readonly store: SessionStore }): RestoresDependencies['restore'] {
+  return async function restore(id: string): Promise<void> {
+    const logout = memory.logoutOf(id)
+    if (logout) {
+      const { session, end } = logout
+      await store.run(session, cell => rules.logOut(cell, memory.known(id).rev, end), { replacesUnreadable: true })
+      memory.logOut(session, true, end)
+      return
+    }
+    const known = memory.known(id)
+    await store.run({ id, key: known.record?.key }, (cell, now) => {
+      // Do not look up the leases in use before the rule runs, because a token request may end while the cell is being read.
+      const uses = memory.usesOf(id)
+      const sent = uses.find(use => use.sent)?.sent
+      const unused = [store.owner, store.changeOwner].filter(name => !uses.some(use => use.owner === name))
+      const inProgress = sent && { rev: sent.rev, ms: Math.round(clock.monotonic() - sent.at) }
+      return rules.restore(cell, now, { ...known, me: me(), unused, sent: inProgress }, recoveryMs)
+    })
+    memory.markSaved({ id, rev: known.recordRev })
   }
 }

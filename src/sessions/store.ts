@@ -34,7 +34,7 @@ interface RunOptions {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-export function createSessionStore({ cells, memory, clock, me, recoveryMs }: StoreDependencies) {
+export function createSessionStore({ cells, memory, me }: Pick<StoreDependencies, 'cells' | 'memory' | 'me'>) {
   const { owner } = me()
   // A change by a request handler uses a separate owner name. With the same name, the change would get the lease that a refresh
   // in the same process already has.
@@ -114,26 +114,6 @@ export function createSessionStore({ cells, memory, clock, me, recoveryMs }: Sto
       const record = memory.newest(id)
       if (!record) return { kind: 'unavailable', why: 'pending', retryAfterSeconds: 1, record }
       return { kind: 'live', record, ...(memory.isUnsaved(id) && { isUnsaved: true }) }
-    },
-    /** Stores again what this process knows about a session, and releases the leases that this process has but does not use. */
-    async restore(id: string): Promise<void> {
-      const logout = memory.logoutOf(id)
-      if (logout) {
-        const { session, end } = logout
-        await run(session, cell => rules.logOut(cell, memory.known(id).rev, end), { replacesUnreadable: true })
-        memory.logOut(session, true, end)
-        return
-      }
-      const known = memory.known(id)
-      await run({ id, key: known.record?.key }, (cell, now) => {
-        // Do not look up the leases in use before the rule runs, because a token request may end while the cell is being read.
-        const uses = memory.usesOf(id)
-        const sent = uses.find(use => use.sent)?.sent
-        const unused = [owner, changeOwner].filter(name => !uses.some(use => use.owner === name))
-        const inProgress = sent && { rev: sent.rev, ms: Math.round(clock.monotonic() - sent.at) }
-        return rules.restore(cell, now, { ...known, me: me(), unused, sent: inProgress }, recoveryMs)
-      })
-      memory.markSaved({ id, rev: known.recordRev })
     }
   }
 }

@@ -73,11 +73,12 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
     dead: string | undefined
   ): Promise<Attempt> {
     const { id, rev } = session
+    const recordRev = 'fields' in session ? rev : 0
     // The provider may have asked for a pause while this request was in the queue, so check for a pause only now.
     const pausedMs = inSlot ? pause.leftMs(isUrgent) : 0
     if (pausedMs > 0) return { kind: 'settled', current: unavailable(store.known(id), 'paused', pausedMs) }
     const known = store.known(id)
-    if (known.kind === 'live' && known.record.rev > rev) return { kind: 'settled', current: known }
+    if (known.kind === 'live' && known.record.rev > recordRev) return { kind: 'settled', current: known }
     const acquired = await acquire(session, { dead, isChange: !inSlot })
     switch (acquired.kind) {
       case 'busy':

@@ -8,7 +8,7 @@ import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
-import { leaseFor } from './replicas.js'
+import { leaseFor, recordOf, underLease } from './replicas.js'
 
 async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
   const config = testConfig(unreachableIdp, overrides)
@@ -24,6 +24,20 @@ test('if redis.url is not set, the store is in the memory of this process', asyn
   t.is(await leaseFor({ sessions }, 'id'), 'granted')
   await sessions.end({ id: 'id' })
   t.deepEqual(await sessions.current({ id: 'id', rev: 0 }), { kind: 'over', end: { reason: 'logged_out' } })
+})
+
+test('a session whose record has arrived meanwhile is not recovered, so a pause of its token requests stays', async t => {
+  const { sessions } = await setUp(t)
+  const { id, rev } = recordOf('id', 1)
+  const failure = { kind: 'failure', pauseMs: 30_000, isAmbiguous: false } as const
+  await underLease({ sessions }, { id, rev: 0 }, async () => ({
+    kind: 'tokens',
+    record: recordOf(id, rev),
+    pauseMs: 0
+  }))
+  await underLease({ sessions }, recordOf(id, rev), async () => failure)
+  t.like(await sessions.recover({ id, rev, key: 'its key' }), { kind: 'live', record: { rev } })
+  t.is(await leaseFor({ sessions }, id), 'provider')
 })
 
 test('the Redis client is loaded only if redis.url is set', async t => {

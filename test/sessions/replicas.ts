@@ -98,13 +98,13 @@ const RELEASED: Result = { kind: 'failure', pauseMs: 0, isAmbiguous: false }
  */
 export async function leaseFor(replica: HasSessions, id: string): Promise<string> {
   const known = replica.sessions.known(id)
-  const rev = (known.kind !== 'over' && known.record?.rev) || 0
+  const session = (known.kind !== 'over' && known.record) || { id, rev: 0 }
   let isGranted = false
   const work = async () => {
     isGranted = true
     return RELEASED
   }
-  const current = await underLease(replica, { id, rev }, work).catch(error => ({
+  const current = await underLease(replica, session, work).catch(error => ({
     kind: 'unavailable',
     why: error.problem
   }))

@@ -1,0 +1,188 @@
+/**
+ * The lists of the sessions of a user, or of a login session at the provider. A session is in two lists. One contains all sessions
+ * with the same `sub`. The second is the list of all sessions with the same `sid`. If the ID token of the session had no `sid`, the
+ * second list has all sessions of this user whose ID token had no `sid`. The name of a list is a keyed hash, so the name does not
+ * reveal the user.
+ */
+import { type Clock, wait } from '../base/clock.js'
+import type { Hasher } from '../cookie/keyring.js'
+import type { Identity, SessionRecord } from '../cookie/record.js'
+import { apply, type Cells, type Rule, StoreUnavailableError } from './cells.js'
+import type { ProcessSessions } from './create-sessions.js'
+
+/** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
+export interface SessionsOf {
+  readonly iss: string
+  readonly sid?: string | undefined
+  readonly sub?: string | undefined
+}
+
+type SignedIn = NonNullable<Identity['signedIn']>
+
+export interface ListEntry {
+  readonly id: string
+  readonly signedIn: SignedIn
+  /** The time at which the session last joined the list, in milliseconds on the clock of the store. */
+  readonly joinedAt: number
+}
+
+export interface UserList {
+  /** The sessions, ordered by `joinedAt`. */
+  readonly members: readonly ListEntry[]
+  /**
+   * The `iat` of the latest logout token, in seconds since the epoch. A session of this list is over if its user signed in before
+   * this time.
+   */
+  readonly loggedOutAt?: number
+}
+
+const MAX_MEMBERS = 1000
+const CONFLICTS = 10
+const MAX_CONFLICT_MS = 50
+
+export interface UserListsDependencies {
+  readonly lists: Cells<UserList>
+  readonly sessions: Pick<ProcessSessions, 'end' | 'read'>
+  readonly hasher: Hasher
+  readonly clock: Clock
+  /** The lifetime of a session cookie, in milliseconds. */
+  readonly maxAgeMs: number
+}
+
+function nothing(): void {}
+
+export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: UserListsDependencies) {
+  /** For each list, a promise that resolves when the last change by this process has ended. It never rejects. */
+  const turns = new Map<string, Promise<void>>()
+
+  /**
+   * Changes a list. Many sessions of one user may join at the same time, so this process makes its changes one after the other,
+   * and repeats a change that conflicts with another process.
+   */
+  function change<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
+    const previous = turns.get(list) ?? Promise.resolve()
+    const work = previous.then(() => untilUnchanged(list, rule))
+    const turn = work.then(nothing, nothing)
+    turns.set(list, turn)
+    void turn.then(() => turns.get(list) === turn && turns.delete(list))
+    return work
+  }
+
+  async function untilUnchanged<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await apply(lists, list, rule)
+      } catch (error) {
+        const isConflict = error instanceof StoreUnavailableError && error.problem === 'conflict'
+        if (!isConflict || attempt === CONFLICTS) throw error
+        await wait(clock, Math.random() * MAX_CONFLICT_MS)
+      }
+    }
+  }
+
+  /**
+   * Adds a session to a list, or moves it to the end. Returns false if the user has been signed out at the provider since this
+   * login.
+   */
+  async function joinList(list: string, session: SessionRecord): Promise<boolean> {
+    const { id } = session
+    const signedIn = signInTimesOf(session)
+    const { hasJoined, dropped } = await change(list, (content, now) => {
+      const { members, loggedOutAt } = content ?? { members: [] }
+      if (loggedOutAt !== undefined && !isAfter(signedIn, loggedOutAt))
+        return { result: { hasJoined: false, dropped: [] } }
+      const others = members.filter(member => member.id !== id && now - member.joinedAt < 2 * maxAgeMs)
+      const all = [...others, { id, signedIn, joinedAt: now }]
+      const dropped = all.slice(0, Math.max(0, all.length - MAX_MEMBERS))
+      return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
+    })
+    // A dropped session would survive a logout of all sessions of the user, so log it out now.
+    for (const member of dropped) await sessions.end({ id: member.id })
+    return hasJoined
+  }
+
+  /** If a list is full, removes the sessions that are over, so that no live session has to be dropped. */
+  async function makeRoom(list: string): Promise<void> {
+    const { content } = await lists.read(list, true)
+    if (!content || content.members.length < MAX_MEMBERS) return
+    const cells = await Promise.all(content.members.map(({ id }) => sessions.read(id)))
+    const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
+    await remove(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
+  }
+
+  async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {
+    await change(list, content => {
+      if (!content?.members.some(({ id }) => ids.has(id))) return { result: undefined }
+      return { result: undefined, cell: { ...content, members: content.members.filter(({ id }) => !ids.has(id)) } }
+    })
+  }
+
+  return {
+    /**
+     * Adds a session to its lists, or moves it to their ends. Returns false if the user has been signed out at the provider since
+     * this login.
+     */
+    async join(session: SessionRecord): Promise<boolean> {
+      const { identity } = session
+      if (!identity) return true
+      const joined = await Promise.all(
+        namesOfSession(identity).map(async name => {
+          const list = hasher.newest(name)
+          await makeRoom(list)
+          return joinList(list, session)
+        })
+      )
+      return joined.every(hasJoined => hasJoined)
+    },
+    remove,
+    /**
+     * Returns the members of a list that a logout ends.
+     * @param issuedAt the `iat` of a logout token. If given, it is stored, so that no login from before this time can join.
+     * @param endsAll true if the logout also ends the sessions whose user signed in after `issuedAt`
+     */
+    endedBy: (list: string, issuedAt: number | undefined, endsAll: boolean): Promise<readonly ListEntry[]> =>
+      change<readonly ListEntry[]>(list, content => {
+        const { members, loggedOutAt = 0 } = content ?? { members: [] }
+        const result = members.filter(({ signedIn }) => endsAll || issuedAt === undefined || signedIn.iat <= issuedAt)
+        if (issuedAt === undefined || issuedAt <= loggedOutAt) return { result }
+        return { result, cell: { members, loggedOutAt: issuedAt } }
+      })
+  }
+}
+
+function signInTimesOf({ identity, loggedInAt }: SessionRecord): SignedIn {
+  return identity?.signedIn ?? { iat: Math.floor(loggedInAt / 1000) }
+}
+
+/**
+ * Takes the times of a login whose session is not in a list yet. Returns true if this login began after a logout at the provider.
+ * Both times are whole seconds, so equal times do not show which event came first. In this case, the login counts as later only
+ * if the user also entered the password in that second (`auth_time`).
+ */
+function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
+  return iat > loggedOutAt || (iat === loggedOutAt && authTime === loggedOutAt)
+}
+
+/** Returns the names of the lists of a session. */
+export function namesOfSession({ iss, sub, sid }: Identity): readonly string[] {
+  return [
+    cellName('sub', iss, sub),
+    sid === undefined ? cellName('sub without sid', iss, sub) : cellName('sid', iss, sid)
+  ]
+}
+
+/** Returns the names of the lists that together contain the described sessions. */
+export function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
+  if (sid === undefined) return sub === undefined ? [] : [cellName('sub', iss, sub)]
+  // A session whose ID token had no `sid` may belong to this login session, so it must be ended, too.
+  return [cellName('sid', iss, sid), ...(sub === undefined ? [] : [cellName('sub without sid', iss, sub)])]
+}
+
+/** Returns the name of a list or of the cell of a user name. The key in the store is a hash of it. */
+export function cellName(
+  kind: 'sub' | 'sid' | 'sub without sid' | 'name' | 'email',
+  iss: string,
+  value: string
+): string {
+  return JSON.stringify([kind, iss, value])
+}
