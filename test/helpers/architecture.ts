@@ -75,8 +75,7 @@ function foldersOf(files: Graph): Graph {
 
 // A file directly in src/, such as app.ts, stands for itself.
 function folderOf(path: string): string {
-  // Until the token requests of a refresh are in login, login and sessions import each other.
-  return path.includes('/') ? posix.dirname(path).replace(/^login$/, 'sessions') : path
+  return path.includes('/') ? posix.dirname(path) : path
 }
 
 function arrowBreaches(path: string, { kind, target }: Import): string[] {
