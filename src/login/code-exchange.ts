@@ -11,8 +11,7 @@ import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import type { IdTokenClaims } from '../provider/id-token.js'
-import type { Current, Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
+import type { Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
 import type { Access, CheckedClaims } from './access.js'
 import { needsCheck } from './access-check.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from './failure.js'
@@ -83,7 +82,6 @@ export class LoginInterruptedError extends Error {
 const ID_LENGTH = 22
 // If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
 const MAX_BUSY_WAIT_SECONDS = 10
-const REJECTED = { kind: 'over', end: { reason: 'refused' } } as const
 
 // RFC 6749 section 5.2. GitHub has a code of its own.
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
@@ -108,14 +106,36 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies): Cod
   }
 }
 
-/** What an exchange of this process has led to. */
-interface Completion {
-  record?: SessionRecord
-  scopesMissing?: readonly string[]
-  claims?: IdTokenClaims | undefined
-  denial?: Denial
-  /** The error with which the exchange failed. */
-  failure?: { readonly error: unknown }
+/**
+ * What the token requests of a login have led to, before it is stored:
+ * - `completed`: the login has all tokens, and its account is allowed
+ * - `denied`: the account may not sign in here
+ * - `rejected`: the identity provider rejected the code
+ * - `failed`: the login has failed for good if its code was exchanged (`isSpent`). Otherwise the exchange can be repeated.
+ */
+type Attempt =
+  | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
+  | { readonly kind: 'denied'; readonly denial: Denial }
+  | { readonly kind: 'rejected' }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly isSpent: boolean }
+
+type Completed = Extract<Attempt, { readonly kind: 'completed' }>
+
+/** Returns what is stored after the attempt. */
+function resultOf(attempt: Attempt): Result {
+  switch (attempt.kind) {
+    case 'completed':
+      return { kind: 'tokens', record: attempt.record, pauseMs: 0 }
+    case 'denied':
+      return { kind: 'over', end: attempt.denial }
+    case 'rejected':
+      // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
+      return { kind: 'over', end: { reason: 'refused' } }
+    case 'failed':
+      return attempt.isSpent
+        ? { kind: 'over', end: { reason: 'failed' } }
+        : { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+  }
 }
 
 /** Creates the function that exchanges a code, unless its login has already ended. */
@@ -123,35 +143,34 @@ function createExchange(dependencies: CodeExchangeDependencies) {
   const { mode, idp, sessions, userSessions } = dependencies
   const completeLogin = createCompletion(dependencies)
 
-  async function exchangeCode(
-    login: Revision,
-    { codeVerifier, nonce }: LoginTransaction,
-    code: string,
-    completion: Completion
-  ): Promise<Current> {
+  /** Exchanges the code under the lease of the login. `attempt` is undefined if no code was sent. */
+  async function exchangeCode(login: Revision, { codeVerifier, nonce }: LoginTransaction, code: string) {
     const requester = { session: login.id, user: login.id }
     const request: LeaseRequest = {
       inSlot: send => idp.inTokenQueue('code exchange', { isUrgent: true, requester }, send),
       isUrgent: true,
       mayWait: true
     }
-    return sessions.underLease(login, request, async (_login, { leftMs }) => {
+    const sent: { attempt?: Attempt } = {}
+    const ended = (attempt: Attempt): Result => {
+      sent.attempt = attempt
+      return resultOf(attempt)
+    }
+    const current = await sessions.underLease(login, request, async (_login, { leftMs }) => {
       try {
         const exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: leftMs() })
-        return { kind: 'unfinished', finish: () => completeLogin(login, exchanged, leftMs, completion) }
+        return { kind: 'unfinished', finish: async () => ended(await completeLogin(login, exchanged, leftMs)) }
       } catch (error) {
         pauseIfBusy(sessions, error)
-        // If the code was rejected, end the login, so that its state cannot be used again. Otherwise an attacker could try many
-        // codes with one state.
-        if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return REJECTED
-        completion.failure = { error: throttledErrorOf(error) ?? error }
-        return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+        if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return ended({ kind: 'rejected' })
+        return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
       }
     })
+    return { current, attempt: sent.attempt }
   }
 
   /** Adds a new session to the lists of its user. */
-  async function join(record: SessionRecord, { claims, scopesMissing = [] }: Completion): Promise<CodeExchange> {
+  async function join({ record, claims, scopesMissing }: Completed): Promise<CodeExchange> {
     if (userSessions && !(await userSessions.join(record))) {
       revokeInBackground(idp, record.fields.refresh_token)
       await sessions.end(record)
@@ -170,17 +189,22 @@ function createExchange(dependencies: CodeExchangeDependencies) {
     const found = await sessions.current(login)
     if (found.kind === 'over') return endedLogin(found.end)
     if (found.kind === 'live') return { kind: 'repeated', record: found.record }
-    const completion: Completion = {}
-    const current = await exchangeCode(login, transaction, code, completion)
-    const { record, denial, failure } = completion
-    if (failure) throw failure.error
-    if (denial) return { kind: 'denied', denial }
-    if (current.kind === 'over') {
-      if (!record) return endedLogin(current.end)
-      revokeInBackground(idp, record.fields.refresh_token)
-      return { kind: 'used' }
+    const { current, attempt } = await exchangeCode(login, transaction, code)
+    switch (attempt?.kind) {
+      case 'failed':
+        throw attempt.error
+      case 'denied':
+        return attempt
+      case 'rejected':
+        return { kind: 'codeRejected' }
+      case 'completed':
+        if (current.kind === 'over') {
+          revokeInBackground(idp, attempt.record.fields.refresh_token)
+          return { kind: 'used' }
+        }
+        if (current.record === attempt.record) return join(attempt)
     }
-    if (record && current.record === record) return join(record, completion)
+    if (current.kind === 'over') return endedLogin(current.end)
     if (current.record) return { kind: 'repeated', record: current.record }
     if (current.kind === 'unavailable' && current.why !== 'pending') throw pausedError(current.retryAfterSeconds)
     return { kind: 'pending' }
@@ -253,9 +277,8 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
   return async function completeLogin(
     login: Revision,
     { state: first, claims, scopesMissing }: ExchangedCode,
-    leftMs: () => number,
-    completion: Completion
-  ): Promise<Result> {
+    leftMs: () => number
+  ): Promise<Attempt> {
     let state: TokenState = first
     try {
       let secondClaims: TokenStep['claims']
@@ -269,17 +292,13 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       const denial = await denialOfLogin(claims, secondClaims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        completion.denial = denial
-        return { kind: 'over', end: denial }
+        return { kind: 'denied', denial }
       }
-      const record = recordOf(login, state, claims)
-      Object.assign(completion, { record, scopesMissing, claims })
-      return { kind: 'tokens', record, pauseMs: 0 }
+      return { kind: 'completed', record: recordOf(login, state, claims), claims, scopesMissing }
     } catch (error) {
       // This login has failed for good, so it must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
-      completion.failure = { error: interruptionOf(error) }
-      return { kind: 'over', end: { reason: 'failed' } }
+      return { kind: 'failed', error: interruptionOf(error), isSpent: true }
     }
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Finds out whether the owner of a lease has died. A lease is the right of one process to send the refresh token of a session, so
- * other processes must wait as long as the owner of the lease may be alive.
+ * Finds out whether the owner of a lease has died. Other processes must wait as long as it may be alive.
  *
  * Each process binds an abstract Unix socket (Linux, unix(7)). The kernel frees this socket when the process ends, even after a
  * crash, but not while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network

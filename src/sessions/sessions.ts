@@ -93,8 +93,8 @@ export interface Sessions {
   /** Returns the time on the clock of the store, in milliseconds since the epoch. All replicas agree on it. */
   now(): number
   /**
-   * Reads a session, usually with one command. Never writes. The result is never `unavailable`, unless Redis
-   * has lost the session.
+   * Reads a session, usually with one command. Never writes. The result is `unavailable` only if Redis has
+   * lost the session, or if a login has not been completed.
    * @throws StoreUnavailableError
    */
   current(session: Revision): Promise<Current>

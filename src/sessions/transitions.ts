@@ -2,11 +2,7 @@
  * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns a
  * result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains the rules.
  *
- * Every session has a *revision*, a number that grows by 1 with each stored token response and each stored change by a request
- * handler. The *record* is the session at its newest revision.
- *
- * All times are milliseconds on the clock of the store. A cell lives longer than any cookie of its session, so a missing cell
- * always means that the store has lost data.
+ * All times are milliseconds on the clock of the store.
  */
 
 /** Time limits, in milliseconds. */
@@ -51,7 +47,7 @@ export interface Lease extends Owner {
 }
 
 export interface Entry {
-  /** The newest revision. It is 0 before the login, and grows by 1 with each stored token response and each stored change. */
+  /** The newest revision, 0 before the login. */
   readonly rev: number
   /** True if the cell has the record of this revision. */
   readonly hasRecord: boolean

@@ -59,6 +59,14 @@ test('after a code was rejected, no further code is exchanged for the same state
   t.is(idp.grants.length, 1)
 })
 
+test('a rejected code is reported as rejected, although the store becomes unavailable meanwhile', async t => {
+  const { exchange, login, idp, disconnect } = setUp()
+  const { waiting, letGo } = await idp.hold(() => exchange(login()(), 'c'), oauthError('invalid_grant'))
+  disconnect()
+  letGo()
+  t.deepEqual(await waiting, { kind: 'codeRejected' })
+})
+
 test('a 429 at the code exchange pauses all token requests, and no code is sent during the pause', async t => {
   const { exchange, login, idp, clock, sessions } = setUp()
   idp.next(throttledError(429, 7))
