@@ -92,7 +92,8 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       revisions.set(id, { rev, at: clock.monotonic(), ...(seen && { seen }) }, lifetimeMs)
       logins.delete(id)
     }
-    if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
+    const newest = recordOf(id)
+    if (!record || record === newest || (newest?.rev ?? 0) > record.rev) return
     // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
     // writes. So remember the record only for a minute.
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
