@@ -6,8 +6,18 @@ import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
 import type { Logger } from 'pino'
 import { type Colours, coloursFor } from '#src/base/colours.js'
-import { ProviderError } from '#src/provider/errors.js'
+import { SessionTooLargeError } from '#src/cookie/session-cookie.js'
+import {
+  ConsentMissingError,
+  OAuthError,
+  OtherIdentityError,
+  ProviderError,
+  UnknownKeyError
+} from '#src/provider/errors.js'
 import { createLog, standardOutput } from '#src/server/log.js'
+import { StoreUnavailableError } from '#src/sessions/cells.js'
+import { UpstreamError } from '#src/web/proxy/upstream.js'
+import { upstreamError } from '#src/web/proxy/upstream-failure.js'
 import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
@@ -93,6 +103,48 @@ test('the log of an unexpected error contains its message and stack but none of 
   t.notRegex(lines.join(), /Bearer/)
 })
 
+const own: Readonly<Record<string, Error>> = {
+  client_rejected: oauthError('invalid_client', 401),
+  provider_refused: oauthError('invalid_grant', 400),
+  provider_timeout: new ProviderError('token', 'timeout', 'no response'),
+  provider_unreachable: new ProviderError('token', 'unreachable', 'no connection'),
+  provider_invalid_response: new ProviderError('token', 'invalid_response', 'it responded with 500', { status: 500 }),
+  provider_throttled: new ProviderError('token', 'invalid_response', 'it responded with 429', { status: 429 }),
+  queue_full: new ProviderError('token', 'queue_full', 'not sent'),
+  identity_mismatch: new OtherIdentityError('another user'),
+  consent_required: new ConsentMissingError(),
+  unknown_key: new UnknownKeyError(1),
+  redis_unavailable: new StoreUnavailableError('redis'),
+  stored_data_unreadable: new StoreUnavailableError('unreadable'),
+  session_too_large: new SessionTooLargeError(
+    { fields: { refresh_token: 'x', expires_at: 0 }, identity: undefined },
+    9
+  ),
+  upstream_timeout: upstreamError('timeout', new Error('silence')),
+  timeout: new UpstreamError('timeout', new Error('silence'))
+}
+
+function oauthError(error: string, status: number): OAuthError {
+  return new OAuthError({ error, status, endpoint: 'token', retryAfterSeconds: undefined })
+}
+
+test('the type of an error of this program is a word that does not depend on the name of its class', async t => {
+  const { log, entries } = await collectLogs()
+  for (const err of Object.values(own)) log.warn({ err })
+  t.deepEqual(
+    entries.map(({ err }) => (err as { type: string }).type),
+    Object.keys(own)
+  )
+  t.notRegex(JSON.stringify(entries), /[A-Z]\w+Error/)
+})
+
+test('the error of a library keeps its class and its stack, even if it has a reason', async t => {
+  const { log, entries } = await collectLogs()
+  log.error({ err: Object.assign(new TypeError('unexpected'), { reason: 'unsupported' }) })
+  t.like(entries[0], { err: { type: 'TypeError' } })
+  t.regex(JSON.stringify(entries[0]), /"stack":.*log\.test/)
+})
+
 /** Returns the string that a terminal shows for the events that `write` logs. */
 function shown(write: (log: Logger) => void, colours?: Colours): string {
   const lines: string[] = []
@@ -158,7 +210,7 @@ const events: readonly (readonly [name: string, write: (log: Logger) => void, te
         { event: 'x', err: new ProviderError('token', 'timeout', 'no response', { durationMs: 9 }) },
         'refused'
       ),
-    "ERROR refused event=x\n    ProviderError: the identity provider's token endpoint: no response endpoint=token problem=timeout duration_ms=9"
+    "ERROR refused event=x\n    provider_timeout: the identity provider's token endpoint: no response endpoint=token duration_ms=9"
   ]
 ]
 

@@ -1,3 +1,5 @@
+import { KnownError } from './failure-reasons.js'
+
 /** The clocks and timers of a process. Tests and the simulation replace them. */
 export interface Clock {
   /** The system clock, in whole milliseconds since the epoch. */
@@ -34,7 +36,9 @@ export function startStopwatch(clock: Clock): () => number {
 }
 
 /** A time limit was exceeded. */
-export class TimeLimitError extends Error {}
+export class TimeLimitError extends KnownError {
+  override readonly reason = 'timeout'
+}
 
 // The milliseconds that a timer waits after its time limit.
 const LATE_RESPONSE_MS = 100

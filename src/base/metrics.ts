@@ -6,8 +6,7 @@ export interface Metrics {
   loginStarted(): void
   /**
    * Called when the callback has completed a login or has failed.
-   * @param outcome `succeeded`, `repeated` if an earlier request had completed the login, an error code, or the name of
-   *   an error class
+   * @param outcome `succeeded`, `repeated` if an earlier request had completed the login, or a `FailureReason`
    */
   callbackEnded(outcome: string): void
   /**
@@ -36,7 +35,7 @@ export interface Metrics {
    * Called when the headers of a response have arrived from an upstream of the API proxy, or when the request fails
    * without them.
    * @param rule the position of the rule in `apiProxy.rules`
-   * @param outcome the status of the response, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
+   * @param outcome the status of the response, or `timeout`, `unreachable`, `invalid_response`, `queue_full` or `aborted`
    */
   upstreamResponded(rule: number, outcome: string, seconds: number): void
   /** Called when an upstream of the API proxy does not complete a response. */

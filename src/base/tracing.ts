@@ -5,7 +5,7 @@
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { isError } from './error-code.js'
+import { reasonOf } from './failure-reasons.js'
 
 /** The names follow OpenTelemetry's semantic conventions. Values that are undefined are left out. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>
@@ -49,7 +49,7 @@ export async function inSpan<T>(
     return await tracing.within(span, () => work(span))
   } catch (error) {
     // The message of an error is not recorded, because it may quote the request.
-    span.end(isError(error) ? error.name : 'error')
+    span.end(reasonOf(error) ?? '_OTHER')
     throw error
   } finally {
     span.end()

@@ -4,6 +4,7 @@
  * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
+import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import type { Sealer } from './keyring.js'
 import {
@@ -64,7 +65,8 @@ export interface SessionCookie {
  * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains only the lengths of
  * the session and of each token, so it may be logged.
  */
-export class SessionTooLargeError extends Error {
+export class SessionTooLargeError extends KnownError {
+  override readonly reason = 'session_too_large' satisfies FailureReason
   readonly sizes: Readonly<Record<string, number>>
 
   /** @param sealed the length of the encrypted session; undefined if the session is kept in Redis */

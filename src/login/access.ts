@@ -150,7 +150,7 @@ export function createAccess(
       if (claims) return rule(claims)
       const detail =
         'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
-      throw new ProviderError('userinfo', 'unusable', detail)
+      throw new ProviderError('userinfo', 'invalid_response', detail)
     }
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { Logger } from 'pino'
 import { type Clock, wait, withinOrUndefined } from '../base/clock.js'
+import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { Config } from '../config/settings.js'
 import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
@@ -69,12 +70,14 @@ export interface CodeExchanges {
  * The provider exchanged the code, but was too busy for a later request of the same login. The code cannot be used again, so the
  * user must start a new login.
  */
-export class LoginInterruptedError extends Error {
+export class LoginInterruptedError extends KnownError {
   override readonly name = 'LoginInterruptedError'
   declare readonly cause: ProviderError
+  override readonly reason: FailureReason
 
   constructor(cause: ProviderError) {
     super(`the code was exchanged, but the login could not be completed: ${cause.message}`, { cause })
+    this.reason = cause.reason
   }
 }
 
@@ -319,7 +322,7 @@ function interruptionOf(error: unknown): unknown {
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
   // The provider accepted the code but rejected the public scopes, so the configuration is wrong, not the code.
   const { error: code, status } = error
-  return new ProviderError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
+  return new ProviderError('token', 'invalid_response', `it rejected the public scopes (${code})`, { status })
 }
 
 /**

@@ -56,7 +56,7 @@ export function pauseIfBusy(sessions: Pick<Sessions, 'pause'>, error: unknown): 
  * from the provider.
  */
 export function pausedError(retryAfterSeconds: number): ProviderError {
-  return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
+  return new ProviderError('token', 'invalid_response', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 
 /** The delay after a temporary failure if the response of the provider has no `Retry-After`. */
@@ -70,7 +70,7 @@ const QUEUE_RETRY_SECONDS = 2
  * because pages would otherwise repeat the call without a pause.
  */
 export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {
-  return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
+  return problem === 'queue_full' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
 }
 
 const MAX_PAUSE_SECONDS = 60

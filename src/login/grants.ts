@@ -84,7 +84,7 @@ export async function codeGrant(
       timeoutMs
     })
     refreshToken = tokenSet.refreshToken
-    if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
+    if (refreshToken === undefined) throw new ProviderError('token', 'invalid_response', 'it issued no refresh_token')
     if (grantsNothing(tokenSet, request.scopes)) throw new ConsentMissingError()
     const claims = request.scopes.includes('openid') ? await checkedClaimsOf(dependencies, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(dependencies, tokenSet, claims, request.displayName))
@@ -161,7 +161,7 @@ async function checkedClaimsOf(
 ): Promise<IdTokenClaims> {
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined)
-    throw new ProviderError('token', 'unusable', 'it issued no id_token, although openid was requested')
+    throw new ProviderError('token', 'invalid_response', 'it issued no id_token, although openid was requested')
   return checkIdToken(idToken, { nonce, clientId, issuer: idp.issuer, now: now() })
 }
 

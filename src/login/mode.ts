@@ -114,7 +114,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       revokeInBackground(idp, nextRefreshToken)
       const list = listScopes(excess, [accessToken, nextRefreshToken, idToken])
       const detail = `a refresh that named no scope returned more than platform.scopes (${list})`
-      throw new ProviderError('token', 'unusable', detail, { meaning: 'end' })
+      throw new ProviderError('token', 'invalid_response', detail, { meaning: 'end' })
     }
     refusesScope = true
     return tokenSet

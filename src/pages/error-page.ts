@@ -17,8 +17,6 @@ export interface ErrorDetails {
   readonly requestId: string | undefined
   /** True for the callback of a login, whose statuses 400 and 403 have separate explanations. */
   readonly inLogin: boolean
-  /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
-  readonly isUnreachable: boolean
   /** The reason for a status of 403, if it is what the browser says about the request. */
   readonly refusal?: Refusal | undefined
   /** True if the browser can repeat the request by opening its URL. */
@@ -86,7 +84,7 @@ interface Choice {
 
 // Returns the first explanation that matches. More specific explanations come first.
 function explanationOf(details: ErrorDetails, texts: Texts): Choice {
-  const { status, error, inLogin, isUnreachable, isSignedIn, mayBeOver, retryAfterSeconds } = details
+  const { status, error, inLogin, isSignedIn, mayBeOver, retryAfterSeconds } = details
   const { refusal, canOpenAgain } = details
   if (mayBeOver) return { topic: 'mayBeOver', action: 'sign-in' }
   if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
@@ -97,7 +95,6 @@ function explanationOf(details: ErrorDetails, texts: Texts): Choice {
   if (refusal !== undefined) {
     return { topic: refusal, action: refusal !== 'refused' && canOpenAgain ? 'open' : 'home' }
   }
-  if (isUnreachable) return { topic: 'providerUnreachable', action: 'sign-in' }
   const ofRoute = inLogin ? byStatusInLogin : byStatus
   return byError[error] ?? ofRoute[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
@@ -114,6 +111,7 @@ const anyFault: Choice = { topic: 'serverError', action: 'sign-in' }
 const byError: Readonly<Record<string, Choice | undefined>> = {
   account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },
   consent_required: { topic: 'consentMissing', action: 'sign-in' },
+  provider_unreachable: { topic: 'providerUnreachable', action: 'sign-in' },
   session_too_large: { topic: 'sessionTooLarge', action: 'home' }
 }
 
@@ -137,6 +135,8 @@ const byStatus: Readonly<Record<number, Choice | undefined>> = {
 export type LoginLoopReason = 'secureCookieOnHttp' | 'otherHost' | 'cookiesBlocked' | 'cookieTooLarge'
 
 export interface LoginLoopDiagnosis {
+  /** The code of the error: the cookie that is missing. */
+  readonly error: 'login_cookie_missing' | 'session_cookie_missing'
   /** The most likely reason comes first. */
   readonly reasons: readonly LoginLoopReason[]
   /** The host on which the login began, for instance `127.0.0.1:8080`, if the page should name it. */
@@ -155,7 +155,7 @@ export interface LoginLoop extends LoginLoopDiagnosis {
  * Without this page, the browser could be sent to the login again and again (login loop).
  */
 export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
-  const { reasons, requestId, applicationUrl, signInPath, startedAt } = loop
+  const { error, reasons, requestId, applicationUrl, signInPath, startedAt } = loop
   const { actions, details, loginLoop } = texts
   // The link leads to the callback's host, because a login on the host of this page might fail again.
   const signIn = new URL(signInPath, applicationUrl).href
@@ -168,7 +168,7 @@ export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
     const text = reason === 'otherHost' && startedAt !== undefined ? 'otherName' : reason
     return fillText(loginLoop[text], values)
   })
-  const code = html`<code>session_cookie_missing</code>`
+  const code = html`<code>${error}</code>`
   return {
     title: loginLoop.title,
     body: html`<p>${loginLoop.happened}</p>

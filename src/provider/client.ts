@@ -263,7 +263,7 @@ export function createIdentityProvider(
     },
     async userInfo(accessToken, subject) {
       const url = await endpoint('userinfoEndpoint')
-      const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
+      const unusable = (detail: string) => new ProviderError('userinfo', 'invalid_response', detail)
       if (url === undefined) throw unusable('the provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
@@ -276,7 +276,7 @@ export function createIdentityProvider(
     },
     async signingKeys() {
       const { jwksUri: url } = await metadata()
-      const unusable = (detail: string) => new ProviderError('jwks', 'unusable', detail)
+      const unusable = (detail: string) => new ProviderError('jwks', 'invalid_response', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
       const response = await transport.call({ endpoint: 'jwks', url, isSentOnce: true })
       if (response.status !== 200) throw failure('jwks', response)
@@ -356,7 +356,7 @@ function failure(endpoint: Endpoint, response: TransportResponse): Error {
   if (isRejection && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds, gatewayCode: gatewayCodeOf(json) })
   }
-  return new ProviderError(endpoint, 'unusable', `it responded with ${status}`, {
+  return new ProviderError(endpoint, 'invalid_response', `it responded with ${status}`, {
     status,
     durationMs,
     retryAfterSeconds,

@@ -1,4 +1,5 @@
-import { type Meaning, meaningOf } from './refusal.js'
+import { type FailureReason, KnownError } from '../base/failure-reasons.js'
+import { isAboutClient, type Meaning, meaningOf } from './refusal.js'
 
 /**
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
@@ -18,7 +19,7 @@ export function isErrorCode(code: unknown): code is string {
  * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
  * `error_description`, because it may quote a secret.
  */
-export class OAuthError extends Error {
+export class OAuthError extends KnownError {
   /** The error code, for example `invalid_grant`. */
   readonly error: string
   readonly status: number
@@ -29,6 +30,7 @@ export class OAuthError extends Error {
   readonly gatewayCode: string | undefined
   /** What the error means for a refresh token, if the endpoint is the token endpoint. */
   readonly meaning: Meaning
+  override readonly reason: FailureReason
 
   constructor(
     options: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'> &
@@ -41,20 +43,28 @@ export class OAuthError extends Error {
     this.endpoint = options.endpoint
     this.retryAfterSeconds = options.retryAfterSeconds
     this.gatewayCode = options.gatewayCode
-    this.meaning = meaningOf({ status: options.status, json: { error: options.error } })
+    const json = { error: options.error }
+    this.meaning = meaningOf({ status: options.status, json })
+    this.reason = isAboutClient(json) ? 'client_rejected' : 'provider_refused'
   }
 }
 
 /**
  * - `timeout`: the response was not complete within the time limit
  * - `unreachable`: the connection could not be opened, or it broke before the response was complete
- * - `unusable`: the response has an unexpected status or violates the protocol
- * - `busy`: the request was not sent, because too many requests to the provider were already waiting in this process
+ * - `invalid_response`: the response has an unexpected status or violates the protocol
+ * - `queue_full`: the request was not sent, because too many requests to the provider were already waiting in this process
  */
-export type ProviderProblem = 'timeout' | 'unreachable' | 'unusable' | 'busy'
+export type ProviderProblem = 'timeout' | 'unreachable' | 'invalid_response' | 'queue_full'
+
+const REASONS: Readonly<Partial<Record<ProviderProblem, FailureReason>>> = {
+  timeout: 'provider_timeout',
+  unreachable: 'provider_unreachable',
+  queue_full: 'queue_full'
+}
 
 /** The provider could not be reached, or its response could not be used. */
-export class ProviderError extends Error {
+export class ProviderError extends KnownError {
   readonly endpoint: Endpoint
   readonly problem: ProviderProblem
   readonly durationMs: number
@@ -64,6 +74,7 @@ export class ProviderError extends Error {
   readonly code: string | undefined
   /** What the error means for a refresh token. */
   readonly meaning: Meaning
+  override readonly reason: FailureReason
 
   /**
    * Creates the error.
@@ -85,16 +96,19 @@ export class ProviderError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.code = options.code
     this.meaning = options.meaning ?? 'failure'
+    const { isThrottled, isRejection } = this
+    const ofResponse = isRejection ? 'provider_refused' : 'provider_invalid_response'
+    this.reason = REASONS[problem] ?? (isThrottled ? 'provider_throttled' : ofResponse)
   }
 
   /**
    * True if the provider has not processed the request, so the same request with the same code or token may succeed
    * later. This is the case for status 429 (RFC 6585 section 4), for status 503 with `Retry-After` (RFC 9110 section
-   * 15.6.4), and for the problem `busy`.
+   * 15.6.4), and for the problem `queue_full`.
    */
   get isThrottled(): boolean {
     const { problem, status, retryAfterSeconds } = this
-    return problem === 'busy' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
+    return problem === 'queue_full' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
   }
 
   /**
@@ -111,7 +125,8 @@ export class ProviderError extends Error {
  * The key of a token is unknown, and the keys of the provider were requested too recently to request them again. The same token
  * can be checked again after `retryAfterSeconds`.
  */
-export class UnknownKeyError extends Error {
+export class UnknownKeyError extends KnownError {
+  override readonly reason = 'unknown_key'
   readonly retryAfterSeconds: number
 
   constructor(retryAfterSeconds: number) {
@@ -130,7 +145,7 @@ export class UnusableTokenSetError extends ProviderError {
   readonly #refreshToken: string | undefined
 
   constructor(detail: string, refreshToken: string | undefined) {
-    super('token', 'unusable', detail)
+    super('token', 'invalid_response', detail)
     this.#refreshToken = refreshToken
   }
 
@@ -144,16 +159,20 @@ export class UnusableTokenSetError extends ProviderError {
  * does not keep the refresh token of the response, because the session must not use it.
  */
 export class OtherIdentityError extends ProviderError {
+  override readonly reason = 'identity_mismatch'
+
   constructor(detail: string) {
-    super('token', 'unusable', detail)
+    super('token', 'invalid_response', detail)
     this.name = 'OtherIdentityError'
   }
 }
 
 /** The provider has issued tokens with none of the scopes that the login requested, because the user has not consented. */
 export class ConsentMissingError extends ProviderError {
+  override readonly reason = 'consent_required'
+
   constructor() {
-    super('token', 'unusable', 'it granted none of the requested scopes')
+    super('token', 'invalid_response', 'it granted none of the requested scopes')
     this.name = 'ConsentMissingError'
   }
 }
@@ -163,10 +182,12 @@ export class ConsentMissingError extends ProviderError {
  * may succeed. It means the scopes of the login (RFC 6749 section 6).
  */
 export class ScopeRefusedError extends ProviderError {
+  override readonly reason = 'scope_refused'
+
   constructor({ status, error }: OAuthError) {
     super(
       'token',
-      'unusable',
+      'invalid_response',
       `it refused a refresh that names scopes (${status} ${error}); the next request names none`
     )
     this.name = 'ScopeRefusedError'

@@ -126,7 +126,7 @@ export function userInfoOf(
 }
 
 function unusable(detail: string): ProviderError {
-  return new ProviderError('token', 'unusable', messageOf(detail))
+  return new ProviderError('token', 'invalid_response', messageOf(detail))
 }
 
 function messageOf(detail: string): string {

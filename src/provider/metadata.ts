@@ -101,7 +101,7 @@ export function createMetadata(
     const response = await requestDocument(issuer, options)
     const { status, json: document, durationMs, retryAfterSeconds } = response
     const unusable = (detail: string) =>
-      new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
+      new ProviderError('discovery', 'invalid_response', detail, { durationMs, status, retryAfterSeconds })
     if (status !== 200) throw unusable(`it responded with ${status}`)
     if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
     // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured issuer.
@@ -156,7 +156,12 @@ export function createMetadata(
       const target = URL.canParse(location, url) ? new URL(location, url).href : location
       const problem = discoveredEndpointProblem(target, issuer)
       if (problem === undefined) url = target
-      else throw new ProviderError('discovery', 'unusable', `it redirects to a URL that cannot be used: ${problem}`)
+      else
+        throw new ProviderError(
+          'discovery',
+          'invalid_response',
+          `it redirects to a URL that cannot be used: ${problem}`
+        )
     }
   }
 }

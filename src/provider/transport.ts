@@ -125,7 +125,9 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     } catch (error) {
       const durationMs = elapsed()
       if (error instanceof ResponseTooLargeError) {
-        throw new ProviderError(request.endpoint, 'unusable', 'the response was larger than 1 MiB', { durationMs })
+        throw new ProviderError(request.endpoint, 'invalid_response', 'the response was larger than 1 MiB', {
+          durationMs
+        })
       }
       if (signal.aborted) {
         throw new ProviderError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
@@ -148,7 +150,11 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
       return await queue.enter(waitLimit, options)
     } catch (error) {
       if (error instanceof QueueFullError) {
-        throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this call was not sent')
+        throw new ProviderError(
+          endpoint,
+          'queue_full',
+          'too many calls were already waiting, so this call was not sent'
+        )
       }
       const durationMs = Math.round(performance.now() - started)
       throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })

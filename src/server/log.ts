@@ -1,6 +1,7 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a terminal. */
 import { type DestinationStream, type LoggerOptions, pino } from 'pino'
 import { type Colours, coloursFor } from '../base/colours.js'
+import { reasonOf } from '../base/failure-reasons.js'
 import { withSourcePositions } from '../base/source-positions.js'
 import type { Config } from '../config/settings.js'
 import { SessionTooLargeError } from '../cookie/session-cookie.js'
@@ -67,16 +68,20 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
   }
 }
 
-// The endpoint and the status show where the provider failed. Only unexpected errors need a stack.
+// The endpoint and the status show where the provider failed. Only unexpected errors need a stack. The names of this program's
+// classes are not logged, so that a search for a type works after a refactoring, too.
 function errorFields(error: Error): object {
   if (error instanceof ProviderError || error instanceof OAuthError) {
-    const { name, message, endpoint, status } = error
-    const cause =
-      error instanceof OAuthError ? { error: error.error } : { problem: error.problem, duration_ms: error.durationMs }
-    return { type: name, message, endpoint, status, ...cause }
+    const { reason, message, endpoint, status } = error
+    const cause = error instanceof OAuthError ? { error_code: error.error } : { duration_ms: error.durationMs }
+    return { type: reason, message, endpoint, status, ...cause }
   }
   // Other properties of an error are left out, because they may contain the request and the token in its headers.
   const { type, message, code, status, stack } = pino.stdSerializers.err(error)
+  const reason = reasonOf(error)
+  if (reason !== undefined) {
+    return { type: reason, message, code, ...(error instanceof SessionTooLargeError && { sizes: error.sizes }) }
+  }
   // The error of an HTTP client has the status of the response that the client got.
   const clientStatus = typeof status === 'number' ? { status } : undefined
   return {
@@ -84,7 +89,6 @@ function errorFields(error: Error): object {
     message,
     code,
     ...clientStatus,
-    ...(error instanceof SessionTooLargeError && { sizes: error.sizes }),
     stack: stack && withSourcePositions(stack)
   }
 }

@@ -3,7 +3,7 @@
  * sessions, the lists of each user's sessions, user names, used logout tokens, and places (`places.ts`). Cells are in Redis, in
  * the memory of a process without Redis, or, in tests, in a simulated store.
  */
-
+import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { End } from './transitions.js'
 
 /**
@@ -22,16 +22,25 @@ const MESSAGES: Readonly<Record<StoreProblem, string>> = {
   full: 'this process has reached its limit of sessions'
 }
 
+const REASONS: Readonly<Record<StoreProblem, FailureReason>> = {
+  redis: 'redis_unavailable',
+  unreadable: 'stored_data_unreadable',
+  conflict: 'redis_unavailable',
+  full: 'session_limit_reached'
+}
+
 /** The store is unavailable. The same request can be repeated later. */
-export class StoreUnavailableError extends Error {
+export class StoreUnavailableError extends KnownError {
   override readonly name = 'StoreUnavailableError'
   readonly problem: StoreProblem
+  override readonly reason: FailureReason
   /** The time in seconds after which the same request may succeed. */
   readonly retryAfterSeconds: number
 
   constructor(problem: StoreProblem) {
     super(MESSAGES[problem])
     this.problem = problem
+    this.reason = REASONS[problem]
     // Only the operator can fix unreadable data, so clients wait longer before the next attempt.
     this.retryAfterSeconds = problem === 'unreadable' ? 5 : 1
   }

@@ -205,7 +205,7 @@ for (const [claims, judgement] of judgements) {
 
 for (const status of [401, 403]) {
   test(`if the user info endpoint responds with ${status}, the ID token alone decides if it may, and otherwise the account cannot be checked`, async t => {
-    const refusal = new ProviderError('userinfo', 'unusable', `it responded with ${status}`, { status })
+    const refusal = new ProviderError('userinfo', 'invalid_response', `it responded with ${status}`, { status })
     const idp = createFakeIdp()
     idp.userInfo = () => Promise.reject(refusal)
     const access = createAccess(entriesOf('roles=editor'), idp)

@@ -218,7 +218,7 @@ const interruptions = [
   { what: 'a second 429', answers: [throttledError(429, 5), throttledError(429, 7)], waitedMs: 5000, pausedMs: 7000 },
   {
     what: 'a full queue of calls to the provider',
-    answers: [new ProviderError('token', 'busy', 'not made')],
+    answers: [new ProviderError('token', 'queue_full', 'not made')],
     waitedMs: 0,
     pausedMs: 0
   }

@@ -183,5 +183,5 @@ export function upstreamError(retryAfterSeconds?: number): ProviderError {
 
 /** A response that asks the client to wait. The provider has not processed the request. */
 export function throttledError(status: 429 | 503, retryAfterSeconds?: number): ProviderError {
-  return new ProviderError('token', 'unusable', `it responded with ${status}`, { status, retryAfterSeconds })
+  return new ProviderError('token', 'invalid_response', `it responded with ${status}`, { status, retryAfterSeconds })
 }

@@ -29,6 +29,7 @@ const details = {
   homePath: '/base/'
 }
 const loop = {
+  error: 'session_cookie_missing' as const,
   reasons: ['cookiesBlocked'] as readonly LoginLoopReason[],
   applicationUrl: 'https://app.example/base/',
   requestId: 'req-1',
@@ -56,22 +57,22 @@ test('the content security policy forbids all loading and framing, and all form 
 })
 
 const kinds = [
-  { status: 400, error: 'invalid_request', inLogin: true, says: /too old/i, way: 'sign-in' },
+  { status: 400, error: 'state_mismatch', inLogin: true, says: /too old/i, way: 'sign-in' },
   { status: 400, error: 'invalid_request', inLogin: false, says: /could not understand/i, way: 'home' },
   { status: 401, error: 'unauthorized', inLogin: false, says: /not signed in/i, way: 'sign-in' },
   { status: 403, error: 'access_denied', inLogin: true, says: /signing in was cancelled/i, way: 'sign-in' },
-  { status: 403, error: 'access_denied', inLogin: false, says: /refused this request/i, way: 'home' },
+  { status: 403, error: 'cross_site_request', inLogin: false, says: /refused this request/i, way: 'home' },
   { status: 404, error: 'not_found', inLogin: false, says: /no page here/i, way: 'home' },
   { status: 405, error: 'method_not_allowed', inLogin: false, says: /cannot be used that way/i, way: 'home' },
-  { status: 413, error: 'invalid_request', inLogin: true, says: /too large/i, way: 'home' },
+  { status: 413, error: 'content_too_large', inLogin: true, says: /too large/i, way: 'home' },
   { status: 418, error: 'teapot', inLogin: true, says: /did not work/i, way: 'home' },
   { status: 500, error: 'session_too_large', inLogin: true, says: /larger than a session may be/i, way: 'home' },
   { status: 500, error: 'server_error', inLogin: false, says: /unexpected error/i, way: 'sign-in' },
-  { status: 502, error: 'server_error', inLogin: true, says: /responded with an error/i, way: 'sign-in' },
+  { status: 502, error: 'provider_refused', inLogin: true, says: /responded with an error/i, way: 'sign-in' },
   { status: 503, error: 'temporarily_unavailable', inLogin: true, says: /try again in a moment/i, way: 'sign-in' },
   {
     status: 504,
-    error: 'temporarily_unavailable',
+    error: 'provider_timeout',
     inLogin: false,
     says: /taking too long.*did not respond in time/is,
     way: 'sign-in'
@@ -159,7 +160,7 @@ test('in every language, the page for 401 has no English sentence', t => {
 })
 
 test('the page for a refused connection says that the service cannot be reached, and not that it is slow', t => {
-  const page = errorPage({ ...details, status: 504, error: 'temporarily_unavailable', isUnreachable: true })
+  const page = errorPage({ ...details, status: 504, error: 'provider_unreachable' })
   t.regex(page, /<h1>The sign-in service cannot be reached<\/h1>/)
   t.notRegex(page, /taking too long|in time/)
 })

@@ -207,7 +207,7 @@ test('after the client secret was replaced, the next request uses the new secret
   }
 })
 
-type Expected = { readonly error: string } | 'unusable'
+type Expected = { readonly error: string } | 'invalid_response'
 const gateway = (errorCode: string) => ({ developerMessage: 'no', userMessage: '', errorCode, 'more info': 'http://x' })
 const failures: readonly (readonly [status: number, body: unknown, expected: Expected])[] = [
   [400, { error: 'invalid_grant', error_description: 'the-refresh-token is dead' }, { error: 'invalid_grant' }],
@@ -217,43 +217,43 @@ const failures: readonly (readonly [status: number, body: unknown, expected: Exp
   [403, { error: 'unauthorized_client' }, { error: 'unauthorized_client' }],
   [403, gateway('AUTH-001'), { error: 'invalid_client' }],
   [401, gateway('AUTH-003'), { error: 'invalid_client' }],
-  [403, gateway('AUTH-010'), 'unusable'],
-  [500, gateway('AUTH-001'), 'unusable'],
-  [429, { error: 'invalid_grant' }, 'unusable'],
-  [500, { error: 'invalid_grant' }, 'unusable'],
-  [503, { error: 'temporarily_unavailable' }, 'unusable'],
-  [400, { error: 'the-refresh-token' }, 'unusable'],
-  [400, { error: 'the-refresh-token and more words' }, 'unusable'],
-  [400, { error: 'kT7TCqVQn6mwbQ8cT6Xb2zNpLr3sVYwd5fGhJkQe1Z' }, 'unusable'],
-  [400, { error: 'a'.repeat(65) }, 'unusable'],
-  [400, { error: '' }, 'unusable'],
-  [400, { error: 5 }, 'unusable'],
-  [400, { error: { code: 'invalid_grant' } }, 'unusable'],
-  [400, ['invalid_grant'], 'unusable'],
-  [400, 'invalid_grant', 'unusable'],
-  [400, '', 'unusable'],
-  [400, '<html>the-refresh-token</html>', 'unusable'],
-  [404, '<html></html>', 'unusable'],
-  [204, '', 'unusable'],
-  [302, '', 'unusable'],
-  [200, '', 'unusable'],
-  [200, '<html>welcome</html>', 'unusable'],
+  [403, gateway('AUTH-010'), 'invalid_response'],
+  [500, gateway('AUTH-001'), 'invalid_response'],
+  [429, { error: 'invalid_grant' }, 'invalid_response'],
+  [500, { error: 'invalid_grant' }, 'invalid_response'],
+  [503, { error: 'temporarily_unavailable' }, 'invalid_response'],
+  [400, { error: 'the-refresh-token' }, 'invalid_response'],
+  [400, { error: 'the-refresh-token and more words' }, 'invalid_response'],
+  [400, { error: 'kT7TCqVQn6mwbQ8cT6Xb2zNpLr3sVYwd5fGhJkQe1Z' }, 'invalid_response'],
+  [400, { error: 'a'.repeat(65) }, 'invalid_response'],
+  [400, { error: '' }, 'invalid_response'],
+  [400, { error: 5 }, 'invalid_response'],
+  [400, { error: { code: 'invalid_grant' } }, 'invalid_response'],
+  [400, ['invalid_grant'], 'invalid_response'],
+  [400, 'invalid_grant', 'invalid_response'],
+  [400, '', 'invalid_response'],
+  [400, '<html>the-refresh-token</html>', 'invalid_response'],
+  [404, '<html></html>', 'invalid_response'],
+  [204, '', 'invalid_response'],
+  [302, '', 'invalid_response'],
+  [200, '', 'invalid_response'],
+  [200, '<html>welcome</html>', 'invalid_response'],
   [200, { error: 'invalid_grant' }, { error: 'invalid_grant' }],
-  [200, { error: 'the-refresh-token' }, 'unusable'],
-  [200, { ...tokens, access_token: undefined, note: 'the-refresh-token' }, 'unusable']
+  [200, { error: 'the-refresh-token' }, 'invalid_response'],
+  [200, { ...tokens, access_token: undefined, note: 'the-refresh-token' }, 'invalid_response']
 ]
 
 for (const [status, body, expected] of failures) {
-  const outcome = expected === 'unusable' ? 'an unusable response' : `the OAuth error ${expected.error}`
+  const outcome = expected === 'invalid_response' ? 'an unusable response' : `the OAuth error ${expected.error}`
   test(`${status} with ${JSON.stringify(body).slice(0, 60)} is ${outcome}, and the error contains no secret`, async t => {
     const { idp, expect } = setUp(t)
     for (const call of [() => idp.authorizationCodeGrant(codeGrant), () => idp.refreshTokenGrant(refreshGrant)]) {
       expect('/token', status, body)
       const error = await t.throwsAsync<Error>(call)
       holdsNone(t, error, secrets)
-      if (expected === 'unusable') {
+      if (expected === 'invalid_response') {
         t.true(error instanceof ProviderError)
-        t.like(error, { endpoint: 'token', problem: 'unusable' })
+        t.like(error, { endpoint: 'token', problem: 'invalid_response' })
         if (status !== 200) t.is((error as ProviderError).status, status)
       } else {
         t.true(error instanceof OAuthError)
@@ -288,7 +288,7 @@ test('user info is rejected if its subject differs from the expected one or is m
   for (const answer of [{ sub: 'user-2', name: 'Eve' }, { name: 'Eve' }]) {
     expect('/userinfo', 200, answer)
     const error = await t.throwsAsync(idp.userInfo('the-access-token', 'user-1'), { instanceOf: ProviderError })
-    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    t.like(error, { endpoint: 'userinfo', problem: 'invalid_response' })
     t.regex(error?.message ?? '', /its sub is not that of the login/)
     holdsNone(t, error, [...secrets, 'user-1', 'user-2', 'Eve'])
   }
@@ -316,7 +316,7 @@ for (const [status, body] of badUserInfo) {
     const { idp, expect } = setUp(t)
     expect('/userinfo', status, body)
     const error = await t.throwsAsync(idp.userInfo('the-access-token', undefined), { instanceOf: ProviderError })
-    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    t.like(error, { endpoint: 'userinfo', problem: 'invalid_response' })
     holdsNone(t, error, secrets)
   })
 }

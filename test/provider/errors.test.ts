@@ -19,16 +19,24 @@ const statuses: readonly (readonly [status: number | undefined, isRejection: boo
 for (const [status, isRejection] of statuses) {
   test(`an unusable response with the status ${status ?? 'undefined'} ${isRejection ? 'counts' : 'does not count'} as a refusal`, t => {
     const parts = status === undefined ? {} : { status }
-    t.is(new ProviderError('token', 'unusable', 'a test', parts).isRejection, isRejection)
+    t.is(new ProviderError('token', 'invalid_response', 'a test', parts).isRejection, isRejection)
   })
 }
 
 const busy: readonly (readonly [what: string, error: ProviderError, isThrottled: boolean])[] = [
-  ['a 429', new ProviderError('token', 'unusable', '', { status: 429 }), true],
-  ['a 503 with Retry-After', new ProviderError('token', 'unusable', '', { status: 503, retryAfterSeconds: 0 }), true],
-  ['a 503 without Retry-After', new ProviderError('token', 'unusable', '', { status: 503 }), false],
-  ['a 500 with Retry-After', new ProviderError('token', 'unusable', '', { status: 500, retryAfterSeconds: 1 }), false],
-  ['a call that was not made', new ProviderError('token', 'busy', ''), true],
+  ['a 429', new ProviderError('token', 'invalid_response', '', { status: 429 }), true],
+  [
+    'a 503 with Retry-After',
+    new ProviderError('token', 'invalid_response', '', { status: 503, retryAfterSeconds: 0 }),
+    true
+  ],
+  ['a 503 without Retry-After', new ProviderError('token', 'invalid_response', '', { status: 503 }), false],
+  [
+    'a 500 with Retry-After',
+    new ProviderError('token', 'invalid_response', '', { status: 500, retryAfterSeconds: 1 }),
+    false
+  ],
+  ['a call that was not made', new ProviderError('token', 'queue_full', ''), true],
   ['a timeout', new ProviderError('token', 'timeout', ''), false],
   ['no connection', new ProviderError('token', 'unreachable', ''), false]
 ]

@@ -70,7 +70,7 @@ const refused: readonly (readonly [what: string, claims: object, why: RegExp])[]
 for (const [what, claims, why] of refused) {
   test(`an ID token ${what} is rejected`, t => {
     const error = t.throws(() => checkIdToken(jwt({ ...good, ...claims }), expected), { instanceOf: ProviderError })
-    t.is(error.problem, 'unusable')
+    t.is(error.problem, 'invalid_response')
     t.is(error.endpoint, 'token')
     t.regex(error.message, why)
     holdsNone(t, error, ['the-nonce', 'other-nonce', 'somebody', jwt({ ...good, ...claims })])

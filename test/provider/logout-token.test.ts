@@ -329,7 +329,9 @@ test('a new key without kid is found', async t => {
 
 test('while discovery fails, logout tokens cause one request in 5 seconds', async t => {
   const { check, reasonOf, provider, clock } = setUp()
-  provider.discoveryFailure = new ProviderFailure('discovery', 'unusable', 'it responded with 500', { status: 500 })
+  provider.discoveryFailure = new ProviderFailure('discovery', 'invalid_response', 'it responded with 500', {
+    status: 500
+  })
   const rejected = () => t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
   await Promise.all(Array.from({ length: 10 }, rejected))
   for (let n = 0; n < 10; n++) await rejected()

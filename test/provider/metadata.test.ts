@@ -138,7 +138,7 @@ for (const [other, detail] of [
   test(`a discovery document with the issuer ${JSON.stringify(other)} is rejected`, async t => {
     const failing = createMetadata(discovering, answering({ ...document, issuer: other }))()
     const error = await t.throwsAsync(failing, { instanceOf: ProviderError })
-    t.is(error?.problem, 'unusable')
+    t.is(error?.problem, 'invalid_response')
     t.is(error?.message, `the identity provider's discovery endpoint: ${detail}`)
   })
 }

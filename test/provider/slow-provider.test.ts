@@ -116,7 +116,7 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
   const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
   await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(exchange('one too many'), { instanceOf: ProviderError })
-  t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
+  t.like(error, { problem: 'queue_full', endpoint: 'token', status: undefined })
   const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
   await eventually(() => held.length === 2 * limits.concurrent)
   const grants = forms.slice(limits.concurrent).map(form => form.get('grant_type'))

@@ -112,7 +112,7 @@ for (const [member, values] of Object.entries(refused)) {
   for (const value of values) {
     test(`a token response whose ${member} is ${inspect(value)} is rejected, and the error names the member`, t => {
       const error = t.throws(() => parseTokenSet({ ...whole, [member]: value }), { instanceOf: ProviderError })
-      t.is(error.problem, 'unusable')
+      t.is(error.problem, 'invalid_response')
       t.is(error.endpoint, 'token')
       t.true(error.message.includes(member))
       holdsNone(t, error, [whole.access_token, whole.refresh_token, whole.id_token])

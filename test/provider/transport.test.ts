@@ -130,7 +130,7 @@ test('each call is counted with its status or its problem, and a slot in a queue
   for (let calls = 1; calls <= 2; calls++) await transport.call(post(url))
   await failure(t, transport.call(post(url)), 'unreachable')
   const release = await transport.enterQueue('refresh', 'token')
-  await failure(t, transport.enterQueue('refresh', 'token'), 'busy')
+  await failure(t, transport.enterQueue('refresh', 'token'), 'queue_full')
   release()
   t.deepEqual(counted, [
     ['token', '200', true],
@@ -138,7 +138,7 @@ test('each call is counted with its status or its problem, and a slot in a queue
     ['token', 'client_rejected', true],
     ['token', '401', true],
     ['token', 'unreachable', true],
-    ['token', 'busy', true]
+    ['token', 'queue_full', true]
   ])
 })
 
@@ -273,7 +273,7 @@ test('a response body of 1 MiB is accepted, and a larger one is rejected', async
   })
   const transport = setUp(t)
   t.is(((await transport.call(post(`${url}/${MIB}`))).json as string).length, MIB - 2)
-  const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'unusable')
+  const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'invalid_response')
   t.is(error.message, "the identity provider's token endpoint: the response was larger than 1 MiB")
 })
 
@@ -289,7 +289,7 @@ test('an endless response is cut off at the size limit, and the connection is cl
     response.on('drain', flood)
     flood()
   })
-  await failure(t, setUp(t).call(get(url)), 'unusable')
+  await failure(t, setUp(t).call(get(url)), 'invalid_response')
   await closed(connections)
   t.is(requests.length, 1)
 })

@@ -38,7 +38,7 @@ test('a 401 or 407 of an upstream becomes 502, and the session stays', async t =
   t.is(unauthorized.json().error, 'upstream_unauthorized')
   const proxyAuthentication = await browser.get('/api/407')
   t.is(proxyAuthentication.statusCode, 502)
-  t.is(proxyAuthentication.json().error, 'upstream_unusable')
+  t.is(proxyAuthentication.json().error, 'upstream_invalid_response')
   for (const { rawHeaders, setCookies, body } of [unauthorized, proxyAuthentication]) {
     t.notRegex(rawHeaders.join(), /authenticate/i)
     t.is(setCookies.length, 0)
@@ -217,8 +217,10 @@ for (const [what, answer] of broken) {
     const { raw, logs } = await startProxy(t, { rules: [`GET /api/x ${upstream.origin}/x`] })
     const { answers, bytes } = await raw(get)
     t.is(answers[0]?.statusCode, 502, bytes.toString('latin1'))
-    t.is(JSON.parse(String(answers[0]?.body)).error, 'upstream_unusable')
-    t.truthy(logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'upstream_unusable'))
+    t.is(JSON.parse(String(answers[0]?.body)).error, 'upstream_invalid_response')
+    t.truthy(
+      logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'upstream_invalid_response')
+    )
   })
 }
 

@@ -63,7 +63,7 @@ function start(t: ExecutionContext, options: Partial<UpstreamOptions>) {
         responded: () => {},
         received: () => true,
         ended: () => resolve('ended'),
-        failed: ({ kind, cause }: UpstreamError) => resolve(`${kind} ${(cause as NodeJS.ErrnoException).code}`)
+        failed: ({ reason, cause }: UpstreamError) => resolve(`${reason} ${(cause as NodeJS.ErrnoException).code}`)
       })
     })
 }

@@ -37,7 +37,7 @@ function start(t: ExecutionContext, options: Partial<UpstreamOptions> = {}) {
           return true
         },
         ended: () => resolve(text),
-        failed: ({ kind }: UpstreamError) => resolve(kind)
+        failed: ({ reason }: UpstreamError) => resolve(reason)
       })
     })
 }
@@ -87,7 +87,7 @@ test('over TLS, too, a request is repeated only if it was sent on a reused conne
     first.push(connection)
     socket.destroy()
   })
-  t.is(await start(t, { ca: cutting.ca })(request(cutting.byName)), 'unusable')
+  t.is(await start(t, { ca: cutting.ca })(request(cutting.byName)), 'invalid_response')
   t.deepEqual(first, [1])
 })
 
@@ -100,7 +100,7 @@ test('if a host does not accept the connection in time, the request fails with a
 
 test('a 100 Continue response that was not requested is treated as an invalid response', async t => {
   const upstream = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\n\r\n${ok}`)
-  t.is(await start(t)(request(upstream.origin)), 'unusable')
+  t.is(await start(t)(request(upstream.origin)), 'invalid_response')
 })
 
 test('a request that is aborted before it is sent is not sent later', async t => {

@@ -13,10 +13,14 @@ import { grantsOf, setUpExpired, setUpRefresh } from './setup.js'
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new ProviderError('token', 'timeout', 'no complete response in time'), 'warn'],
   ['a provider that cannot be reached', new ProviderError('token', 'unreachable', 'connection failed'), 'warn'],
-  ['a server error', new ProviderError('token', 'unusable', 'it responded with 500', { status: 500 }), 'warn'],
-  ['a 429 response', new ProviderError('token', 'unusable', 'it responded with 429', { status: 429 }), 'warn'],
-  ['a malformed token response', new ProviderError('token', 'unusable', 'access_token is missing'), 'warn'],
-  ['a 403 response in HTML', new ProviderError('token', 'unusable', 'it responded with 403', { status: 403 }), 'error'],
+  ['a server error', new ProviderError('token', 'invalid_response', 'it responded with 500', { status: 500 }), 'warn'],
+  ['a 429 response', new ProviderError('token', 'invalid_response', 'it responded with 429', { status: 429 }), 'warn'],
+  ['a malformed token response', new ProviderError('token', 'invalid_response', 'access_token is missing'), 'warn'],
+  [
+    'a 403 response in HTML',
+    new ProviderError('token', 'invalid_response', 'it responded with 403', { status: 403 }),
+    'error'
+  ],
   ['invalid_client', oauthError('invalid_client'), 'error'],
   ['a code about the client', oauthError('unsupported_grant_type'), 'error'],
   ['a temporary error', oauthError('temporarily_unavailable'), 'warn'],
@@ -370,7 +374,7 @@ for (const mode of modes) {
 
   const AMBIGUOUS = {
     'an unknown code': oauthError('token_unknown'),
-    'JSON without a code': new ProviderError('token', 'unusable', 'it responded with 400', {
+    'JSON without a code': new ProviderError('token', 'invalid_response', 'it responded with 400', {
       status: 400,
       meaning: 'ambiguous'
     })
@@ -424,7 +428,7 @@ for (const mode of modes) {
       clock.advanceSeconds(3600)
     }
     for (let minute = 0; minute < 60; minute++) {
-      idp.next(new ProviderError('token', 'unusable', 'it responded with 403', { status: 403 }))
+      idp.next(new ProviderError('token', 'invalid_response', 'it responded with 403', { status: 403 }))
       t.is((await unavailable(record)).why, 'provider')
       clock.advanceSeconds(60)
     }

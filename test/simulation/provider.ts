@@ -182,7 +182,10 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
         world.after(world.between(5, 60), () => {
           const delayMs = world.between(5, 60)
           const status = (code: number, retryAfterSeconds?: number) =>
-            new ProviderError('token', 'unusable', `it responded with ${code}`, { status: code, retryAfterSeconds })
+            new ProviderError('token', 'invalid_response', `it responded with ${code}`, {
+              status: code,
+              retryAfterSeconds
+            })
           if (world.now() < provider.busyUntil && world.random() < 0.7) {
             fail(delayMs, status(429, BUSY_SECONDS))
             return

@@ -113,7 +113,7 @@ test('a callback without a login cookie gets the page with likely reasons, and n
   t.is(page.statusCode, 400)
   t.deepEqual(reasonsOn(page), ['host', 'blocked'])
   t.deepEqual(page.setCookies, [])
-  t.is((await browser.get(back)).json().error, 'session_cookie_missing')
+  t.is((await browser.get(back)).json().error, 'login_cookie_missing')
   t.deepEqual(idp.tokenRequests, [])
 })
 

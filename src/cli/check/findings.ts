@@ -194,7 +194,8 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
     return hasNoAccess(error) ? noAccess(request) : findingOfStatus(error.status, request, error.error)
   if (!(error instanceof ProviderError)) throw error
   if (error.status !== undefined && error.status >= 300) return findingOfStatus(error.status, request)
-  if (error.problem === 'unusable') return failed(`${name} is unusable: ${detailOf(error)}.`, urlAdvice(request))
+  if (error.problem === 'invalid_response')
+    return failed(`${name} is unusable: ${detailOf(error)}.`, urlAdvice(request))
   const code = error.problem === 'timeout' ? 'ETIMEDOUT' : error.code
   const [message, next] = explainConnectionError(code, { host: new URL(url).host, setting, timeoutSeconds })
   return failed(`${name} cannot be reached: ${message}`, next)

@@ -180,7 +180,7 @@ async function followRedirects(transport: Transport, endpoint: Endpoint, startUr
       return { firstStatus, status, error, url: target.href }
     }
     if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
-    if (redirects === MAX_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')
+    if (redirects === MAX_REDIRECTS) throw new ProviderError(endpoint, 'invalid_response', 'it redirects in circles')
     url = target.href
   }
 }

@@ -5,14 +5,19 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import type { ErrorCode } from '../errors/error-codes.js'
 import type { Pipelining } from './arrivals.js'
 
-type RawResponse = readonly [status: string, description: string]
+type RawResponse = readonly [status: string, error: ErrorCode, description: string]
 
-const MALFORMED: RawResponse = ['400 Bad Request', 'The request is not well-formed HTTP.']
+const MALFORMED: RawResponse = ['400 Bad Request', 'invalid_request', 'The request is not well-formed HTTP.']
 const BY_CODE: Readonly<Record<string, RawResponse>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 32 KiB.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'headers_too_large',
+    'The headers are larger than 32 KiB.'
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time.']
 }
 
 // The client has this time to read the response, because destroying the socket immediately could discard the response.
@@ -32,18 +37,19 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     // was already rejected is ignored.
     if (rejected.has(socket)) return
     rejected.add(socket)
-    const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
+    const [status, code, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
     // Scanners send such requests all the time, so they are not in a default log.
-    log.debug({ event: 'client_error', status: Number(status.slice(0, 3)), reason: error.code }, 'request rejected')
+    const fields = { status: Number(status.slice(0, 3)), error_code: code, reason: error.code }
+    log.debug({ event: 'client_error', ...fields }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
-      if (socket.writable) socket.end(responseOf(status, description))
+      if (socket.writable) socket.end(responseOf(status, code, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
   })
 }
 
-function responseOf(status: string, description: string): string {
-  const body = JSON.stringify({ error: 'invalid_request', error_description: description })
+function responseOf(...[status, error, description]: RawResponse): string {
+  const body = JSON.stringify({ error, error_description: description })
   const head = [
     `HTTP/1.1 ${status}`,
     'Connection: close',

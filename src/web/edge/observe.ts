@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import type { HttpError } from '../errors/http-error.js'
 import { requestId, requestLog } from '../request/request.js'
 
 // Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
@@ -38,6 +39,7 @@ export function accessLog(log: Logger): Middleware {
         // If no headers were sent, the client got no status, and the status in `ctx` is only Koa's initial 404.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !isSent,
+        ...errorFields(ctx),
         // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
         // headers.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
@@ -49,6 +51,12 @@ export function accessLog(log: Logger): Middleware {
     })
     return next()
   }
+}
+
+/** An error response: its code, and what caused it if the code does not say it. */
+function errorFields({ state }: Context) {
+  const { error, reason } = (state.error ?? {}) as Partial<HttpError>
+  return { ...(error && { error_code: error }), ...(reason && reason !== error && { reason }) }
 }
 
 const HEALTH_PATHS = new Set<string>(Object.values(HEALTH_ROUTES))

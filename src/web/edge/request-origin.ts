@@ -153,7 +153,8 @@ export function checkOrigin(ctx: Pick<Context, 'method' | 'req'>, name: RoutePol
   // The page of the other topics has a link to the same URL, which would be a request of this site. A link of another site to a URL
   // that accepts no links must not get there with one more click.
   const topic = ACCEPT_NO_LINKS.includes(name) ? undefined : TOPICS[rejection]
-  throw new HttpError({ status: 403, error: 'access_denied', description, refusal: topic ?? 'refused' })
+  const refusal = topic ?? 'refused'
+  throw new HttpError({ status: 403, error: 'cross_site_request', reason: rejection, description, refusal })
 }
 
 /**

@@ -30,20 +30,19 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
     } catch (error) {
       const httpError = httpErrorOf(error, wasExecuted(ctx))
+      ctx.state.error = httpError
       if (httpError.status >= 500) logFault(error, httpError, ctx)
-      const isUnreachable = error instanceof ProviderError && error.problem === 'unreachable'
-      send(ctx, httpError, isUnreachable)
+      else if (log.isLevelEnabled('debug')) {
+        requestLog(ctx, log).debug({ event: 'request_rejected', ...fieldsOf(ctx, httpError) }, httpError.message)
+      }
+      send(ctx, httpError)
     }
   }
 
   function logFault(error: unknown, httpError: HttpError, ctx: Context) {
-    // The cause of a TemporarilyUnavailableError, if there is one, is the error of the provider. The cause is logged instead of the
-    // TemporarilyUnavailableError, because it contains the endpoint and the status.
-    const err = error instanceof TemporarilyUnavailableError ? (error.cause ?? error) : error
-    const { status, error: code } = httpError
-    // The log of requests is off by default, so this line tells which request failed. The query may contain secrets.
-    const request = { method: ctx.method, path: ctx.path }
-    const fields = { event: 'request_failed', status, error_code: code, ...request, executed: wasExecuted(ctx), err }
+    // The cause of an HttpError, if there is one, is the error of the provider or of the API, with the endpoint and the status.
+    const err = error instanceof HttpError ? (error.cause ?? error) : error
+    const fields = { event: 'request_failed', ...fieldsOf(ctx, httpError), executed: wasExecuted(ctx), err }
     // Failures that may be temporary, such as a short outage of the provider, are logged as warnings. All other
     // failures are logged as errors, because the operator must fix something.
     const isOurs =
@@ -52,18 +51,18 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     requestLog(ctx, log)[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 
-  function send(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+  function send(ctx: Context, httpError: HttpError) {
     const { status, error, message, headers } = httpError
     const id = requestId(ctx)
     ctx.status = status
     ctx.set({ ...headers, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id })
     ctx.vary('Accept')
     for (const name of CONTENT_HEADERS) ctx.remove(name)
-    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError, isUnreachable)
+    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError)
     else ctx.body = { error, error_description: message, request_id: id }
   }
 
-  function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+  function sendPage(ctx: Context, httpError: HttpError) {
     const { status, error, message: description, diagnosis, refusal } = httpError
     const retry = ctx.method === 'GET' && httpError instanceof TemporarilyUnavailableError ? httpError : undefined
     const inLogin = ctx.path === AUTH_ROUTES.callback
@@ -85,7 +84,6 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       error,
       description,
       inLogin,
-      isUnreachable,
       refusal,
       canOpenAgain: ctx.method === 'GET',
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
@@ -102,6 +100,11 @@ export function errors({ config, site, pages, log }: Services): Middleware {
 
 // Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
 const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
+
+/** The log of requests is off by default, so these fields tell which request failed. The query may contain secrets. */
+function fieldsOf({ method, path }: Context, { status, error, reason }: HttpError) {
+  return { method, path, status, error_code: error, ...(reason !== error && { reason }) }
+}
 
 function notFound(ctx: Context): HttpError {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return methodNotAllowed('GET, HEAD')

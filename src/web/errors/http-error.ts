@@ -1,11 +1,13 @@
 /** The errors that become responses. The `errors` middleware (errors.ts) sends the responses. */
+import { KnownError, reasonOf } from '../../base/failure-reasons.js'
 import type { LoginLoopDiagnosis, Refusal } from '../../pages/index.js'
+import type { ErrorCode } from './error-codes.js'
 
 export type { Refusal }
 
 interface HttpErrorOptions
   extends Pick<HttpError, 'status' | 'error'>,
-    Partial<Pick<HttpError, 'headers' | 'diagnosis' | 'refusal'>> {
+    Partial<Pick<HttpError, 'headers' | 'diagnosis' | 'refusal' | 'reason'>> {
   /** Shown to the client, so it must not contain internals. */
   readonly description: string
   /** The original error, for the log. The response never contains it. */
@@ -13,21 +15,24 @@ interface HttpErrorOptions
 }
 
 /** An error response. */
-export class HttpError extends Error {
+export class HttpError extends KnownError {
   readonly status: number
-  /** A registered OAuth error code if one is suitable, otherwise a code of this server. */
-  readonly error: string
+  readonly error: ErrorCode
+  /** What caused the error, for the log and the metrics. */
+  override readonly reason: string
   readonly headers: Readonly<Record<string, string>>
   /** The likely reasons, if the error is that the browser did not send back a cookie. */
   readonly diagnosis: LoginLoopDiagnosis | undefined
   /** What the browser says about the request, if this is the reason for a status of 403. */
   readonly refusal: Refusal | undefined
 
-  constructor({ status, error, description, headers = {}, diagnosis, refusal, cause }: HttpErrorOptions) {
+  constructor(options: HttpErrorOptions) {
+    const { status, error, description, headers = {}, diagnosis, refusal, cause } = options
     super(description, cause === undefined ? {} : { cause })
     this.name = 'HttpError'
     this.status = status
     this.error = error
+    this.reason = options.reason ?? reasonOf(cause) ?? error
     this.headers = headers
     this.diagnosis = diagnosis
     this.refusal = refusal
@@ -56,7 +61,8 @@ export class TemporarilyUnavailableError extends HttpError {
   constructor(options: TemporarilyUnavailableOptions) {
     const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause } = options
     const headers = { 'Retry-After': String(retryAfterSeconds) }
-    super({ status, error: 'temporarily_unavailable', description, headers, cause })
+    const error = status === 504 ? 'provider_timeout' : 'temporarily_unavailable'
+    super({ status, error, description, headers, cause })
     this.name = 'TemporarilyUnavailableError'
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath
@@ -80,8 +86,9 @@ export function accountNotAllowed(): HttpError {
 }
 
 /** The error for a request that the server does not read to its end. Its response therefore closes the connection. */
-export function closingError(status: number, description: string): HttpError {
-  return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
+export function closingError(status: 400 | 413 | 417, description: string): HttpError {
+  const error = status === 413 ? 'content_too_large' : 'invalid_request'
+  return new HttpError({ status, error, description, headers: { Connection: 'close' } })
 }
 
 export function invalidRequest(description: string): HttpError {

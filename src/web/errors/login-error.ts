@@ -6,8 +6,8 @@ import { isLoopback } from '../../config/urls.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopReason } from '../../pages/index.js'
-import { ConsentMissingError, OAuthError, type ProviderError } from '../../provider/errors.js'
-import { accountNotAllowed, HttpError, invalidRequest, TemporarilyUnavailableError } from './http-error.js'
+import type { OAuthError, ProviderError } from '../../provider/errors.js'
+import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>
 
@@ -30,18 +30,20 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
       return providerThrottled(failed.cause, failed.retry === 'login' ? newLogin : undefined)
     }
-    default:
-      return invalidRequest(`${REASONS[failed.kind]} Please sign in again.`)
+    default: {
+      const [error, happened] = LOGIN_FAILURES[failed.kind]
+      return new HttpError({ status: 400, error, description: `${happened} Please sign in again.` })
+    }
   }
 }
 
-const REASONS = {
-  foreign: 'This login was not started in this browser.',
-  expired: 'This login took too long.',
-  otherIssuer: 'This response did not come from the configured identity provider.',
-  codeRejected: 'The identity provider no longer accepts this login.',
-  used: 'This login has been used already.',
-  signedOut: 'The identity provider has signed you out since this login began.'
+const LOGIN_FAILURES = {
+  foreign: ['state_mismatch', 'This login was not started in this browser.'],
+  expired: ['login_expired', 'This login took too long.'],
+  otherIssuer: ['issuer_mismatch', 'This response did not come from the configured identity provider.'],
+  codeRejected: ['code_rejected', 'The identity provider no longer accepts this login.'],
+  used: ['code_reused', 'This login has been used already.'],
+  signedOut: ['signed_out', 'The identity provider has signed you out since this login began.']
 } as const
 
 // RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
@@ -52,9 +54,16 @@ function notAuthorized(error: string): HttpError {
   if (error === 'temporarily_unavailable' || error === 'server_error') {
     const headers = { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
     const description = 'The identity provider cannot sign anyone in at the moment.'
-    return new HttpError({ status: 503, error, description, headers })
+    return new HttpError({
+      status: 503,
+      error: 'temporarily_unavailable',
+      reason: 'provider_refused',
+      description,
+      headers
+    })
   }
-  return new HttpError({ status: 400, error, description: 'The identity provider did not accept the login request.' })
+  const description = `The identity provider did not accept the login request (${error}).`
+  return new HttpError({ status: 400, error: 'provider_refused', description })
 }
 
 /**
@@ -77,7 +86,12 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
 export function sessionCookieMissing(isOtherHost: boolean, startedAt: string | undefined): HttpError {
   const description = 'The session cookie of a login that has just succeeded did not come back.'
   const reasons: readonly LoginLoopReason[] = ['cookieTooLarge', 'cookiesBlocked']
-  return cookieMissing(description, isOtherHost ? ['otherHost', ...reasons] : reasons, startedAt)
+  return cookieMissing(
+    'session_cookie_missing',
+    description,
+    isOtherHost ? ['otherHost', ...reasons] : reasons,
+    startedAt
+  )
 }
 
 /** The error for a callback without the login cookie. */
@@ -85,28 +99,53 @@ function loginCookieMissing({ secure }: CookieNames, startedAt: string | undefin
   const reasons: readonly LoginLoopReason[] = secure
     ? ['secureCookieOnHttp', 'otherHost', 'cookiesBlocked']
     : ['otherHost', 'cookiesBlocked']
-  return cookieMissing('The login cookie did not come back.', reasons, startedAt)
+  return cookieMissing('login_cookie_missing', 'The login cookie did not come back.', reasons, startedAt)
 }
 
 // If the login began under another name of this machine, the page gives only `otherHost` as the reason for the missing
 // cookie.
-function cookieMissing(description: string, likelyReasons: readonly LoginLoopReason[], startedAt?: string): HttpError {
+function cookieMissing(
+  error: 'login_cookie_missing' | 'session_cookie_missing',
+  description: string,
+  likelyReasons: readonly LoginLoopReason[],
+  startedAt?: string
+): HttpError {
   const reasons: readonly LoginLoopReason[] = startedAt === undefined ? likelyReasons : ['otherHost']
-  const diagnosis = { reasons, startedAt }
-  return new HttpError({ status: 400, error: 'session_cookie_missing', description, diagnosis })
+  return new HttpError({ status: 400, error, description, diagnosis: { error, reasons, startedAt } })
 }
 
-export function providerFailure(error: OAuthError | ProviderError): HttpError {
-  if (error instanceof ConsentMissingError) {
-    const description = 'The identity provider granted none of the permissions that this application needs.'
-    return new HttpError({ status: 403, error: 'consent_required', description })
+/**
+ * Returns the response for a request that the identity provider did not handle.
+ * @param unreachableStatus the status if the server could not connect to the provider, or lost the connection
+ */
+export function providerFailure(error: OAuthError | ProviderError, unreachableStatus: 502 | 504 = 504): HttpError {
+  const { reason } = error
+  switch (reason) {
+    case 'consent_required': {
+      const description = 'The identity provider granted none of the permissions that this application needs.'
+      return new HttpError({ status: 403, error: reason, description, cause: error })
+    }
+    case 'client_rejected':
+    case 'provider_refused': {
+      const description = 'The identity provider refused a request of this server.'
+      return new HttpError({ status: 502, error: reason, description, cause: error })
+    }
+    case 'provider_timeout': {
+      const description = 'The identity provider did not respond in time.'
+      return new HttpError({ status: 504, error: reason, description, cause: error })
+    }
+    case 'provider_unreachable': {
+      const description = 'The identity provider could not be reached.'
+      return new HttpError({ status: unreachableStatus, error: reason, description, cause: error })
+    }
+    case 'provider_throttled':
+    case 'queue_full':
+      return providerThrottled(error as ProviderError)
+    default: {
+      const description = 'The identity provider sent a response that could not be used.'
+      return new HttpError({ status: 502, error: 'provider_invalid_response', description, cause: error })
+    }
   }
-  if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
-  if (error.isThrottled) return providerThrottled(error)
-  if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')
-  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not respond in time'
-  const description = `The identity provider ${happened}.`
-  return new HttpError({ status: 504, error: 'temporarily_unavailable', description })
 }
 
 /**
@@ -117,10 +156,8 @@ export function providerFailure(error: OAuthError | ProviderError): HttpError {
  */
 function providerThrottled(cause: ProviderError, retryPath?: string): TemporarilyUnavailableError {
   const description =
-    cause.problem === 'busy' ? 'Too many requests wait for the identity provider.' : 'The identity provider is busy.'
+    cause.problem === 'queue_full'
+      ? 'Too many requests wait for the identity provider.'
+      : 'The identity provider is busy.'
   return new TemporarilyUnavailableError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
-}
-
-function badGateway(description: string): HttpError {
-  return new HttpError({ status: 502, error: 'server_error', description })
 }

@@ -1,5 +1,6 @@
 /** Decides which response an error of a custom route, of Koa or of a middleware package becomes. */
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { ErrorCode } from './error-codes.js'
 import { HttpError } from './http-error.js'
 
 interface Thrown {
@@ -33,11 +34,16 @@ export function httpErrorOfThrown(error: unknown): HttpError | undefined {
   })
 }
 
-const ERROR_OF_STATUS: Readonly<Record<number, string | undefined>> = {
+const ERROR_OF_STATUS: Readonly<Record<number, ErrorCode | undefined>> = {
   401: 'unauthorized',
-  403: 'access_denied',
+  403: 'forbidden',
   404: 'not_found',
   405: 'method_not_allowed',
+  408: 'request_timeout',
+  409: 'conflict',
+  413: 'content_too_large',
+  429: 'too_many_requests',
+  431: 'headers_too_large',
   503: 'temporarily_unavailable'
 }
 

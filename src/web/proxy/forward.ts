@@ -52,7 +52,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, entry)
     } catch (error) {
       if (!(error instanceof UpstreamQueueError)) throw error
-      metrics.upstreamResponded(rule.number, 'busy', 0)
+      metrics.upstreamResponded(rule.number, 'queue_full', 0)
       throw upstreamQueueFull()
     } finally {
       entry?.end()
@@ -101,7 +101,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
         reportHead(String(statusCode))
         if (statusCode === 401) rejectWith(upstreamUnauthorized())
         else if (statusCode === 407)
-          rejectWith(upstreamError('unusable', new Error('it asks for proxy authentication')))
+          rejectWith(upstreamError('invalid_response', new Error('it asks for proxy authentication')))
         // The session was refreshed for this request and then logged out. The API's response would set the new session
         // cookies, so the response is dropped, and `requireTokens` responds with 401.
         else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
@@ -119,7 +119,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
           // Node has rejected a header value. Remove the headers of the API's response, so that the error response does
           // not contain them.
           for (const name of headers.keys()) res.removeHeader(name)
-          rejectWith(upstreamError('unusable', error))
+          rejectWith(upstreamError('invalid_response', error))
           return
         }
         state = 'responding'
@@ -133,7 +133,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
 
       function failed(error: UpstreamError) {
         if (state === 'waiting') {
-          reportHead(error.kind)
+          reportHead(error.reason)
           settle()
           reject(errorOfFailure(error, maxBodyBytes))
           return

@@ -31,7 +31,7 @@ export function tracedUpstreams(upstreams: Upstreams, tracing: Tracing): Upstrea
             receiver.ended()
           },
           failed(error) {
-            span.end(error.kind)
+            span.end(error.reason)
             receiver.failed(error)
           }
         }

@@ -1,13 +1,14 @@
 /** The error responses of the API proxy. */
 
+import type { ErrorCode } from '../errors/error-codes.js'
 import { closingError, HttpError } from '../errors/http-error.js'
 import { BodyTooLargeError } from './request.js'
 import type { FailureKind, UpstreamError } from './upstream.js'
 
-const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
-  unreachable: [502, 'The API could not be reached.'],
-  unusable: [502, 'The API sent a response that cannot be used.'],
-  timeout: [504, 'The API did not respond in time.']
+const FAILURES: Readonly<Record<FailureKind, readonly [status: number, error: ErrorCode, description: string]>> = {
+  unreachable: [502, 'upstream_unreachable', 'The API could not be reached.'],
+  invalid_response: [502, 'upstream_invalid_response', 'The API sent a response that cannot be used.'],
+  timeout: [504, 'upstream_timeout', 'The API did not respond in time.']
 }
 
 /**
@@ -15,15 +16,15 @@ const FAILURES: Readonly<Record<FailureKind, readonly [status: number, descripti
  * cannot be forwarded.
  */
 export function upstreamError(kind: FailureKind, cause: unknown): HttpError {
-  const [status, description] = FAILURES[kind]
-  return new HttpError({ status, error: `upstream_${kind}`, description, cause })
+  const [status, error, description] = FAILURES[kind]
+  return new HttpError({ status, error, description, cause })
 }
 
 /**
  * Returns the error for a failed request to the API. A request also fails if its body is longer than `maxBodyBytes`.
  */
-export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: number): HttpError {
-  return cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : upstreamError(kind, cause)
+export function errorOfFailure({ reason, cause }: UpstreamError, maxBodyBytes: number): HttpError {
+  return cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : upstreamError(reason, cause)
 }
 
 /**
@@ -39,7 +40,7 @@ export function upstreamUnauthorized(): HttpError {
 export function upstreamQueueFull(): HttpError {
   const description = 'Too many requests to the API are in progress.'
   const headers = { 'Retry-After': '1' }
-  return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
+  return new HttpError({ status: 503, error: 'temporarily_unavailable', reason: 'queue_full', description, headers })
 }
 
 /** Returns the error for a request body that is too long. */

@@ -2,10 +2,12 @@
  * Sends the requests of the API proxy to the upstreams with the package undici. There is one connection pool for each
  * host. The receiver gets each chunk of a response when the chunk arrives, and can pause the response.
  */
+
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { connectOptions } from '../../base/connect-options.js'
+import { KnownError } from '../../base/failure-reasons.js'
 import type { ProxyFor } from '../../provider/agents.js'
 import type { RequestBody } from './request.js'
 import { tunnelling } from './tunnel.js'
@@ -53,15 +55,15 @@ export type FailureKind =
   /** Opening the connection took too long, or no data was transferred for too long. */
   | 'timeout'
   /** The response is incomplete or is not valid HTTP. */
-  | 'unusable'
+  | 'invalid_response'
 
-export class UpstreamError extends Error {
+export class UpstreamError extends KnownError {
   override readonly name = 'UpstreamError'
-  readonly kind: FailureKind
+  override readonly reason: FailureKind
 
-  constructor(kind: FailureKind, cause: unknown) {
-    super(`the request to the upstream failed: ${kind}`, { cause })
-    this.kind = kind
+  constructor(reason: FailureKind, cause: unknown) {
+    super(`the request to the upstream failed: ${reason}`, { cause })
+    this.reason = reason
   }
 }
 
@@ -248,7 +250,7 @@ function optionsOf({ target, method, headers, body }: UpstreamRequest): Dispatch
 function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout'
-  return hasRequestStarted ? 'unusable' : 'unreachable'
+  return hasRequestStarted ? 'invalid_response' : 'unreachable'
 }
 
 // Errors of reused connections, on which an earlier response has arrived. An upstream may close such an idle connection while

@@ -91,19 +91,11 @@ function profile({ profiles }: Services): Middleware {
     // This route runs after `requireTokens`, so there is always a session.
     const record = sessionRecord(ctx) as SessionRecord
     const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
-      throw profileFailure(error)
+      // The error belongs to one session, so the log has it as a warning. It never ends the session.
+      throw error instanceof OAuthError || error instanceof ProviderError ? providerFailure(error, 502) : error
     })
     ctx.body = { name }
   }
-}
-
-// A failed profile request never ends the session.
-function profileFailure(error: unknown): unknown {
-  if (error instanceof OAuthError) return providerFailure(error)
-  if (!(error instanceof ProviderError)) return error
-  if (error.problem === 'timeout' || error.isThrottled) return providerFailure(error)
-  const description = 'The identity provider did not return the profile.'
-  return new HttpError({ status: 502, error: 'server_error', description, cause: error })
 }
 
 /**

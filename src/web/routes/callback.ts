@@ -1,9 +1,10 @@
 import type { Context, Middleware } from 'koa'
+import { failureReasonOf } from '../../base/failure-reasons.js'
 import { sessionHash } from '../../cookie/record.js'
 import { denialFields } from '../../login/access.js'
 import type { AuthorizationResponse, CompletedLogin } from '../../login/complete-login.js'
 import { isExpiredLoginPage } from '../../provider/quirks.js'
-import { HttpError, invalidRequest } from '../errors/http-error.js'
+import { invalidRequest } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
 import { requestLog } from '../request/request.js'
 import { publicPathOf, redirect, rememberReturnTo } from '../request/return-path.js'
@@ -28,10 +29,11 @@ export function callback(services: Services): Middleware {
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
     } catch (error) {
-      const reason = error instanceof HttpError ? error.error : (error as Error).name
+      const reason = failureReasonOf(error)
       const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
+      const refusal = completed?.kind === 'notAuthorized' ? { error_code: completed.error } : {}
       metrics.callbackEnded(reason)
-      requestLog(ctx, log).warn({ event: 'login_failed', reason, ...access }, 'login failed')
+      requestLog(ctx, log).warn({ event: 'login_failed', reason, ...refusal, ...access }, 'login failed')
       throw error
     }
   }
@@ -81,7 +83,7 @@ const MAX_LENGTH = 4096
 const PRINTABLE = /^[ -~]+$/
 
 // RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other error code is replaced by
-// `invalid_request`.
+// `unregistered_error`.
 const REGISTERED_ERRORS = new Set([
   'invalid_request',
   'unauthorized_client',
@@ -109,7 +111,7 @@ function parseAuthorizationResponse(query: URLSearchParams): AuthorizationRespon
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
     const isExpired = isExpiredLoginPage(error, query.get('error_description'))
-    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request', isExpired }
+    return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'unregistered_error', isExpired }
   }
   throw invalidRequest('Exactly one of the parameters code and error is required.')
 }

@@ -34,11 +34,21 @@ const exchangeWith =
 const errors: readonly (readonly [what: string, status: number, error: string, cause: Cause])[] = [
   ['a callback without state', 400, 'invalid_request', asking('/api/auth/callback?code=x')],
   ['a login that the user denied', 403, 'access_denied', refusedWith('access_denied')],
-  ['a login to which the provider responded with server_error', 503, 'server_error', refusedWith('server_error')],
-  ['a code that the provider rejects', 400, 'invalid_request', exchangeWith(faults.error('invalid_grant'))],
-  ['a code exchange with a server error', 502, 'server_error', exchangeWith(faults.html(500))],
-  ['a provider that cannot be reached', 504, 'temporarily_unavailable', exchangeWith(faults.reset())],
-  ['a request from a page of another site', 403, 'access_denied', asking(guarded, { 'sec-fetch-site': 'cross-site' })],
+  [
+    'a login to which the provider responded with server_error',
+    503,
+    'temporarily_unavailable',
+    refusedWith('server_error')
+  ],
+  ['a code that the provider rejects', 400, 'code_rejected', exchangeWith(faults.error('invalid_grant'))],
+  ['a code exchange with a server error', 502, 'provider_invalid_response', exchangeWith(faults.html(500))],
+  ['a provider that cannot be reached', 504, 'provider_unreachable', exchangeWith(faults.reset())],
+  [
+    'a request from a page of another site',
+    403,
+    'cross_site_request',
+    asking(guarded, { 'sec-fetch-site': 'cross-site' })
+  ],
   ['an unknown route', 404, 'not_found', asking('/api/auth/nothing')],
   ['an unknown path', 404, 'not_found', asking('/missing')],
   [
@@ -214,10 +224,10 @@ const ofJson = { status: 400, body: '{"a"' }
 const thrown: Readonly<
   Record<string, readonly [error: unknown, status: number, code: string, description: string, headers?: object]>
 > = {
-  'an HTTP error with a message': [httpError(409, true), 409, 'invalid_request', 'hunter2'],
+  'an HTTP error with a message': [httpError(409, true), 409, 'conflict', 'hunter2'],
   'an HTTP error that hides its message': [httpError(400, false), 400, 'invalid_request', 'Bad Request.'],
   'a 401 of a handler': [httpError(401, true), 401, 'unauthorized', 'hunter2'],
-  'a 403 of a handler': [httpError(403, false), 403, 'access_denied', 'Forbidden.'],
+  'a 403 of a handler': [httpError(403, false), 403, 'forbidden', 'Forbidden.'],
   'a 404 with a message': [httpError(404, true), 404, 'not_found', 'hunter2'],
   'a 404 without a message': [httpError(404, true, 'Not Found'), 404, 'not_found', 'There is nothing at this URL.'],
   'a 503 with a message': [httpError(503, true), 503, 'temporarily_unavailable', 'hunter2'],
@@ -245,7 +255,7 @@ const thrown: Readonly<
       'X-Object': {}
     }),
     429,
-    'invalid_request',
+    'too_many_requests',
     'slow down',
     {
       'retry-after': '7',

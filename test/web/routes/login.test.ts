@@ -259,7 +259,7 @@ test('a login request that is not a navigation gets 403 as JSON and starts no lo
   for (const response of refused) {
     t.is(response.statusCode, 403)
     t.is(response.headers['content-type'], 'application/json; charset=utf-8')
-    t.is(response.json().error, 'access_denied')
+    t.is(response.json().error, 'cross_site_request')
     t.deepEqual(response.setCookies, [])
     t.is(response.headers.location, undefined)
   }
