@@ -28,7 +28,7 @@ import type { Cell } from './transitions.js'
 import { createUserSessions, type UserList } from './user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
-export { countProcesses } from './places.js'
+export { countProcesses } from './port-socket.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis-database.js'
 export type * from './sessions.js'
 export type { Denial, End, Suspicion } from './transitions.js'

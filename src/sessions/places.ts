@@ -1,22 +1,16 @@
 /**
  * Finds out whether the owner of a lease has died. Other processes must wait as long as it may be alive.
  *
- * Each process binds an abstract Unix socket (Linux, unix(7)). The kernel frees this socket when the process ends, even after a
- * crash, but not while the process drains or is suspended. The *place* of a process is the host name, the boot id, the network
- * namespace and the port, because these decide which processes compete for the same socket. For each place, the store has a cell
- * with the time at which the newest process of this place bound the socket. If that time is later than the time in a lease, the
- * owner of the lease has died.
- *
- * A process that has waited too long for the socket stays connected to it, so that the process that has it can count them.
+ * Each process binds a socket (`port-socket.ts`). The *place* of a process is the host name, the boot id, the network namespace and
+ * the port, because these decide which processes compete for the same socket. For each place, the store has a cell with the time at
+ * which the newest process of this place bound the socket. If that time is later than the time in a lease, the owner of the lease has
+ * died.
  */
-import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import net from 'node:net'
 import { hostname } from 'node:os'
-import type { Logger } from 'pino'
-import { type Clock, startStopwatch } from '../base/clock.js'
 import { apply, type Cells, ignoreUnavailable } from './cells.js'
+import { createPortSocket, type PortSocketOptions } from './port-socket.js'
 import type { Lease, Owner } from './transitions.js'
 
 /** `since` is the time at which the process bound the socket, in milliseconds on the monotonic clock of the machine. */
@@ -25,51 +19,20 @@ interface Place {
   readonly since: number
 }
 
-const RETRY_MS = 1000
-const WARN_AFTER_MS = 60_000
-const COUNT_TIMEOUT_MS = 1000
-// Every process of the network namespace can connect to the socket.
-const MAX_CONNECTIONS = 1000
-
-interface PlacesOptions {
+interface PlacesOptions extends PortSocketOptions {
   readonly cells: Cells<number>
   /** The random name of this process. */
   readonly owner: string
-  readonly clock: Clock
-  readonly log: Pick<Logger, 'warn'>
-  /** True if processes coordinate through Redis. */
-  readonly hasRedis: boolean
-  /** True if this process is a worker of `node:cluster`, as with `pm2 -i`, so that other workers share its port. */
-  readonly isWorker?: boolean
 }
 
 export type Places = ReturnType<typeof createPlaces>
 
-export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cluster.isWorker }: PlacesOptions) {
-  // The connection of the newcomer counts too, in place of this process. So the number is that of the other processes.
-  const server = net.createServer(newcomer => {
-    newcomer
-      .unref()
-      .resume()
-      .on('error', () => {})
-    server.getConnections((_error, processes) => newcomer.write(String(processes)))
-  })
-  server.maxConnections = MAX_CONNECTIONS
-  /** The connection to the process that has the socket. */
-  let waiting: net.Socket | undefined
+export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
+  const socket = createPortSocket(options)
   /** Undefined until this process has bound the socket. */
   let place: Place | undefined
   let isStarted = false
   let isCopy = false
-  let stopRetry = () => {}
-
-  function wait(port: number): void {
-    waiting ??= connect(port)
-      .unref()
-      .on('close', () => {
-        waiting = undefined
-      })
-  }
 
   function current(): Place | undefined {
     return isCopy ? undefined : place
@@ -108,33 +71,10 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
       const name = nameOfPlace(port)
       if (isStarted || name === undefined) return
       isStarted = true
-      const elapsedMs = startStopwatch(clock)
-      let hasWarned = false
-      // Without `exclusive`, the workers of a Node.js cluster would share the socket.
-      const bind = () => server.listen({ path: socketOf(port), exclusive: true })
-      server.unref()
-      server.on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EADDRINUSE') return
-        // The process that has the socket may be about to end, as in a restart. The other workers of a cluster are not.
-        if (!hasWarned && elapsedMs() >= (isWorker && !hasRedis ? 0 : WARN_AFTER_MS)) {
-          hasWarned = true
-          const consequence = hasRedis
-            ? 'if this process dies, its leases end only when they expire'
-            : 'because redis.url is not set, the two may use the same refresh token, and logins can be lost. Set redis.url, or run one process'
-          log.warn(
-            { event: 'port_shared', port },
-            `another process has the same port in this network namespace; ${consequence}`
-          )
-        }
-        if (hasWarned) wait(port)
-        stopRetry = clock.after(RETRY_MS, bind)
-      })
-      server.on('listening', () => {
+      socket.bind(port, () => {
         place = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
-        waiting?.destroy()
         void announce()
       })
-      bind()
     },
     /** Also call this function after each new connection, because Redis may have lost the start time of this process. */
     announce,
@@ -150,35 +90,9 @@ export function createPlaces({ cells, owner, clock, log, hasRedis, isWorker = cl
     },
     close(): void {
       place = undefined
-      stopRetry()
-      waiting?.destroy()
-      server.removeAllListeners('error').on('error', () => {})
-      server.close(() => {})
+      socket.close()
     }
   }
-}
-
-/**
- * Returns the number of processes of this server that share the port in this network namespace, or 0 if there is none. A process
- * counts when it has warned about the others. On a system without abstract sockets, the number is always 0.
- */
-export async function countProcesses(port: number): Promise<number> {
-  if (process.platform !== 'linux') return 0
-  const socket = connect(port).setTimeout(COUNT_TIMEOUT_MS, () => socket.destroy())
-  const answer = await new Promise<unknown>(resolve => socket.once('data', resolve).once('close', () => resolve(0)))
-  socket.destroy()
-  return Number(answer)
-}
-
-function connect(port: number): net.Socket {
-  return net
-    .connect(socketOf(port))
-    .resume()
-    .on('error', () => {})
-}
-
-function socketOf(port: number): string {
-  return `\0platform-auth-server-${port}`
 }
 
 /**
