@@ -10,6 +10,7 @@ const rank = file => {
 }
 
 const folders = testFolders()
+const { TEST_TIMES } = process.env
 const namesFiles = process.argv.some(argument => argument.includes('dist-test/'))
 
 // `npm run test:build` compiles the tests from TypeScript to dist-test/. They import the compiled server as `#src/...`.
@@ -17,10 +18,15 @@ const namesFiles = process.argv.some(argument => argument.includes('dist-test/')
 // With worker threads, the tests of a file did not end in about one of eight runs (Node 20).
 export default {
   workerThreads: false,
-  // Files that are named on the command line each have their own process.
-  files: namesFiles ? ['dist-test/**/*.test.js', '!dist-test/real/rehearsal/**'] : folders,
+  // Files that are named on the command line, and files whose times are measured, each have their own process.
+  files: TEST_TIMES
+    ? ['dist-test/**/*.test.js', '!dist-test/{real/rehearsal,folders}/**']
+    : namesFiles
+      ? ['dist-test/**/*.test.js', '!dist-test/real/rehearsal/**']
+      : folders,
   // Many tests wait for a part of their time, so more processes than processors run at the same time.
   concurrency: 3 * availableParallelism(),
   sortTestFiles: (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1),
-  timeout: '2m'
+  timeout: '2m',
+  require: TEST_TIMES ? ['./scripts/test-times.js'] : []
 }

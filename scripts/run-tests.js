@@ -1,20 +1,24 @@
 // Runs AVA and shortens its output to one line of progress, and at the end the failures and the counts. All options and files
-// are passed on to AVA. A test file can be named by its source: `node scripts/run-tests.js test/log.test.ts`. With
-// `--coverage` as the first argument, the tests also write the coverage that `c8 report` reads.
+// are passed on to AVA. A test file can be named by its source: `node scripts/run-tests.js test/log.test.ts`. The first
+// argument can be `--coverage`, which writes the coverage that `c8 report` reads, or `--times`, which prints where the time goes.
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { printTimes, timesFolder } from './test-times.js'
 
 const CI_INTERVAL_MS = 15_000
 
 const { stdout } = process
 const given = process.argv.slice(2)
-const withCoverage = given[0] === '--coverage'
-const args = given.slice(withCoverage ? 1 : 0).map(arg => arg.replace(/^(?:\.\/)?test\/(.*)\.ts\b/, 'dist-test/$1.js'))
+const [option] = given
+const args = given
+  .slice(option === '--coverage' || option === '--times' ? 1 : 0)
+  .map(arg => arg.replace(/^(?:\.\/)?test\/(.*)\.ts\b/, 'dist-test/$1.js'))
 
 const env = { ...process.env }
-if (withCoverage) {
+if (option === '--times') env.TEST_TIMES = timesFolder()
+if (option === '--coverage') {
   env.NODE_V8_COVERAGE = resolve('coverage/tmp')
   rmSync('coverage', { recursive: true, force: true })
 }
@@ -71,6 +75,7 @@ ava.on('close', (code, signal) => {
   if (!atEnd) for (const note of notes) stdout.write(`${note}\n`)
   // If a test fails, AVA does not print how many tests passed.
   if (!endsWithPassed && passed > 0) stdout.write(`  ${passed} ${passed === 1 ? 'test' : 'tests'} passed\n`)
+  if (env.TEST_TIMES) printTimes(env.TEST_TIMES)
   stdout.write(`  The tests took ${seconds()} s.\n`)
   process.exitCode = signal ? 1 : code
 })

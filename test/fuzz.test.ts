@@ -23,7 +23,11 @@ const samplesOfHalf = 6
 const growth = 1_200_000
 
 for (const mode of modes) {
-  test(`${mode} mode: after 16,000 malformed requests the server still runs, has not leaked memory, and signs users in`, async t => {
+  // Dual mode also runs all the code of single mode, so its heap is enough.
+  const measuresHeap = mode === 'dual'
+  const count = measuresHeap ? '16,000' : '4,000'
+  const result = measuresHeap ? 'has not leaked memory, and signs users in' : 'signs users in'
+  test(`${mode} mode: after ${count} malformed requests the server still runs, ${result}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
     const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'app.js.br': 'br' })
     const config = testConfig(idp, { mode, wwwroot, log: { level: 'info' }, trustProxy: true })
@@ -75,8 +79,12 @@ for (const mode of modes) {
       }
       return Math.min(...samples)
     }
-    const before = await smallestHeap()
-    const after = await smallestHeap()
+    if (measuresHeap) {
+      const before = await smallestHeap()
+      const after = await smallestHeap()
+      t.log(`heap ${Math.round(before / 1000)} kB, then ${Math.round(after / 1000)} kB`)
+      t.true(after - before < growth, `from ${before} to ${after} bytes`)
+    }
 
     t.is(server.exit(), undefined, 'the process still runs')
     t.is(server.errorOutput(), '')
@@ -84,8 +92,6 @@ for (const mode of modes) {
     const faults = [...statuses.keys()].filter(status => status >= 500)
     t.deepEqual(faults, [])
     for (const status of [200, 302, 400, 401, 403, 404, 405, 413]) t.true(statuses.has(status), String(status))
-    t.log(`heap ${Math.round(before / 1000)} kB, then ${Math.round(after / 1000)} kB`)
-    t.true(after - before < growth, `from ${before} to ${after} bytes`)
 
     const entries = server.lines.map(line => JSON.parse(line) as LogEntry)
     const errors = entries.filter(isFault)

@@ -13,16 +13,24 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
+let packed: Packed | undefined
+
 /** Lists the files that `npm pack` would put into the package, without building or writing anything. */
 export function pack(): Packed {
+  // It takes npm a second, and the files do not change during a test run.
+  packed ??= runPack()
+  return packed
+}
+
+function runPack(): Packed {
   const { stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: repository,
     encoding: 'utf8'
   })
   // Some versions of npm print a list, others an object with the package's name as its key.
-  const [packed] = Object.values(JSON.parse(stdout || '[]') as Record<string, Packed>)
-  if (!packed) throw new Error(`npm pack printed nothing: ${stderr}`)
-  return packed
+  const [result] = Object.values(JSON.parse(stdout || '[]') as Record<string, Packed>)
+  if (!result) throw new Error(`npm pack printed nothing: ${stderr}`)
+  return result
 }
 
 /**
