@@ -4,6 +4,7 @@
  * record. If the memory is full, the oldest entries are dropped first.
  */
 
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.js'
 import { createExpiringMap } from '../base/expiring-map.js'
 import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
@@ -93,7 +94,10 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       logins.delete(id)
     }
     const newest = recordOf(id)
-    if (!record || record === newest || (newest?.rev ?? 0) > record.rev) return
+    if (!record || (newest?.rev ?? 0) > record.rev) return
+    // Each request whose cookie was decrypted anew has an equal record. The old one stays, because V8 frees objects that have lived
+    // for long much later.
+    if (record === newest || isDeepStrictEqual(record, newest)) return
     // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
     // writes. So remember the record only for a minute.
     records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)

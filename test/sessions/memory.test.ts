@@ -28,3 +28,14 @@ test('a result that is not stored yet is remembered whatever its size', t => {
   t.is(memory.recordOf('id-0')?.id, 'id-0')
   t.is(memory.possiblyLost().size, 500)
 })
+
+test('an equal record does not replace the remembered one, and a record with a different field does', t => {
+  const memory = createProcessMemory(systemClock, DAY_MS)
+  const first = recordOf('a', 1)
+  memory.note(first)
+  memory.note(structuredClone(first))
+  t.is(memory.newest('a'), first)
+  const changed = { ...first, fields: { ...first.fields, color: 'blue' } }
+  memory.note(changed)
+  t.is(memory.newest('a'), changed)
+})
