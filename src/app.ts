@@ -20,9 +20,9 @@ export function assemble(services: Services): Koa {
   const { config, log, metrics, tracing, demo } = services
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = config.wwwroot === undefined ? starterFiles() : staticFiles(services, config.wwwroot)
-  // With `trustProxy`, Koa uses the last IP address in X-Forwarded-For, which the proxy in front of this server has added. The
-  // client can invent all the addresses before it.
-  const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
+  // Each proxy adds the address of its client to X-Forwarded-For. The client can invent all the addresses before those.
+  const proxies = config.log.trustForwardedFor
+  const app = new Koa({ proxy: proxies > 0, maxIpsCount: proxies })
 
   app.use(customRoutes(services))
   app.use(normalizeRequest)

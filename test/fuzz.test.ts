@@ -30,7 +30,7 @@ for (const mode of modes) {
   test(`${mode} mode: after ${count} malformed requests the server still runs, ${result}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
     const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'app.js.br': 'br' })
-    const config = testConfig(idp, { mode, wwwroot, log: { level: 'info' }, trustProxy: true })
+    const config = testConfig(idp, { mode, wwwroot, log: { level: 'info', trustForwardedFor: 1 } })
     const server = await startServerProcess(t, config)
     const newBrowser = () =>
       createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: `http://127.0.0.1:${server.port}` } })

@@ -149,7 +149,7 @@ test('the error of a library keeps its class and its stack, even if it has a rea
 function shown(write: (log: Logger) => void, colours?: Colours): string {
   const lines: string[] = []
   const output = { write: (text: string) => void lines.push(text) }
-  write(createLog({ level: 'trace', format: 'text', requests: true }, output, colours))
+  write(createLog({ level: 'trace', format: 'text' }, output, colours))
   return lines.join('').replace(/^\d\d:\d\d:\d\d\.\d{3}/gm, 'TIME')
 }
 

@@ -251,11 +251,11 @@ const hostileRuns: readonly { readonly mode: ModeName; readonly options: TestSer
         overrides: {
           platform: {
             internalTokenScopes: ['openid', 'data:read', 'viewables:read'],
-            clientAuthentication: 'client_secret_post'
+            clientAuthMethod: 'client_secret_post'
           },
           session: { previousSecrets: ['a-session-secret-of-last-year-kT5mZq8Rw2'] },
           refresh: { beforeExpiry: 120 },
-          trustProxy: true
+          log: { trustForwardedFor: 1 }
         }
       }
     }

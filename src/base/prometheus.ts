@@ -1,4 +1,4 @@
-/** Collects the metrics for Prometheus. The server loads this file only if the setting `metrics.port` has a value. */
+/** Collects the metrics for Prometheus. The server loads this file only if the setting `metrics.address` has a value. */
 import http from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { closeServer, listen } from './listener.js'
@@ -113,7 +113,7 @@ export function createPrometheusMetrics(version: string) {
      * name the setting.
      * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
      */
-    async listen({ port, host }: { readonly port: number; readonly host: string }) {
+    async listen({ port, host }: { readonly port: number; readonly host: string | undefined }) {
       const server = http.createServer(async (request, response) => {
         response.setHeader('X-Content-Type-Options', 'nosniff')
         // Prometheus adds the `params` of its configuration as a query.

@@ -11,18 +11,14 @@ export function settingOptions(): Option[] {
     if (flag === undefined) return []
     const note = `${env}, ${value === required ? 'required' : `default: ${defaultText(key)}`}`
     const flags = shortFlag === undefined ? flag : `${shortFlag}, ${flag}`
-    const option = new Option(flags, `${summaryOfFlag(flag, summary)} (${note})`).helpGroup(headingOf(key))
+    const option = new Option(
+      flags,
+      `${namesFile(flag) ? `${summary} Read the value from this file.` : summary} (${note})`
+    ).helpGroup(headingOf(key))
     if (type.isRepeatable) option.argParser((item, earlier: readonly string[] = []) => [...earlier, item])
     if (flag.includes('<')) return [option]
-    // Commander gives a `--no-` flag a default value, unless its opposite was declared before it.
-    if (flag.startsWith('--no-')) return [new Option(flag.replace('--no-', '--')).hideHelp(), option]
     return [option, new Option(flag.replace('--', '--no-')).hideHelp()]
   })
-}
-
-function summaryOfFlag(flag: string, summary: string): string {
-  if (namesFile(flag)) return `${summary} Read the value from this file.`
-  return flag.startsWith('--no-') ? `Do not ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
 }
 
 const headings: Readonly<Record<string, string>> = {

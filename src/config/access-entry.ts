@@ -78,16 +78,23 @@ function parseEntry(text: string): AccessEntry | undefined {
   return address && { ...address, text }
 }
 
+/** The entry that admits everyone. Its value is an empty list, so code that overlooks this case admits nobody. */
+const EVERYONE = '*'
+
 export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]> = {
-  allowed: 'e-mail addresses, domains such as @example.com, and claims such as groups=admins, separated by spaces',
+  allowed:
+    'e-mail addresses, domains such as @example.com, and claims such as groups=admins, separated by spaces, or * for everyone',
   json: {
     type: ['string', 'array'],
-    items: { type: 'string', pattern: '^([^\\s@]*@[^\\s@]+|[^\\s=@]+=\\S(.*\\S)?)$' },
+    items: { type: 'string', pattern: '^(\\*|[^\\s@]*@[^\\s@]+|[^\\s=@]+=\\S(.*\\S)?)$' },
     minItems: 1
   },
   parse(written) {
     const items = itemsOf(written) ?? []
     if (items.length === 0) return REJECTED
+    if (items.includes(EVERYONE)) {
+      return items.length === 1 ? { value: [] } : { reason: '* admits everyone, so the other entries have no effect' }
+    }
     const entries: AccessEntry[] = []
     for (const text of items) {
       const entry = parseEntry(text)
@@ -103,5 +110,5 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
     }
     return { value: entries }
   },
-  write: entries => entries.map(({ text }) => text)
+  write: entries => (entries.length === 0 ? [EVERYONE] : entries.map(({ text }) => text))
 }

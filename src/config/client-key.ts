@@ -1,17 +1,14 @@
 import { createPrivateKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
-import { oneOf, REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './types.js'
 
 // The private key with which the server authenticates to the provider (private_key_jwt, OpenID Connect Core section 9).
 
-const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
-export type KeyAlgorithm = (typeof ALGORITHMS)[number]
+export type KeyAlgorithm = 'RS256' | 'PS256' | 'ES256' | 'EdDSA'
 
 export interface ClientKey {
   readonly key: KeyObject
-  /**
-   * The algorithms with which this key can sign (RFC 7518 section 3.1, RFC 8037). The first algorithm is the default.
-   */
-  readonly algorithms: readonly KeyAlgorithm[]
+  /** The algorithm with which this key signs (RFC 7518 section 3.1, RFC 8037). */
+  readonly algorithm: KeyAlgorithm
   /** The key id in a JWK (RFC 7517 section 4.5). */
   readonly keyId: string | undefined
   /** The key as it was written. */
@@ -29,17 +26,12 @@ export interface SigningKey {
 interface KeySettings {
   readonly clientKey: ClientKey | undefined
   readonly clientKeyId: string | undefined
-  readonly clientKeyAlgorithm: KeyAlgorithm | undefined
 }
 
 /** Returns the key with which the server signs, or undefined if no key is configured. */
-export function signingKeyOf({ clientKey, clientKeyId, clientKeyAlgorithm }: KeySettings): SigningKey | undefined {
-  const algorithm = clientKeyAlgorithm ?? clientKey?.algorithms[0]
-  if (!clientKey || !algorithm) return undefined
-  return { key: clientKey.key, algorithm, keyId: clientKeyId ?? clientKey.keyId }
+export function signingKeyOf({ clientKey, clientKeyId }: KeySettings): SigningKey | undefined {
+  return clientKey && { ...clientKey, keyId: clientKeyId ?? clientKey.keyId }
 }
-
-export const keyAlgorithm = oneOf(...ALGORITHMS)
 
 // RFC 7518 sections 3.3 and 3.5.
 const RSA_BITS = 2048
@@ -94,13 +86,13 @@ function parseKey(input: string | JsonWebKeyInput, text: string, { kid, alg }: R
   const suitable = algorithmsOf(key)
   if (typeof suitable === 'string') return { reason: suitable }
   // A JWK with `alg` may be used only with this algorithm (RFC 7517 section 4.4).
-  const algorithms = alg === undefined ? suitable : suitable.filter(algorithm => algorithm === alg)
-  if (algorithms.length === 0) return { reason: 'its alg is not one of the algorithms of this key' }
+  const algorithm = suitable.find(one => alg === undefined || one === alg)
+  if (algorithm === undefined) return { reason: 'its alg is not one of the algorithms of this key' }
   const keyId = typeof kid === 'string' ? kid : undefined
-  return { value: { key, algorithms, keyId, text } }
+  return { value: { key, algorithm, keyId, text } }
 }
 
-/** Returns the algorithms, or the reason why the key cannot be used. */
+/** Returns the algorithms with which the key could sign, the usual one first, or the reason why the key cannot be used. */
 function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): KeyAlgorithm[] | string {
   if (type === 'rsa' || type === 'rsa-pss') {
     const bits = details?.modulusLength ?? 0

@@ -62,13 +62,13 @@ const checks: readonly SettingsCheck[] = [
   },
 
   function logoutNeedsItsEndpoint(values, isGiven) {
-    const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
-    const key = 'logout'
-    if (logout === 'idp' && endSession === 'none') {
-      return { key, message: 'is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.' }
+    const { 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
+    if (values['logout.idp'] && endSession === 'none') {
+      return { key: 'logout.idp', message: 'is on, but platform.endSessionEndpoint is none. Set logout.idp to false.' }
     }
-    if (logout === 'revoke' && isGiven(key) && revocation === 'none') {
-      return { key, isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none.' }
+    const key = 'logout.revoke'
+    if (values[key] && isGiven(key) && revocation === 'none') {
+      return { key, isWarning: true, message: 'has no effect, because platform.revocationEndpoint is none.' }
     }
     return undefined
   },
@@ -103,9 +103,9 @@ const checks: readonly SettingsCheck[] = [
 
   // A logout token names the issuer, and the `sub` or `sid` of an ID token (OpenID Connect Back-Channel Logout section
   // 2.4), so each login needs an ID token.
-  function backChannelLogoutNeedsOpenid(values) {
-    const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
-    const key = 'platform.backChannelLogout'
+  function backchannelLogoutNeedsOpenid(values) {
+    const { mode, 'platform.backchannelLogout': isOn, 'platform.issuer': issuer } = values
+    const key = 'platform.backchannelLogout'
     if (!isOn || !mode) return undefined
     if (issuer === undefined) {
       const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
@@ -117,12 +117,20 @@ const checks: readonly SettingsCheck[] = [
     return { key, message: `${found}. Add openid to ${login.key}.` }
   },
 
+  function everyoneMaySignIn({ 'platform.clientId': clientId }, isGiven) {
+    const key = 'access.allow'
+    if (clientId === undefined || isGiven(key)) return undefined
+    const message =
+      'is not set, so every account of the identity provider may sign in. Set it to e-mail addresses, domains or claims, or to "*" to allow every account.'
+    return { key, isWarning: true, message }
+  },
+
   // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
   // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
   function accessListNeedsClaims(values) {
     const { 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
     const { key: scopesKey, scopes } = loginScopesOf(values)
-    if (!allow || userInfo !== 'none' || !scopes) return undefined
+    if (!allow?.length || userInfo !== 'none' || !scopes) return undefined
     const key = 'access.allow'
     if (!scopes.includes('openid')) {
       const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} does not contain openid, so the server cannot learn who a user is`
@@ -133,42 +141,36 @@ const checks: readonly SettingsCheck[] = [
     return { key, isWarning: true, message }
   },
 
-  function clientKeyFits(values, isGiven) {
-    const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
-    if (method === undefined) return undefined
-    if (method !== 'private_key_jwt') {
-      const unused = `has no effect, because platform.clientAuthentication is ${method}.`
-      return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined
+  function keyFitsTheMethod({ 'platform.clientAuthMethod': method }, isGiven) {
+    const hasKey = isGiven('platform.clientKey')
+    if (method === undefined || hasKey === (method === 'private_key_jwt')) return undefined
+    if (hasKey) {
+      const message = `has no effect, because platform.clientAuthMethod is ${method}.`
+      return { key: 'platform.clientKey', isWarning: true, message }
     }
-    if (!isGiven('platform.clientKey')) {
-      const message =
-        'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
-      return { key: 'platform.clientAuthentication', message }
-    }
-    const { 'platform.clientKeyAlgorithm': algorithm } = values
-    if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
-    const message = `is ${algorithm}, but platform.clientKey is a different kind of key. Set it to ${key.algorithms.join(' or ')}.`
-    return { key: 'platform.clientKeyAlgorithm', message }
+    const message =
+      'is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
+    return { key: 'platform.clientAuthMethod', message }
   },
 
   function listenersHaveSeparatePorts(values) {
+    const { port, host, 'forwardAuth.address': forwardAuth, 'metrics.address': metrics } = values
     const listeners = [
-      { key: 'port', host: values.host, name: 'the server itself' },
-      { key: 'forwardAuth.port', host: values['forwardAuth.host'], name: 'forward-auth' },
-      { key: 'metrics.port', host: values['metrics.host'], name: 'metrics' }
+      { key: 'port', port, host, name: 'the server itself' },
+      { key: 'forwardAuth.address', ...forwardAuth, name: 'forward-auth' },
+      { key: 'metrics.address', ...metrics, name: 'metrics' }
     ] as const
-    return listeners.flatMap(({ key, host }, index) => {
-      const port = values[key]
+    return listeners.flatMap(({ key, port, host }, index) => {
       // With port 0, each listener gets a different free port, so there is no conflict. Without a host, a listener uses
       // its port on all interfaces.
       const isTaken = (other: (typeof listeners)[number]) =>
-        port && values[other.key] === port && (other.host === undefined || other.host === host)
+        port && other.port === port && (other.host === undefined || host === undefined || other.host === host)
       return listeners
         .slice(0, index)
         .filter(isTaken)
         .map(({ name }) => ({
           key,
-          message: `cannot be ${port}, because ${name} already uses this port. Set it to a different port.`
+          message: `has the port ${port}, which ${name} already uses. Set a different port.`
         }))
     })
   },
@@ -180,11 +182,11 @@ const checks: readonly SettingsCheck[] = [
     return { key: 'session.store', message }
   },
 
-  function forwardAuthWithoutRedis({ 'forwardAuth.port': port, 'redis.url': url }) {
-    if (port === undefined || url !== undefined) return undefined
+  function forwardAuthWithoutRedis({ 'forwardAuth.address': address, 'redis.url': url }) {
+    if (address === undefined || url !== undefined) return undefined
     const message =
       "is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
-    return { key: 'forwardAuth.port', isWarning: true, message }
+    return { key: 'forwardAuth.address', isWarning: true, message }
   },
 
   // If a shutdown interrupts a refresh, the old refresh token may already have been used, and the browser does not receive the
@@ -287,7 +289,7 @@ const checks: readonly SettingsCheck[] = [
 ]
 
 /** Returns which setting contains the scopes of a login, and its value. */
-function loginScopesOf({ mode, ...values }: Values) {
+export function loginScopesOf({ mode, ...values }: Values) {
   const key = mode === 'dual' ? 'platform.internalTokenScopes' : 'platform.scopes'
   return { key, scopes: mode && values[key] } as const
 }

@@ -32,10 +32,14 @@ export function demoOverrides(): Overrides {
       userinfoEndpoint: null,
       revocationEndpoint: null,
       endSessionEndpoint: null,
-      clientAuthentication: null
+      clientAuthMethod: null,
+      clientKey: null
     }
   }
 }
+
+/** The settings of a demo that all other sources override. Everyone may sign in at a demo. */
+export const demoDefaults: Overrides = { access: { allow: ['*'] } }
 
 /**
  * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
-import { findings } from './cross-checks.js'
-import { demoCallbackUrl, demoOverrides, demoSource } from './demo.js'
+import { findings, loginScopesOf } from './cross-checks.js'
+import { demoCallbackUrl, demoDefaults, demoOverrides, demoSource } from './demo.js'
 import { dotEnvFile, type Environment } from './dot-env.js'
 import { ConfigError, notGiven, type Problem } from './errors.js'
 import { type FileLayer, layerOfFile } from './file.js'
@@ -116,24 +116,30 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
     overrides ? layerOfObject(overrides, applicationSource, { nullIsDefault: true }) : emptyLayer,
     env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
-    file
+    file,
+    demo ? layerOfObject(demoDefaults, demoSource) : emptyLayer
   ]
   const problems: Problem[] = layers.flatMap(layer => layer.problems)
   const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
 
-  const authentication = pick('platform.clientAuthentication', layers).given
-  const method = authentication && 'value' in authentication ? authentication.value : undefined
+  const hasKey = isSet(pick('platform.clientKey', layers).given)
+  const authMethod = pick('platform.clientAuthMethod', layers).given
+  const method = authMethod && 'value' in authMethod ? authMethod.value : hasKey ? 'private_key_jwt' : undefined
   // An unknown method may be a misspelt private_key_jwt, which needs no secret. So only the method is reported, and the
   // missing secret is not.
   const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
+  function defaultOf(key: SettingKey): unknown {
+    // A client that authenticates with a private key needs no client secret.
+    if (key === 'platform.clientSecret' && !needsSecret) return ''
+    if (key === 'platform.clientAuthMethod' && hasKey) return 'private_key_jwt'
+    return settingOf(key).default
+  }
   const values: Partial<Record<SettingKey, unknown>> = {}
   const sources = {} as Record<SettingKey, string>
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    // A client that authenticates with a private key needs no client secret, so the default of the secret is the empty
-    // string for such a client.
-    const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
+    const fallback = defaultOf(key)
     const { source, ...outcome } = await validate(key, picked, cwd, fallback)
     sources[key] = source
     const { given } = picked
@@ -148,6 +154,11 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     else if (file.isRead || !isMissing) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
   }
 
+  if (sources['platform.backchannelLogout'] === atDefault) {
+    const { 'platform.issuer': issuer } = values as Values
+    const { scopes = [] } = loginScopesOf(values as Values)
+    values['platform.backchannelLogout'] = issuer !== undefined && scopes.includes('openid')
+  }
   const filesNamedBy = (...keys: readonly SettingKey[]) =>
     keys.flatMap(key => {
       const path = values[key]
@@ -182,6 +193,10 @@ interface Picked {
   readonly given: Given | undefined
   /** The first source with an empty value, if there is one. */
   readonly emptyAt: string | undefined
+}
+
+function isSet(given: Given | undefined): boolean {
+  return given !== undefined && !('useDefault' in given)
 }
 
 /** Returns the setting from the first source in which the setting is not empty. */

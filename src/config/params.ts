@@ -3,7 +3,7 @@ import type { Parsed, ValueType } from './types.js'
 
 type Params = Readonly<Record<string, string>>
 
-// The server sets these parameters itself, or has a setting for them. A fixed `nonce`, `state` or `code_challenge` would make logins
+// The server sets these parameters itself. A fixed `nonce`, `state` or `code_challenge` would make logins
 // insecure, and `request` or `request_uri` could replace any other parameter (RFC 9101 section 5).
 const RESERVED: ReadonlySet<string> = new Set([
   'client_id',
@@ -19,7 +19,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   'code',
   'code_challenge',
   'code_challenge_method',
-  'prompt',
   'request',
   'request_uri',
   'registration',
@@ -47,7 +46,6 @@ function params(example: string): ValueType<Params> {
       const malformed = names.find(name => !NAME.test(name))
       if (malformed !== undefined) return { reason: `${JSON.stringify(malformed)} is not the name of a parameter` }
       const reserved = names.find(name => RESERVED.has(name.toLowerCase()))
-      if (reserved === 'prompt') return { reason: 'prompt has a separate setting, platform.prompt' }
       if (reserved !== undefined) return { reason: `this server sets ${reserved} itself` }
       const repeated = names.find((name, index) => names.indexOf(name) !== index)
       if (repeated !== undefined) return { reason: `${repeated} is repeated` }

@@ -7,10 +7,16 @@ import { flagName, groups, isSettingKey, settingKeys, settingOf, wordsOf } from 
 const renamed: Readonly<Record<string, string>> = {
   keepAliveSeconds: 'keepAlive',
   extend: 'extension',
+  logout: 'logout.revoke and logout.idp',
+  trustProxy: 'log.trustForwardedFor',
   'session.maxAgeSeconds': 'session.inactivityTimeout',
   'session.absoluteMaxAgeSeconds': 'session.maxLifetime',
   'platform.internalScopes': 'platform.internalTokenScopes',
   'platform.publicScopes': 'platform.publicTokenScopes',
+  'platform.clientAuthentication': 'platform.clientAuthMethod',
+  'platform.clientKeyAlgorithm': 'alg in the JWK of platform.clientKey',
+  'platform.backChannelLogout': 'platform.backchannelLogout',
+  'platform.prompt': 'the parameter prompt of platform.authorizationParams',
   'platform.timeoutSeconds': 'platform.timeout',
   'refresh.marginSeconds': 'refresh.beforeExpiry',
   'refresh.spreadSeconds': 'refresh.jitter',
@@ -32,6 +38,10 @@ const renamed: Readonly<Record<string, string>> = {
   'pages.logo': 'branding.logo',
   'pages.accent': 'branding.color',
   'pages.folder': 'branding.folder',
+  'forwardAuth.port': 'forwardAuth.address',
+  'forwardAuth.host': 'forwardAuth.address',
+  'metrics.port': 'metrics.address',
+  'metrics.host': 'metrics.address',
   'shutdown.delaySeconds': 'shutdown.delay',
   'shutdown.graceSeconds': 'shutdown.grace'
 }

@@ -18,7 +18,7 @@ import {
   settingOf
 } from './settings.js'
 import { readString, type ValueType } from './types.js'
-import { isServiceLink, keyOfVariable, unknownVariables, type Variable } from './unknown-variables.js'
+import { keyOfVariable, unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
  * The sources of settings: the flags, the settings that an application passes, the environment with `.env`, and secret files.
@@ -72,7 +72,7 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
     // If an empty `access:` counted as not set, everyone could sign in.
     else if (value === null && !nullIsDefault) for (const key of membersOf(name)) add(key, null)
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
-    else if (value !== null && value !== undefined) reject(name, notAGroup(name))
+    else if (value !== null && value !== undefined) reject(name, replacementOf(name) ?? notAGroup(name))
   }
   return { given, problems, warnings: [] }
 }
@@ -154,8 +154,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const links = takeServiceLinks(variables)
-  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings, ...links]
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
   for (const { name, value, source, isInDotEnv } of variables.values()) {
     const reason = isInDotEnv && whyOdd(name)
     const key = keyOfVariable(name)
@@ -204,21 +203,6 @@ async function givenByVariable(
     return readSecretFile(variable.value, { cwd, source, type, mayBeEmpty: fallback !== undefined })
   }
   return { source, value: secret ? variable.value : readString(type, value) }
-}
-
-/**
- * Removes the variables that Kubernetes sets for a service whose name begins like ours, such as PLATFORM_AUTH_FORWARD_AUTH_PORT
- * for the service platform-auth-forward-auth. Returns a warning for each of them.
- */
-function takeServiceLinks(variables: Map<string, Variable>): Problem[] {
-  return [...variables.values()].flatMap(({ name, value, source }) => {
-    const key = keyOfVariable(name)
-    if (key === undefined || !isServiceLink(value)) return []
-    variables.delete(name)
-    const message =
-      'is ignored, because its value is the URL that Kubernetes sets for a service. Set enableServiceLinks to false in the pod.'
-    return [{ key, source, message }]
-  })
 }
 
 // A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value

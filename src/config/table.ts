@@ -1,5 +1,6 @@
 import { accessEntries } from './access-entry.js'
-import { clientKey, keyAlgorithm } from './client-key.js'
+import { listenAddress } from './address.js'
+import { clientKey } from './client-key.js'
 import { filePatterns } from './file-patterns.js'
 import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
 import { authorizationParams, logoutParams } from './params.js'
@@ -7,7 +8,7 @@ import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptMo
 import { proxyRules, ruleTimeout } from './proxy-rules.js'
 import { redisUrl } from './redis-url.js'
 import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { itemsOf, list, oneOf, port, string, type ValueType, yesOrNo } from './types.js'
+import { integer, itemsOf, list, oneOf, port, string, type ValueType, yesOrNo } from './types.js'
 import { DAY, duration, GIB, HOUR, MIB, MINUTE, size } from './units.js'
 import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
 
@@ -183,24 +184,19 @@ export const settings = {
     type: clientSecret,
     default: required,
     secret: true,
-    summary:
-      'Authenticate the application with this OAuth client secret, unless platform.clientAuthentication is private_key_jwt.'
+    summary: 'Authenticate the application with this OAuth client secret, unless there is a platform.clientKey.'
   },
   'platform.clientKey': {
     flag: '--client-key-file <file>',
     type: clientKey,
     secret: true,
-    summary: 'Authenticate the application with this private key, if platform.clientAuthentication is private_key_jwt.'
+    summary:
+      'Authenticate the application with this private key instead of a secret. A PEM file has one algorithm, and a JWK can name one with alg.'
   },
   'platform.clientKeyId': {
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
     defaultText: 'the kid of the JWK',
     summary: 'Name the public key of platform.clientKey with this key id.'
-  },
-  'platform.clientKeyAlgorithm': {
-    type: keyAlgorithm,
-    defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
-    summary: 'Sign with platform.clientKey and this algorithm.'
   },
   'platform.callbackUrl': {
     tutorialEnv: 'APS_CALLBACK_URL',
@@ -263,40 +259,35 @@ export const settings = {
     type: optionalProviderUrl,
     ...endpoint,
     summary:
-      'Send the browser to this logout page of the provider, if logout is "idp". Set it to "none" if the provider has no logout page.'
+      'Send the browser to this logout page of the provider, if logout.idp is on. Set it to "none" if the provider has no logout page.'
   },
-  'platform.backChannelLogout': {
+  'platform.backchannelLogout': {
     type: yesOrNo,
     default: false,
+    defaultText: 'true with platform.issuer and the scope openid, otherwise false',
     summary:
       'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
   },
-  'platform.clientAuthentication': {
+  'platform.clientAuthMethod': {
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
+    defaultText: 'private_key_jwt with platform.clientKey, otherwise client_secret_basic',
     summary:
       'Authenticate at the token endpoint with the client secret in a header (client_secret_basic) or in the body (client_secret_post), or with a JWT that platform.clientKey signs (private_key_jwt).'
   },
   'platform.pkce': {
-    flag: '--no-pkce',
     type: yesOrNo,
     default: true,
     summary: 'Use PKCE (RFC 7636). Switch it off only if the provider rejects it.'
   },
-  'platform.prompt': {
-    flag: '--prompt <prompt>',
-    type: string('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
-    summary:
-      'Send this prompt parameter with a login. With "login", users sign in each time, and can choose a different account.'
-  },
   'platform.authorizationParams': {
     type: authorizationParams,
     summary:
-      'Add these parameters to each login at the provider, such as access_type=offline or audience=https://api.example.'
+      'Add these parameters to each login at the provider, such as prompt=login, access_type=offline or audience=https://api.example. With prompt=login, users sign in each time, and can choose a different account.'
   },
   'platform.logoutParams': {
     type: logoutParams,
-    summary: 'Add these parameters to each logout at the provider, if logout is "idp".'
+    summary: 'Add these parameters to each logout at the provider, if logout.idp is on.'
   },
   'platform.timeout': {
     type: duration(1, 5 * MINUTE),
@@ -321,10 +312,10 @@ export const settings = {
   },
   'access.allow': {
     type: accessEntries,
-    defaultText: 'everyone',
+    defaultText: 'everyone, with a warning',
     rejectsEmpty: true,
     summary:
-      'Let only users who match one of these entries sign in. An e-mail address counts only if the provider has verified it.'
+      'Let only users who match one of these entries sign in, or everyone with "*". An e-mail address counts only if the provider has verified it.'
   },
   'access.files': {
     flag: '--access-files <patterns>',
@@ -334,12 +325,16 @@ export const settings = {
     summary:
       'Serve the files of wwwroot that match these path patterns only to users who are signed in. The first pattern that matches decides, and a pattern with a ! before it means public.'
   },
-  logout: {
-    flag: '--logout <how>',
-    type: oneOf('local', 'revoke', 'idp'),
-    default: 'revoke',
-    summary:
-      'Choose the effect of a logout. With "local", it ends only the session of this server. With "revoke", it also revokes the refresh token. With "idp", it ends the session and signs the user out at the provider.'
+  'logout.revoke': {
+    type: yesOrNo,
+    default: true,
+    summary: 'Revoke the refresh token at the provider during a logout.'
+  },
+  'logout.idp': {
+    flag: '--logout-idp',
+    type: yesOrNo,
+    default: false,
+    summary: 'Sign the user out at the provider during a logout, too, so that the next login asks who is signing in.'
   },
   'apiProxy.rules': {
     flag: '--api-proxy <rule>',
@@ -417,11 +412,11 @@ export const settings = {
     default: false,
     summary: 'Log every request, except successful requests for /healthz and /readyz.'
   },
-  trustProxy: {
-    flag: '--trust-proxy',
-    type: yesOrNo,
-    default: false,
-    summary: 'Log the client address from X-Forwarded-For. The setting has no other effect.'
+  'log.trustForwardedFor': {
+    type: integer(0, 20, 'a number of proxies'),
+    default: 0,
+    summary:
+      'Log the client address from X-Forwarded-For, to which this number of proxies in front of the server each add one address. With 0, log the address of the connection.'
   },
   'branding.name': {
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
@@ -441,31 +436,18 @@ export const settings = {
     type: pagesFolder,
     summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
-  'forwardAuth.port': {
-    flag: '--forward-auth-port <port>',
-    type: port,
+  'forwardAuth.address': {
+    flag: '--forward-auth-address <address>',
+    type: listenAddress,
     defaultText: 'off',
     summary:
-      'Listen on this port for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach this port.'
+      'Listen on this address for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach it, because the responses contain tokens.'
   },
-  'forwardAuth.host': {
-    type: hostName,
-    // The server itself listens on all interfaces, because browsers must reach it. This port returns tokens, so by
-    // default only this machine can reach it.
-    default: '127.0.0.1',
-    summary: 'Listen on this host name or IP address for forward-auth.'
-  },
-  'metrics.port': {
-    flag: '--metrics-port <port>',
-    type: port,
+  'metrics.address': {
+    flag: '--metrics-address <address>',
+    type: listenAddress,
     defaultText: 'off',
-    summary: 'Offer metrics for Prometheus on this port.'
-  },
-  'metrics.host': {
-    type: hostName,
-    // As with forward-auth, only this machine can reach the port unless the operator sets a different host.
-    default: '127.0.0.1',
-    summary: 'Serve the metrics on this host name or IP address.'
+    summary: 'Offer metrics for Prometheus at this address.'
   },
   'shutdown.delay': {
     type: duration(0, 5 * MINUTE),

@@ -16,13 +16,12 @@ const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
 const sharedPrefix = /^(REDIS|LOG)_/i
 
-// If a Kubernetes service is named "platform" or "platform-auth", Kubernetes sets variables such as PLATFORM_SERVICE_HOST in
-// every container. They are not misspelt settings.
-const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
-
-/** True if the value of a variable is the URL of a service of Kubernetes. */
-export function isServiceLink(value: string): boolean {
-  return /^(tcp|udp|sctp):\/\//.test(value)
+/**
+ * True for the variables that Kubernetes sets in every container for a service, such as REDIS_SERVICE_HOST and REDIS_PORT for the
+ * service "redis". They are not misspelt settings, and no setting has such a name.
+ */
+function isServiceLink({ name, value }: Variable): boolean {
+  return /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/.test(name) || /^(tcp|udp|sctp):\/\//.test(value)
 }
 
 const knownVariables = new Map(
@@ -46,11 +45,10 @@ export function keyOfVariable(name: string): SettingKey | undefined {
  */
 export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
   const unknown = variables.filter(
-    ({ name, value }) =>
-      (ourPrefix.test(name) || sharedPrefix.test(name)) &&
-      !knownVariables.has(name) &&
-      !serviceLink.test(name) &&
-      !isServiceLink(value)
+    variable =>
+      (ourPrefix.test(variable.name) || sharedPrefix.test(variable.name)) &&
+      !knownVariables.has(variable.name) &&
+      !isServiceLink(variable)
   )
   const found = unknown.map(variable => {
     // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a

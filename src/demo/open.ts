@@ -33,7 +33,7 @@ export async function openDemo(config: Config, choices: DemoChoices, log: Logger
   const starting = startDemo({
     callbackUrl,
     log,
-    backChannelLogoutUrl: config.platform.backChannelLogout
+    backChannelLogoutUrl: config.platform.backchannelLogout
       ? callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backChannelLogout)
       : undefined,
     port: demoPort,
@@ -55,7 +55,7 @@ export async function openDemo(config: Config, choices: DemoChoices, log: Logger
     userinfoEndpoint: undefined,
     revocationEndpoint: undefined,
     endSessionEndpoint: undefined,
-    clientAuthentication: settings['platform.clientAuthentication'].default
+    clientAuthMethod: settings['platform.clientAuthMethod'].default
   }
   // Rules that were given as flags come first, so that they can replace those of the demo.
   const texts = [...config.apiProxy.rules.map(({ text }) => text), ...(hasApis ? proxyRules : [])]

@@ -1,6 +1,6 @@
 /**
  * Ends the sessions that a logout token of the identity provider names (OpenID Connect Back-Channel Logout section
- * 2.7). This file is loaded only with the setting `platform.backChannelLogout`.
+ * 2.7). This file is loaded only with the setting `platform.backchannelLogout`.
  */
 import { createLogoutTokenCheck, type LogoutTokenOptions, UnusableLogoutTokenError } from '../provider/logout-token.js'
 import type { UserSessions } from '../sessions/index.js'

@@ -31,7 +31,7 @@ export interface LoginRequest {
   /** The time of this browser's last successful login, in milliseconds since the epoch. Undefined if there was none. */
   readonly succeededAt: number | undefined
   readonly hasSessionCookie: boolean
-  /** The prompt for this login only. If undefined, the setting `platform.prompt` applies. */
+  /** The prompt for this login only. If undefined, that of `platform.authorizationParams` applies. */
   readonly prompt?: string | undefined
   /** True if the server starts a login again by itself. */
   readonly isRestart?: true

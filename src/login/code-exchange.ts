@@ -32,7 +32,7 @@ interface CodeExchangeDependencies {
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may sign in. */
   readonly access: Access | undefined
-  /** Undefined unless `platform.backChannelLogout` is on. */
+  /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'join' | 'addNames'> | undefined
   /** The setting `session.store`. */
   readonly sessionStore: Config['session']['store']

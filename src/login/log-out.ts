@@ -1,6 +1,6 @@
 /**
- * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the browser out
- * at the identity provider. With `platform.backChannelLogout`, this file can also log out all sessions of a user.
+ * Logs a browser out of this server. Depending on the settings `logout.…`, also revokes the refresh token or signs the browser out
+ * at the identity provider. With `platform.backchannelLogout`, this file can also log out all sessions of a user.
  */
 
 import { within } from '../base/clock.js'
@@ -13,18 +13,18 @@ import type { Profiles } from './profiles.js'
 import type { Log } from './refresh-report.js'
 
 interface LogOutDependencies {
-  /** The setting `logout`. */
+  /** The settings `logout.…`. */
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'endpoint' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
   readonly sessions: Pick<Sessions, 'current' | 'end'>
-  /** Undefined unless `platform.backChannelLogout` is on. */
+  /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'logOutAll' | 'leave'> | undefined
   readonly background: Background
 }
 
 /**
- * Logs the session out in the store. With `logout: revoke`, also revokes its refresh token in the background. The logout works
+ * Logs the session out in the store. With `logout.revoke`, also revokes its refresh token in the background. The logout works
  * even if the identity provider is down. Returns the URL that signs the browser out at the identity provider, or undefined if the
  * browser should go to the start page.
  * @param session the session of the browser, if it has one
@@ -32,8 +32,8 @@ interface LogOutDependencies {
 export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<string | undefined>
 
 /**
- * Ends sessions on all replicas, including sessions that are being refreshed, and returns the number of sessions. Unless the
- * setting `logout` is `local`, also revokes the refresh tokens of these sessions in the background, if the store or this process
+ * Ends sessions on all replicas, including sessions that are being refreshed, and returns the number of sessions. With
+ * `logout.revoke`, also revokes the refresh tokens of these sessions in the background, if the store or this process
  * has them.
  * @param issuedAt the `iat` of a logout token; see `UserSessions.logOutAll`
  * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
@@ -111,17 +111,17 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       const { record } = await sessions.end(session)
       newest = record ?? (hasTokens(session) ? session : undefined)
       if (newest) userSessions?.leave(newest)
-      if (logout === 'revoke') void background.add(revoke(session.id, newest, log))
+      if (logout.revoke) void background.add(revoke(session.id, newest, log))
     }
     log.info({ event: 'logout_succeeded', ...(session && { session: sessionHash(session.id) }) }, 'logout')
-    return logout === 'idp' ? endSessionUrl(newest, log) : undefined
+    return logout.idp ? endSessionUrl(newest, log) : undefined
   }
 
   async function endSessions(of: SessionsOf, issuedAt: number | undefined, log: Log): Promise<number> {
-    if (!userSessions) throw new TypeError('the sessions of a user are listed only with platform.backChannelLogout')
+    if (!userSessions) throw new TypeError('the sessions of a user are listed only with platform.backchannelLogout')
     const { ids, records } = await userSessions.logOutAll(of, issuedAt)
     for (const id of ids) profiles.forget(id)
-    if (logout !== 'local') void background.add(revokeEach(records, log))
+    if (logout.revoke) void background.add(revokeEach(records, log))
     return ids.length
   }
 

@@ -86,8 +86,8 @@ export interface Mode {
  */
 export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
   const { platform, logout } = config
-  const { clientId, pkce, backChannelLogout: keepsSid } = platform
-  const dependencies: ModeDependencies = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp', keepsSid }
+  const { clientId, pkce, backchannelLogout: keepsSid } = platform
+  const dependencies: ModeDependencies = { idp, now, clientId, pkce, keepsIdToken: logout.idp, keepsSid }
   return config.mode === 'dual' ? createDualMode(platform, dependencies) : createSingleMode(platform, dependencies)
 }
 

@@ -17,7 +17,7 @@ interface ProfileDependencies {
   readonly now: () => number
   /** The time for which a name is cached. With 0, every request asks the provider. */
   readonly cacheTtlSeconds: number
-  /** Undefined unless `platform.backChannelLogout` is on. */
+  /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions?: Pick<UserSessions, 'addNames'> | undefined
 }
 

@@ -88,7 +88,7 @@ export interface IdentityProvider {
   replaceCredentials(fresh: Credentials): void
 }
 
-export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId' | 'clientKeyAlgorithm'>
+export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId'>
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
@@ -134,13 +134,13 @@ export function createIdentityProvider(
 
   async function authenticated(form: Record<string, string>) {
     const tokenEndpoint = await endpoint('tokenEndpoint')
-    if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
+    if (platform.clientAuthMethod === 'private_key_jwt' && signingKey) {
       // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
       // name the token endpoint of another provider in its metadata, and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
       return { form: { ...form, ...(await clientAssertion(signingKey, audience)) } }
     }
-    if (platform.clientAuthentication === 'client_secret_post') {
+    if (platform.clientAuthMethod === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
     // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
@@ -222,7 +222,7 @@ export function createIdentityProvider(
         leave()
       }
     },
-    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }) {
+    async authorizationUrl({ nonce, state, scope, prompt, codeChallenge }) {
       const url = new URL(await endpoint('authorizationEndpoint'))
       // The parameters have the same order as in the SDK of Autodesk Platform Services.
       const parameters = {
@@ -232,7 +232,6 @@ export function createIdentityProvider(
         nonce,
         state,
         scope: scope === '' ? undefined : scope,
-        prompt,
         code_challenge: codeChallenge,
         code_challenge_method: codeChallenge && 'S256'
       }
@@ -240,6 +239,7 @@ export function createIdentityProvider(
         if (value !== undefined) url.searchParams.append(name, value)
       }
       addParams(url, platform.authorizationParams)
+      if (prompt !== undefined) url.searchParams.set('prompt', prompt)
       return url.href
     },
     endSessionUrl,
@@ -312,7 +312,7 @@ interface AuthorizationRequest {
   readonly scope: string
   readonly state: string
   readonly nonce: string | undefined
-  /** If undefined, the setting `platform.prompt` is used. */
+  /** Replaces the `prompt` of `platform.authorizationParams`, unless it is undefined. */
   readonly prompt: string | undefined
   /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
   readonly codeChallenge: string | undefined

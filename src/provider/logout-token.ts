@@ -1,7 +1,7 @@
 /**
  * Checks the logout tokens of the identity provider (OpenID Connect Back-Channel Logout section 2.6). Anybody can send a
  * logout token to this server, so its signature is checked. This file imports the package jose, so it is loaded only if the
- * setting `platform.backChannelLogout` is on.
+ * setting `platform.backchannelLogout` is on.
  */
 import { compactVerify, createLocalJWKSet, errors } from 'jose'
 import { type Clock, startStopwatch } from '../base/clock.js'

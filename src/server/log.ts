@@ -12,7 +12,11 @@ import { OAuthError, ProviderError } from '../provider/errors.js'
  * @param output destination of the lines, standard output by default
  * @param colours colours of the readable lines, by default those of standard output
  */
-export function createLog({ level, format }: Config['log'], output?: DestinationStream, colours = coloursFor(process)) {
+export function createLog(
+  { level, format }: Pick<Config['log'], 'level' | 'format'>,
+  output?: DestinationStream,
+  colours = coloursFor(process)
+) {
   const isTerminal = output === undefined && process.stdout.isTTY === true
   const isText = format === 'text' || (format === 'auto' && isTerminal)
   const lines = output ?? standardOutput()

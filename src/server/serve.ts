@@ -68,7 +68,7 @@ export async function serve(
 ): Promise<ListeningServer> {
   if (!options.stores) await requireDatabase(config)
   // The module is loaded only if metrics are on, so that servers without metrics start quickly.
-  const metricsModule = config.metrics.port === undefined ? undefined : await import('../base/prometheus.js')
+  const metricsModule = config.metrics.address === undefined ? undefined : await import('../base/prometheus.js')
   const prometheus = metricsModule?.createPrometheusMetrics(version())
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...options })
   const { log, shutdown } = services
@@ -111,11 +111,10 @@ export async function serve(
     const { metrics, forwardAuth } = config
     const port = await listen(server, { ...config, reserved })
     services.startPlace(port)
-    if (forwardAuth.port !== undefined) {
-      gateways = await listenForGateways(services, { ...forwardAuth, port: forwardAuth.port }, limits)
+    if (forwardAuth.address !== undefined) {
+      gateways = await listenForGateways(services, forwardAuth.address, limits)
     }
-    const scrapes =
-      prometheus && metrics.port !== undefined ? await prometheus.listen({ ...metrics, port: metrics.port }) : undefined
+    const scrapes = prometheus && metrics.address ? await prometheus.listen(metrics.address) : undefined
     return { port, scrapes }
   }
 

@@ -108,7 +108,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   // The hash of a user takes as long as a tenth of a request.
   let userHashes = new WeakMap<SessionRecord, string>()
 
-  const access = config.access.allow && createAccess(config.access.allow, idp)
+  const access = config.access.allow?.length ? createAccess(config.access.allow, idp) : undefined
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
   const shared = { mode, idp, sessions, userSessions, sessionCookie, access, background, metrics, log, ...times }
@@ -121,7 +121,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges, beginLogin })
   const profiles = createProfiles({ ...shared, cacheTtlSeconds: config.profile.cacheTtlSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
-  // The module that checks logout tokens is loaded only if `platform.backChannelLogout` is on.
+  // The module that checks logout tokens is loaded only if `platform.backchannelLogout` is on.
   const backChannelLogout =
     userSessions &&
     import('../login/back-channel-logout.js').then(module =>

@@ -103,7 +103,7 @@ export function createStores(config: Config, options: StoreOptions) {
     connectedAt: () => redis?.connection.connectedAt(),
     publish: async message => redis?.publish(message)
   })
-  const userSessions = config.platform.backChannelLogout
+  const userSessions = config.platform.backchannelLogout
     ? createUserSessions({ ...times, ...cells, sessions, hasher: keyring.hasher('user sessions') })
     : undefined
   redis?.connection.listen({
@@ -126,7 +126,7 @@ export function createStores(config: Config, options: StoreOptions) {
 
   return {
     sessions,
-    /** Undefined unless `platform.backChannelLogout` is on. */
+    /** Undefined unless `platform.backchannelLogout` is on. */
     userSessions,
     places,
     status: (): StoreStatus => (redis ? (redis.connection.isAvailable() ? 'redis' : 'unavailable') : 'memory'),

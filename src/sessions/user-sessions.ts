@@ -1,7 +1,7 @@
 /**
  * Finds the sessions of a user, or of one login session at the provider. The store finds a session only by its id. So each user
  * and each login session has a list of session ids, which is stored in a cell (`cells.ts`). The lists are kept only with the
- * setting `platform.backChannelLogout`.
+ * setting `platform.backchannelLogout`.
  */
 
 import type { Identity, SessionRecord } from '../cookie/record.js'

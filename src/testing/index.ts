@@ -28,8 +28,8 @@ export interface TestServer extends RunningServer {
 const TEST_SETTINGS = {
   port: 0,
   host: '127.0.0.1',
-  metrics: { port: null },
-  forwardAuth: { port: null },
+  metrics: { address: null },
+  forwardAuth: { address: null },
   // A handler that waits for something else must not delay the end of a test.
   shutdown: { grace: 1 },
   log: { level: 'warn' }

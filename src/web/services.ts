@@ -35,9 +35,9 @@ export interface Services {
   readonly beginLogin: BeginLogin
   readonly completeLogin: CompleteLogin
   readonly logOut: LogOut
-  /** Logs out all sessions of a user. Undefined unless `platform.backChannelLogout` is on. */
+  /** Logs out all sessions of a user. Undefined unless `platform.backchannelLogout` is on. */
   readonly logOutEverywhere: LogOut | undefined
-  /** Resolves with the function that handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
+  /** Resolves with the function that handles a logout token. Undefined unless `platform.backchannelLogout` is on. */
   readonly backChannelLogout: Promise<BackChannelLogout> | undefined
   /** The built-in demo, if it is the identity provider. */
   readonly demo: DemoProvider | undefined

@@ -12,7 +12,7 @@ function sampleOf(text: string, series: string): number {
   return line === undefined ? 0 : Number(line.split(' ').at(-1))
 }
 
-const overrides = { metrics: { port: 0 } }
+const overrides = { metrics: { address: '127.0.0.1:0' } }
 
 test('the metrics count logins, callbacks, refreshes, provider calls, sessions and requests', async t => {
   const started = await startTestServer(t, { mode: 'dual', overrides })
@@ -52,7 +52,7 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
   t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
 })
 
-test('the metrics are served only on the port for metrics, which serves nothing else and is not opened without metrics.port', async t => {
+test('the metrics are served only on the port for metrics, which serves nothing else and is not opened without metrics.address', async t => {
   const started = await startTestServer(t, { overrides })
   t.is((await scrape(started, '/')).status, 404)
   t.is((await scrape(started, '/metrics?x=1')).status, 200)

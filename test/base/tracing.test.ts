@@ -105,7 +105,7 @@ test('the spans of the last requests are sent before the program ends', async t 
     ...exportTo(collector),
     OTEL_BSP_SCHEDULE_DELAY: '3600000',
     OTEL_SERVICE_NAME: 'my-login',
-    PLATFORM_AUTH_FORWARD_AUTH_PORT: String(gatewayPort)
+    PLATFORM_AUTH_FORWARD_AUTH_ADDRESS: `127.0.0.1:${gatewayPort}`
   }
   const { idp, program, browser } = await start(t, env)
   idp.fail('token', exchange => exchange.send({ status: 500 }))

@@ -70,7 +70,7 @@ export async function startOrigins(t: ExecutionContext): Promise<Origins> {
     mode: 'dual',
     platform: { callbackUrl: `${originOf(HOST)}/api/auth/callback` },
     apiProxy: { rules: [`GET,POST,PUT,PATCH,DELETE ${routes.proxy} ${upstream.origin}/x`] },
-    forwardAuth: { port: 0 },
+    forwardAuth: { address: '127.0.0.1:0' },
     log: { level: 'fatal', requests: false }
   })
   const server = await serve(config, {

@@ -8,7 +8,7 @@ const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379
 test('config prints each setting on one line with its value and its source', async t => {
   const { code, output, errors } = await run(t, ['config', '--mode', 'dual'], {
     env: secrets,
-    files: { '.platform-auth-serverrc.json': '{"logout":"local"}', '.env': 'LOG_LEVEL=debug' }
+    files: { '.platform-auth-serverrc.json': '{"logout":{"revoke":false}}', '.env': 'LOG_LEVEL=debug' }
   })
   t.is(code, 0)
   t.is(errors, '')
@@ -21,7 +21,7 @@ test('config prints each setting on one line with its value and its source', asy
   t.deepEqual(shown.mode, ['dual', 'flag --mode'])
   t.deepEqual(shown.port, ['9000', 'variable PORT'])
   t.deepEqual(shown['log.level'], ['debug', 'variable LOG_LEVEL in .env'])
-  t.deepEqual(shown.logout, ['local', 'file .platform-auth-serverrc.json'])
+  t.deepEqual(shown['logout.revoke'], ['false', 'file .platform-auth-serverrc.json'])
   t.deepEqual(shown.host, ['(all interfaces)', 'default'])
   t.deepEqual(shown['platform.publicTokenScopes'], ['viewables:read', 'default'])
   t.deepEqual(shown['session.previousSecrets'], ['(none)', 'default'])
@@ -72,7 +72,7 @@ test('config prints the endpoint addresses in use', async t => {
 })
 
 test('on a narrow terminal config breaks no words and prints only sources other than the default', async t => {
-  const { output } = await run(t, ['config', '--no-pkce'], { env: secrets, isTTY: true, columns: 80 })
+  const { output } = await run(t, ['config', '--logout-idp'], { env: secrets, isTTY: true, columns: 80 })
   const text = withoutColours(output)
   for (const line of text.split('\n')) t.true(line.length <= 80, line)
   t.regex(text, /^port = 9000\n {4}variable PORT\n/m)

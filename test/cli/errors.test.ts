@@ -18,11 +18,11 @@ const faults: readonly (readonly [object, string])[] = [
   ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
-    '192.0.2.1 is not an address of this machine. Choose a different host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
+    '192.0.2.1 is not an address of this machine. Choose a different host with --metrics-address, or remove --metrics-address.'
   ],
   [
     { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
-    'Port 4181 is in use by another program. Stop that program, or choose a different port with --forward-auth-port.'
+    'Port 4181 is in use by another program. Stop that program, or choose a different port with --forward-auth-address.'
   ],
   [
     { code: 'ENOTFOUND' },

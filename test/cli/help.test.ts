@@ -19,7 +19,6 @@ test('--help all lists every setting in its group with its variable and default,
   const headings = ['Server:', 'Session:', 'Identity provider:', 'Log:', 'Metrics:', 'Trying it out:', 'Commands:']
   for (const heading of headings) t.regex(output, new RegExp(`^${heading}$`, 'm'))
   t.true(text.includes('Encrypt the session cookie with this secret. Read the value from this file.'))
-  t.true(text.includes('--no-pkce Do not use PKCE (RFC 7636)'))
 })
 
 /** Returns the names in the first column of a section of a help. */
@@ -64,8 +63,8 @@ test('--help and the help of start name the entrypoint of a container and the re
 })
 
 const ownHelp: readonly (readonly [command: string, options: readonly string[]])[] = [
-  ['start', ['--config <file>', '--watch', '--demo', '--demo-port <port>', '--demo-token-lifetime <seconds>']],
-  ['check', ['--json', '--config <file>', '--demo', '--demo-port <port>']],
+  ['start', ['--config <file>', '--watch', '--demo', '--demo-token-lifetime <duration>']],
+  ['check', ['--json', '--config <file>', '--demo']],
   ['config', ['--json', '--config <file>']],
   ['init', ['--yes']],
   ['sessions', ['--user <name>', '--sub <sub>', '--name <name>', '--email <address>', '--json', '--config <file>']],
@@ -169,15 +168,15 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   ],
   [['config', '--mode=dual', '--mode', 'single'], /^--mode is given twice with different values\./],
   [
-    ['--trust-proxy', '--no-trust-proxy'],
-    /^--trust-proxy and --no-trust-proxy contradict each other\. Remove one of them\.\n$/
+    ['--log-requests', '--no-log-requests'],
+    /^--log-requests and --no-log-requests contradict each other\. Remove one of them\.\n$/
   ],
   [['sessions', '--user', 'TopSecret', '--user', 'b'], /^--user is given twice with different values\./],
   [['-v'], /^There is no flag -v\. Did you mean -V, which prints the version\?\n$/],
-  [['--demo-port', '5'], /--demo-port needs --demo/],
+  [['--trust-proxy'], /^The flag --trust-proxy was replaced by LOG_TRUST_FORWARDED_FOR\.\n$/],
+  [['--logout', 'idp'], /^The flag --logout was replaced by logout\.revoke and logout\.idp\.\n$/],
   [['--demo-token-lifetime', '5'], /--demo-token-lifetime needs --demo/],
-  [['--demo', '--demo-port', 'many'], /--demo-port must be a whole number from 0 to 65535/],
-  [['--demo', '--demo-token-lifetime', '0'], /--demo-token-lifetime must be a whole number from 1/]
+  [['--demo', '--demo-token-lifetime', '0'], /--demo-token-lifetime must be a duration such as .*, from 1s to 24h/]
 ]
 
 for (const [args, says] of misspelt) {
@@ -202,12 +201,11 @@ test('every flag in the settings table sets its setting', async t => {
     'platform.clientKey': 'key.pem',
     'platform.callbackUrl': 'https://a.example/api/auth/callback',
     'platform.issuer': 'https://id.example',
-    'platform.prompt': 'login',
     'access.files': '/**',
     'apiProxy.rules': 'GET /api/hubs/** https://api.example/hubs/**',
     'redis.url': 'redis://localhost',
-    'forwardAuth.port': '9002',
-    'metrics.port': '9001'
+    'forwardAuth.address': '127.0.0.1:9002',
+    'metrics.address': ':9001'
   }
   const textOf = (key: SettingKey) => {
     const { flag = '', type, default: value } = settingOf(key)
@@ -226,7 +224,7 @@ test('every flag in the settings table sets its setting', async t => {
   const { settings } = JSON.parse(output)
   for (const key of withFlag) t.is(settings[key].source, `flag ${flagName(settingOf(key).flag ?? '')}`)
   t.is(settings.port.value, 9000)
-  t.is(settings['platform.pkce'].value, false)
+  t.is(settings['logout.idp'].value, true)
   t.is(settings['log.requests'].value, true)
 })
 
@@ -243,13 +241,13 @@ test('each use of a repeatable flag adds to its list, and the command after it i
 })
 
 test('the opposite of a yes-or-no flag takes precedence over a variable, and a flag that is not given does not', async t => {
-  const env = { LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
+  const env = { LOG_REQUESTS: 'true', PLATFORM_AUTH_LOGOUT_IDP: 'false' }
   const settingsWith = async (...flags: string[]) =>
     JSON.parse((await run(t, ['config', '--json', ...flags], { env })).output).settings
   const without = await settingsWith()
   t.deepEqual(without['log.requests'], { value: true, source: 'variable LOG_REQUESTS' })
-  t.deepEqual(without['platform.pkce'], { value: false, source: 'variable PLATFORM_PKCE' })
-  const opposite = await settingsWith('--no-log-requests', '--pkce')
+  t.deepEqual(without['logout.idp'], { value: false, source: 'variable PLATFORM_AUTH_LOGOUT_IDP' })
+  const opposite = await settingsWith('--no-log-requests', '--logout-idp')
   t.deepEqual(opposite['log.requests'], { value: false, source: 'flag --log-requests' })
-  t.deepEqual(opposite['platform.pkce'], { value: true, source: 'flag --no-pkce' })
+  t.deepEqual(opposite['logout.idp'], { value: true, source: 'flag --logout-idp' })
 })

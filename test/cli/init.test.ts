@@ -6,6 +6,7 @@ import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
 import { checkValue } from '#src/config/check-value.js'
 import { loadConfig } from '#src/config/load.js'
+import { keysOf } from '../config/given.js'
 import { eventually } from '../helpers/eventually.js'
 import { modes } from '../helpers/modes.js'
 import { readText } from '../helpers/repository.js'
@@ -60,7 +61,7 @@ test('the settings file of init has its schema, only the given settings, and the
   ])
   const [schema = '', ...more] = text.split('\n')
   t.true(readText('docs/reference/configuration.md').includes(`\n${schema}\n`), schema)
-  t.true(more.length < 29, text)
+  t.true(more.length < 33, text)
   t.true(text.includes('npx platform-auth-server --help all'))
   for (const [, path = ''] of text.matchAll(/node_modules\/platform-auth-server\/([\w./-]+\w)/g))
     t.truthy(readText(path), path)
@@ -96,7 +97,7 @@ for (const mode of modes) {
     await run(t, ['init', '--yes', '--mode', mode, '--port', '9000'], { cwd })
     const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
     const { config, warnings } = await loadConfig({ cwd, env })
-    t.deepEqual(warnings, [])
+    t.deepEqual(keysOf(warnings), ['access.allow'])
     t.like(config, { mode, port: 9000, refresh: { beforeExpirySeconds: 120, jitterSeconds: 1500 } })
     t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
   })
@@ -181,10 +182,11 @@ test('without a terminal init asks nothing and prints the remaining steps', asyn
     'Only your user can read .env, because it contains the secrets.',
     'Before you put this folder under version control, add .env to .gitignore.',
     `1. Put the client id into ${settingsFile}.`,
-    '2. Put the client secret into .env.',
-    '3. Register http://localhost:8080/api/auth/callback as a callback URL with the provider.',
-    '4. Test the settings: npx platform-auth-server check',
-    '5. Start: npx platform-auth-server'
+    `2. Put who may sign in into ${settingsFile} (access.allow).`,
+    '3. Put the client secret into .env.',
+    '4. Register http://localhost:8080/api/auth/callback as a callback URL with the provider.',
+    '5. Test the settings: npx platform-auth-server check',
+    '6. Start: npx platform-auth-server'
   ])
 })
 

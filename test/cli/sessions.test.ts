@@ -29,7 +29,7 @@ async function startReplicas(t: ExecutionContext, more: Record<string, string> =
     PLATFORM_CLIENT_SECRET: demo.clientSecret,
     PLATFORM_ISSUER: demo.issuer,
     PLATFORM_SCOPES: 'openid data:read',
-    PLATFORM_BACK_CHANNEL_LOGOUT: 'yes',
+    PLATFORM_BACKCHANNEL_LOGOUT: 'yes',
     REDIS_URL: redis.url,
     ...more
   }
@@ -180,7 +180,7 @@ const withIndex = {
   ...enough,
   PLATFORM_ISSUER: 'http://127.0.0.1:1',
   PLATFORM_SCOPES: 'openid data:read',
-  PLATFORM_BACK_CHANNEL_LOGOUT: 'yes'
+  PLATFORM_BACKCHANNEL_LOGOUT: 'yes'
 }
 const refusals: Readonly<
   Record<string, readonly [args: readonly string[], env: Record<string, string>, code: number, message: RegExp]>
@@ -193,7 +193,7 @@ const refusals: Readonly<
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
     2,
-    /^The command "sessions" needs the session list of each user, .*platform\.backChannelLogout/
+    /^The command "sessions" needs the session list of each user, .*platform\.backchannelLogout/
   ],
   'an unknown action': [
     ['stop', '--user', 'ada'],

@@ -45,7 +45,7 @@ test('on a terminal the server prints its address, mode, pages and the callback 
   t.regex(lines[1] ?? '', /^platform-auth-server \d+\.\d+\.\d+$/)
   const [, url = ''] = /^➜ Open: (http:\S+)\/$/.exec(lines[3] ?? '') ?? []
   t.is(lines[4], '➜ Mode: dual')
-  t.regex(lines[5] ?? '', /^➜ Pages: \/\S+\/wwwroot$/)
+  t.regex(lines[5] ?? '', /^➜ Files: \/\S+\/wwwroot$/)
   t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL}`)
   t.is(lines[7], '(register this URL with the provider)')
   t.is((await fetch(`${url}/healthz`)).status, 200)
@@ -131,11 +131,8 @@ test('a port in use is reported in one sentence with the flag that sets it, and 
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
   const demo = await run(t, ['--demo', '--port', String(port)])
   t.deepEqual([demo.code, demo.errors], [1, expected])
-  const metrics = await run(t, ['--metrics-port', String(port)], { env })
-  t.deepEqual([metrics.code, metrics.errors], [1, expected.replace('--port', '--metrics-port')])
-  const ofDemo = await run(t, ['--demo', '--port', '0', '--host', '127.0.0.1', '--demo-port', String(port)])
-  t.is(ofDemo.code, 1)
-  t.regex(ofDemo.errors, /^Port \d+ is in use .* --demo-port\.\n$/)
+  const metrics = await run(t, ['--metrics-address', `127.0.0.1:${port}`], { env })
+  t.deepEqual([metrics.code, metrics.errors], [1, expected.replace('--port', '--metrics-address')])
 })
 
 for (const host of ['0.0.0.0', '127.0.0.1']) {
@@ -176,12 +173,12 @@ test('the settings of a demo contain no value for the real provider', async t =>
   const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
   const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))
   const { config, sources } = await loadConfig({
-    env: { ...env, ...real, PLATFORM_CLIENT_AUTHENTICATION: 'client_secret_post' },
+    env: { ...env, ...real, PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' },
     cwd: await tempFolder(t),
     demo: true
   })
   t.false(JSON.stringify(config).includes('provider.example'))
-  t.is(config.platform.clientAuthentication, 'client_secret_basic')
+  t.is(config.platform.clientAuthMethod, 'client_secret_basic')
   for (const key of ['session.secret', 'platform.clientId', 'platform.clientSecret', 'platform.issuer'] as const) {
     t.is(sources[key], 'demo')
   }

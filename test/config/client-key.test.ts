@@ -17,22 +17,22 @@ const [small, p384, x25519] = [
 ]
 const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const
 
-const accepted: readonly (readonly [what: string, text: string, algorithms: readonly string[]])[] = [
-  ['an RSA key as PEM', pemOf(rsa), ['RS256', 'PS256']],
-  ['a PEM with \\n instead of line breaks', pemOf(rsa).replaceAll('\n', '\\n'), ['RS256', 'PS256']],
-  ['an RSA key in PKCS #1', String(rsa.export({ type: 'pkcs1', format: 'pem' })), ['RS256', 'PS256']],
-  ['an RSA key for RSASSA-PSS only', pemOf(rsaPss), ['PS256']],
-  ['a P-256 key as PEM', pemOf(p256), ['ES256']],
-  ['a P-256 key in SEC 1', String(p256.export({ type: 'sec1', format: 'pem' })), ['ES256']],
-  ['an Ed25519 key as PEM', pemOf(ed25519), ['EdDSA']],
-  ['a JWK', ` ${jwkOf(p256)}\n`, ['ES256']],
-  ['a JWK with an alg', jwkOf(rsa, { alg: 'PS256' }), ['PS256']]
+const accepted: readonly (readonly [what: string, text: string, algorithm: string])[] = [
+  ['an RSA key as PEM', pemOf(rsa), 'RS256'],
+  ['a PEM with \\n instead of line breaks', pemOf(rsa).replaceAll('\n', '\\n'), 'RS256'],
+  ['an RSA key in PKCS #1', String(rsa.export({ type: 'pkcs1', format: 'pem' })), 'RS256'],
+  ['an RSA key for RSASSA-PSS only', pemOf(rsaPss), 'PS256'],
+  ['a P-256 key as PEM', pemOf(p256), 'ES256'],
+  ['a P-256 key in SEC 1', String(p256.export({ type: 'sec1', format: 'pem' })), 'ES256'],
+  ['an Ed25519 key as PEM', pemOf(ed25519), 'EdDSA'],
+  ['a JWK', ` ${jwkOf(p256)}\n`, 'ES256'],
+  ['a JWK with an alg', jwkOf(rsa, { alg: 'PS256' }), 'PS256']
 ]
 
-for (const [what, text, algorithms] of accepted) {
+for (const [what, text, algorithm] of accepted) {
   test(`${what} is a client key`, t => {
     const parsed = clientKey.parse(text)
-    t.deepEqual('value' in parsed && parsed.value.algorithms, algorithms)
+    t.deepEqual('value' in parsed && parsed.value.algorithm, algorithm)
   })
 }
 
@@ -65,7 +65,7 @@ const rejected: readonly (readonly [what: string, text: string, reason: RegExp])
 for (const [what, text, reason] of rejected) {
   test(`${what} is rejected as a client key, and the message names the file and not its content`, async t => {
     const cwd = await tempFolder(t, { 'client.key': text })
-    const env = { ...enough, PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.key' }
+    const env = { ...enough, PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.key' }
     const error = await t.throwsAsync(loadConfig({ env, cwd }), { instanceOf: ConfigError })
     t.deepEqual(keysOf(error?.problems), ['platform.clientKey'])
     t.true(error?.message.includes(`cannot be read from the file ${join(cwd, 'client.key')}, because `))
@@ -76,7 +76,7 @@ for (const [what, text, reason] of rejected) {
 }
 
 test('a key file that cannot be read is an error that names the file, and a key in place of a path is not shown', async t => {
-  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
+  const method = { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt' }
   const [missing] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: '/run/secrets/nothing.pem' } })
   t.regex(
     String(missing?.message),
@@ -91,14 +91,14 @@ test('a key file that cannot be read is an error that names the file, and a key 
 })
 
 test('an unknown method of client authentication is the only problem, whether there is a key or a secret', async t => {
-  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jtw' }
+  const method = { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jtw' }
   const message =
     'cannot be the string "private_key_jtw". Set it to client_secret_basic, client_secret_post or private_key_jwt.'
   const withKey = { ...enough, ...method, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
   for (const env of [withKey, { ...enough, ...method }]) {
     const error = await t.throwsAsync(loadConfig({ cwd: await tempFolder(t), env }), { instanceOf: ConfigError })
     t.deepEqual(error?.problems, [
-      { key: 'platform.clientAuthentication', source: 'variable PLATFORM_CLIENT_AUTHENTICATION', message }
+      { key: 'platform.clientAuthMethod', source: 'variable PLATFORM_CLIENT_AUTH_METHOD', message }
     ])
     t.deepEqual(error?.warnings, [])
   }
@@ -108,35 +108,37 @@ test('with private_key_jwt, no client secret is needed', async t => {
   const files = { 'client.jwk': jwkOf(rsa, { kid: 'of the key' }) }
   const env = {
     PLATFORM_CLIENT_SECRET: undefined,
-    PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
+    PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt',
     PLATFORM_CLIENT_KEY_FILE: 'client.jwk'
   }
   const { config, warnings } = await load(t, { env, files })
   t.deepEqual(warnings, [])
   t.like(signingKeyOf(config.platform), { algorithm: 'RS256', keyId: 'of the key' })
-  const chosen = { PLATFORM_CLIENT_KEY_ID: 'of the setting', PLATFORM_CLIENT_KEY_ALGORITHM: 'PS256' }
+  const chosen = { PLATFORM_CLIENT_KEY_ID: 'of the setting' }
   const other = await load(t, { env: { ...env, ...chosen }, files })
-  t.like(signingKeyOf(other.config.platform), { algorithm: 'PS256', keyId: 'of the setting' })
+  t.like(signingKeyOf(other.config.platform), { algorithm: 'RS256', keyId: 'of the setting' })
 })
 
-test('the method, the key and the algorithm must fit together', async t => {
-  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
-  const without = await problemsOf(t, { env: method })
+test('the method and the key must fit together', async t => {
+  const without = await problemsOf(t, { env: { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt' } })
   t.deepEqual(linesOf(without), [
-    'platform.clientAuthentication is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
+    'platform.clientAuthMethod is private_key_jwt, but there is no key. Set PLATFORM_CLIENT_KEY_FILE to the path of a private key.'
   ])
-  const env = { ...method, PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_KEY_ALGORITHM: 'ES256' }
-  const [wrong] = await problemsOf(t, { env })
-  t.is(wrong?.key, 'platform.clientKeyAlgorithm')
-  t.is(wrong?.message, 'is ES256, but platform.clientKey is a different kind of key. Set it to RS256 or PS256.')
-  const { warnings } = await load(t, { env: { PLATFORM_CLIENT_KEY: pemOf(rsa) } })
-  t.deepEqual(linesOf(warnings), [
-    'platform.clientKey has no effect, because platform.clientAuthentication is client_secret_basic.'
+  const env = { PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' }
+  t.deepEqual(linesOf((await load(t, { env })).warnings), [
+    'platform.clientKey has no effect, because platform.clientAuthMethod is client_secret_post.'
   ])
+})
+
+test('a key alone selects private_key_jwt, and no client secret is needed', async t => {
+  const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_KEY: pemOf(rsa) }
+  const { config, warnings, sources } = await load(t, { env })
+  t.deepEqual([config.platform.clientAuthMethod, sources['platform.clientAuthMethod']], ['private_key_jwt', 'default'])
+  t.deepEqual(warnings, [])
 })
 
 test('a key in .env may have several lines', async t => {
-  const dotEnv = `PLATFORM_CLIENT_AUTHENTICATION=private_key_jwt\nPLATFORM_CLIENT_KEY="${pemOf(ed25519)}"\n`
+  const dotEnv = `PLATFORM_CLIENT_AUTH_METHOD=private_key_jwt\nPLATFORM_CLIENT_KEY="${pemOf(ed25519)}"\n`
   const { config } = await load(t, { files: { '.env': dotEnv } })
   t.is(signingKeyOf(config.platform)?.algorithm, 'EdDSA')
 })

@@ -9,23 +9,27 @@ const dual = { PLATFORM_AUTH_MODE: 'dual' }
 const hubs = 'GET /api/hubs/** https://api.example/hubs/**'
 const noUserInfo = { PLATFORM_AUTH_ACCESS_ALLOW: '@a.example', PLATFORM_USERINFO_ENDPOINT: 'none' }
 
-const backChannel = { PLATFORM_BACK_CHANNEL_LOGOUT: 'true', PLATFORM_ISSUER: 'https://idp.example' }
+const backChannel = { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_ISSUER: 'https://idp.example' }
 const problems: readonly (readonly [env: Readonly<Record<string, string>>, problem: string])[] = [
   [
     { PLATFORM_AUTH_SESSION_STORE: 'redis' },
     'session.store (variable PLATFORM_AUTH_SESSION_STORE) is redis, but redis.url is not set. Set redis.url, for example to redis://localhost:6379, or set session.store to cookie.'
   ],
   [
-    { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' },
-    'logout (variable PLATFORM_AUTH_LOGOUT) is idp, but platform.endSessionEndpoint is none. Set logout to local or revoke.'
+    { PLATFORM_AUTH_LOGOUT_IDP: 'true', PLATFORM_END_SESSION_ENDPOINT: 'none' },
+    'logout.idp (variable PLATFORM_AUTH_LOGOUT_IDP) is on, but platform.endSessionEndpoint is none. Set logout.idp to false.'
   ],
   [
-    { PLATFORM_AUTH_METRICS_PORT: '8080' },
-    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 8080, because the server itself already uses this port. Set it to a different port.'
+    { PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:8080' },
+    'metrics.address (variable PLATFORM_AUTH_METRICS_ADDRESS) has the port 8080, which the server itself already uses. Set a different port.'
   ],
   [
-    { PLATFORM_AUTH_METRICS_PORT: '9000', PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000', REDIS_URL: 'redis://localhost' },
-    'metrics.port (variable PLATFORM_AUTH_METRICS_PORT) cannot be 9000, because forward-auth already uses this port. Set it to a different port.'
+    {
+      PLATFORM_AUTH_METRICS_ADDRESS: ':9000',
+      PLATFORM_AUTH_FORWARD_AUTH_ADDRESS: '127.0.0.1:9000',
+      REDIS_URL: 'redis://localhost'
+    },
+    'metrics.address (variable PLATFORM_AUTH_METRICS_ADDRESS) has the port 9000, which forward-auth already uses. Set a different port.'
   ],
   [
     { PLATFORM_AUTH_API_PROXY_RULES: `${hubs} token=public` },
@@ -49,15 +53,15 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
   ],
   [
     { ...backChannel, PLATFORM_SCOPES: 'a' },
-    'platform.backChannelLogout (variable PLATFORM_BACK_CHANNEL_LOGOUT) is on, but platform.scopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.scopes.'
+    'platform.backchannelLogout (variable PLATFORM_BACKCHANNEL_LOGOUT) is on, but platform.scopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.scopes.'
   ],
   [
     { ...backChannel, ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' },
-    'platform.backChannelLogout (variable PLATFORM_BACK_CHANNEL_LOGOUT) is on, but platform.internalTokenScopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.internalTokenScopes.'
+    'platform.backchannelLogout (variable PLATFORM_BACKCHANNEL_LOGOUT) is on, but platform.internalTokenScopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.internalTokenScopes.'
   ],
   [
-    { PLATFORM_BACK_CHANNEL_LOGOUT: 'true', PLATFORM_SCOPES: 'openid a' },
-    'platform.backChannelLogout (variable PLATFORM_BACK_CHANNEL_LOGOUT) is on without platform.issuer, but the server needs the issuer to find the keys of the provider, with which it checks logout tokens. Set platform.issuer.'
+    { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_SCOPES: 'openid a' },
+    'platform.backchannelLogout (variable PLATFORM_BACKCHANNEL_LOGOUT) is on without platform.issuer, but the server needs the issuer to find the keys of the provider, with which it checks logout tokens. Set platform.issuer.'
   ]
 ]
 
@@ -67,7 +71,7 @@ for (const [env, problem] of problems) {
   })
 }
 
-const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...warnings: string[]])[] = [
+const warnings: readonly (readonly [env: Readonly<Record<string, string | undefined>>, ...warnings: string[]])[] = [
   [
     { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' },
     'platform.internalTokenScopes has no effect, because mode is single.',
@@ -75,8 +79,8 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   ],
   [{ ...dual, PLATFORM_SCOPES: 'a' }, 'platform.scopes has no effect, because mode is dual.'],
   [
-    { PLATFORM_REVOCATION_ENDPOINT: 'none', PLATFORM_AUTH_LOGOUT: 'revoke' },
-    'logout revokes nothing, because platform.revocationEndpoint is none.'
+    { PLATFORM_REVOCATION_ENDPOINT: 'none', PLATFORM_AUTH_LOGOUT_REVOKE: 'true' },
+    'logout.revoke has no effect, because platform.revocationEndpoint is none.'
   ],
   [
     { ...noUserInfo, PLATFORM_SCOPES: 'openid' },
@@ -87,8 +91,8 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
     'access.allow reads the e-mail address from the ID token, but platform.internalTokenScopes does not contain email. If the ID token contains no e-mail address, no user can sign in.'
   ],
   [
-    { PLATFORM_AUTH_FORWARD_AUTH_PORT: '9000' },
-    "forwardAuth.port is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
+    { PLATFORM_AUTH_FORWARD_AUTH_ADDRESS: '127.0.0.1:9000' },
+    "forwardAuth.address is set without redis.url. A session that was refreshed through a gateway then exists only in this process's memory until its browser requests a path below /api/auth. If the server restarts before this request, the user is signed out."
   ],
   [
     { PLATFORM_AUTH_SHUTDOWN_GRACE: '5' },
@@ -115,8 +119,12 @@ const warnings: readonly (readonly [env: Readonly<Record<string, string>>, ...wa
   [{ PLATFORM_REVOCATION_ENDPOINT: 'none' }],
   [{ ...noUserInfo, PLATFORM_SCOPES: 'openid email' }],
   [{ PLATFORM_AUTH_SESSION_STORE: 'redis', REDIS_URL: 'redis://localhost:6379' }],
-  [{ PLATFORM_AUTH_METRICS_PORT: '8080', PLATFORM_AUTH_HOST: '10.0.0.1' }],
-  [{ PLATFORM_AUTH_METRICS_PORT: '0', PORT: '0' }]
+  [{ PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:8080', PLATFORM_AUTH_HOST: '10.0.0.1' }],
+  [{ PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:0', PORT: '0' }],
+  [
+    { PLATFORM_AUTH_ACCESS_ALLOW: undefined },
+    'access.allow is not set, so every account of the identity provider may sign in. Set it to e-mail addresses, domains or claims, or to "*" to allow every account.'
+  ]
 ]
 
 for (const [env, ...expected] of warnings) {
@@ -148,5 +156,5 @@ test('a grace period shorter than a refresh may take gets a warning', async t =>
 
 test('back-channel logout is accepted with an issuer and the scope openid', async t => {
   const { config } = await load(t, { env: { ...backChannel, PLATFORM_SCOPES: 'openid a' } })
-  t.true(config.platform.backChannelLogout)
+  t.true(config.platform.backchannelLogout)
 })

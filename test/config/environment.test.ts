@@ -125,10 +125,15 @@ for (const [value, isOdd] of [
   })
 }
 
-test('the URL that Kubernetes sets for a service is ignored with a warning, although its name is that of a setting', async t => {
-  const { config, warnings } = await load(t, { env: { PLATFORM_AUTH_FORWARD_AUTH_PORT: 'tcp://10.0.0.1:4181' } })
-  t.is(config.forwardAuth.port, undefined)
-  t.regex(linesOf(warnings).join(), /^forwardAuth\.port is ignored, because its value is the URL that Kubernetes sets/)
+test('the variables that Kubernetes sets for a service are ignored, although they have the prefixes of settings', async t => {
+  const env = {
+    PLATFORM_AUTH_FORWARD_AUTH_PORT: 'tcp://10.0.0.1:4181',
+    PLATFORM_SERVICE_HOST: '10.0.0.1',
+    REDIS_PORT: 'tcp://10.0.0.2:6379',
+    REDIS_SERVICE_HOST: '10.0.0.2',
+    REDIS_PORT_6379_TCP_ADDR: '10.0.0.2'
+  }
+  t.deepEqual((await load(t, { env })).warnings, [])
 })
 
 test('a secret that is given both directly and as a file is refused with both names', async t => {
@@ -148,7 +153,7 @@ const noSecret: readonly (readonly [key: SettingKey, source: string, situation: 
   [
     'platform.clientKey',
     'variable PLATFORM_CLIENT_KEY_FILE',
-    { env: { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'secret.txt' } }
+    { env: { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'secret.txt' } }
   ],
   // A flag is refused even if another source sets the secret.
   ['platform.clientSecret', 'flag --client-secret-file', { flags: { 'platform.clientSecret': 'secret.txt' } }]
@@ -336,8 +341,8 @@ for (const [misnamed, meant] of [
   ['PLATFORM_PORT', 'PORT'],
   ['PLATFORM_AUTH_LOG_LEVEL', 'LOG_LEVEL'],
   ['PLATFORM_AUTH_CLIENT_ID', 'PLATFORM_CLIENT_ID'],
-  ['PLATFORM_LOGOUT', 'PLATFORM_AUTH_LOGOUT'],
-  ['PLATFORM_METRIC_PORT', 'PLATFORM_AUTH_METRICS_PORT'],
+  ['PLATFORM_LOGOUT_IDP', 'PLATFORM_AUTH_LOGOUT_IDP'],
+  ['PLATFORM_METRIC_ADDRESS', 'PLATFORM_AUTH_METRICS_ADDRESS'],
   ['PLATFORM_INTERNAL_TOKEN_SCOPES', 'INTERNAL_TOKEN_SCOPES'],
   ['REDIS_URI', 'REDIS_URL'],
   ['LOG_REQUEST', 'LOG_REQUESTS']
@@ -365,8 +370,8 @@ for (const [misspelt, meant] of [
   ['PLATFORM_AUTH_FILES', 'PLATFORM_AUTH_ACCESS_FILES'],
   ['platform_auth_access_allow', 'PLATFORM_AUTH_ACCESS_ALLOW'],
   ['Platform_Auth_Acess_Alow', 'PLATFORM_AUTH_ACCESS_ALLOW'],
-  ['PLATFORM_FORWARD_AUTH_HOST', 'PLATFORM_AUTH_FORWARD_AUTH_HOST'],
-  ['PLATFORM_AUTH_FORWARD_PORT', 'PLATFORM_AUTH_FORWARD_AUTH_PORT'],
+  ['PLATFORM_FORWARD_AUTH_ADDRESS', 'PLATFORM_AUTH_FORWARD_AUTH_ADDRESS'],
+  ['PLATFORM_AUTH_FORWARD_ADDRESS', 'PLATFORM_AUTH_FORWARD_AUTH_ADDRESS'],
   ['PLATFORM_AUTH_SESION_INACTIVITY_TIMEOUT', 'PLATFORM_AUTH_SESSION_INACTIVITY_TIMEOUT'],
   ['PLATFORM_AUTH_SESSION_SECRET', 'SERVER_SESSION_SECRET'],
   ['PLATFORM_SESSION_SECRET_FILE', 'SERVER_SESSION_SECRET_FILE'],

@@ -140,9 +140,21 @@ const misnamed = [
   { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is not a setting.' },
   { text: '$import: base.yaml', key: '$import', message: 'is not a setting.' },
   { text: 'constructor: 1', key: 'constructor', message: 'is not a setting.' },
-  { text: 'log: hunter2', key: 'log', message: 'must be a group with the settings level, format, requests.' },
-  { text: 'log: false', key: 'log', message: 'must be a group with the settings level, format, requests.' },
-  { text: 'log: [hunter2]', key: 'log', message: 'must be a group with the settings level, format, requests.' },
+  {
+    text: 'log: hunter2',
+    key: 'log',
+    message: 'must be a group with the settings level, format, requests, trustForwardedFor.'
+  },
+  {
+    text: 'log: false',
+    key: 'log',
+    message: 'must be a group with the settings level, format, requests, trustForwardedFor.'
+  },
+  {
+    text: 'log: [hunter2]',
+    key: 'log',
+    message: 'must be a group with the settings level, format, requests, trustForwardedFor.'
+  },
   { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values.' },
   { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values.' }
 ]

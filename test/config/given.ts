@@ -12,7 +12,9 @@ export const enough = {
   SERVER_SESSION_SECRET: sessionSecret,
   PLATFORM_CLIENT_ID: 'client',
   PLATFORM_CLIENT_SECRET: clientSecret,
-  PLATFORM_CALLBACK_URL: 'http://localhost:8080/api/auth/callback'
+  PLATFORM_CALLBACK_URL: 'http://localhost:8080/api/auth/callback',
+  // Without an access list, there is a warning.
+  PLATFORM_AUTH_ACCESS_ALLOW: '*'
 }
 
 export interface Situation extends Omit<Sources, 'cwd'> {

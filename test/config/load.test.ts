@@ -144,7 +144,7 @@ test('the defaults are those of the service contract', async t => {
   t.like(config, {
     mode: 'single',
     session: { inactivityTimeoutSeconds: 86_400, maxLifetimeSeconds: undefined },
-    platform: { scopes, issuer: undefined, tokenEndpoint: undefined, clientAuthentication: 'client_secret_basic' },
+    platform: { scopes, issuer: undefined, tokenEndpoint: undefined, clientAuthMethod: 'client_secret_basic' },
     // A refresh happens only when the token has expired.
     refresh: { beforeExpirySeconds: 0, jitterSeconds: 0 }
   })

@@ -43,6 +43,17 @@ test('an old variable whose name has not changed is still valid', async t => {
   t.notRegex(linesOf(warnings).join('\n'), /replaced/)
 })
 
+for (const [flag, replacement] of [
+  ['--proxy', '--api-proxy'],
+  ['--internal-scopes', '--internal-token-scopes'],
+  ['--metrics-port', '--metrics-address'],
+  ['--prompt', 'the parameter prompt of platform.authorizationParams']
+] as const) {
+  test(`the old flag ${flag} has a replacement`, t => {
+    t.is(replacementOf(flag), `was replaced by ${replacement}.`)
+  })
+}
+
 test('no current name counts as an old one', t => {
   for (const key of settingKeys) {
     const { env, flag = '' } = settingOf(key)

@@ -66,7 +66,6 @@ test('a settings file that init writes gives the same values when it is read', a
     host: '::',
     'session.cookieName': 'yes',
     'platform.clientId': '#a"b',
-    'platform.prompt': 'login consent',
     'platform.publicTokenScopes': ['viewables:read'],
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'

@@ -45,17 +45,16 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.tokenEndpoint', 'https://id.example/token?x=1', 'http://[::1]:80/token'],
   ['platform.revocationEndpoint', 'none', 'https://id.example/revoke'],
   ['platform.endSessionEndpoint', 'none', 'https://id.example/logout'],
-  ['platform.clientAuthentication', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+  ['platform.clientAuthMethod', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
   ['platform.pkce', true, false],
-  ['platform.prompt', 'login', 'login consent', 'select_account'],
   ['platform.timeout', '1s', '5m'],
   ['refresh.beforeExpiry', '0s', '60m'],
   ['refresh.jitter', '0s', '25m', '60m'],
   ['profile.cacheTtl', '0s', '30s', '60m'],
-  ['logout', 'local', 'revoke', 'idp'],
+  ['access.allow', ['*'], ['@example.com', 'groups=admins']],
   ['redis.url', 'redis://localhost', 'rediss://user:pass@host:6380/2'],
   ['log.level', 'silent', 'trace'],
-  ['metrics.port', 9090]
+  ['metrics.address', ':9090', '127.0.0.1:0', '[::1]:9090', 'localhost:65535', '[fe80::1%eth0]:1']
 ]
 
 for (const [key, ...values] of accepted) {
@@ -141,7 +140,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'https://app.example.com:99999/api/auth/callback',
     5
   ],
-  ['platform.authorizationParams', 'a=1&a=2', 'scope=x', 'Prompt=login', '1=a', { a: 5 }, { nonce: 'x' }, 5],
+  ['platform.authorizationParams', 'a=1&a=2', 'scope=x', '1=a', { a: 5 }, { nonce: 'x' }, 5],
   ['platform.logoutParams', 'id_token_hint=x', { client_id: 'x' }, ['a=b']],
   ['platform.scopes', ['a b'], ['ä'], ['a"'], 'a\\b', 5, [5], { a: 1 }],
   [
@@ -161,12 +160,13 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.tokenEndpoint', 'none', 'http://id.example/token', 'https://id.example/token#x', ''],
   ['platform.revocationEndpoint', 'off', 'http://id.example/revoke', 5],
   ['platform.pkce', 'true', 1],
-  ['platform.prompt', 'Login', 'a&b'],
   ['platform.timeout', 0, 301, '0s', '301s', '10ms', '1.5m', '-1s', 's', ''],
   ['refresh.jitter', -1, 3601, '3601', '2h', 1.5],
   ['profile.cacheTtl', -1, 3601, '61m', 0.5],
   ['apiProxy.maxBody', -1, '1kb5', '1.5MB', '2000GiB', '100 megabytes', true],
-  ['logout', 'none', false],
+  ['logout.idp', 'none', 1],
+  ['access.allow', ['*', 'a@b.example'], '* x', []],
+  ['metrics.address', '9090', 9090, '127.0.0.1', ':65536', '::1:9090', 'http://localhost:9090'],
   ['redis.url', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
   ['log.level', 'verbose', '30', 30, null, ['info']],
   ['shutdown.grace', -1, 301]
@@ -230,10 +230,10 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
   ['platform.pkce', 'No', false],
   ['platform.pkce', '0', false],
   ['platform.pkce', 'off', false],
-  ['trustProxy', 'TRUE', true],
-  ['trustProxy', 'yes', true],
-  ['trustProxy', '1', true],
-  ['trustProxy', 'on', true],
+  ['log.requests', 'TRUE', true],
+  ['log.requests', 'yes', true],
+  ['log.requests', '1', true],
+  ['log.requests', 'on', true],
   ['platform.scopes', ' a:b\tc ', ['a:b', 'c']],
   ['platform.clientId', 'urn:client:1', 'urn:client:1'],
   [
@@ -256,9 +256,9 @@ for (const [key, text, value] of fromText) {
 }
 
 test('a settings file may write a number or a yes-or-no value as a string, as variables do', async t => {
-  const text = 'port: "8096"\ntrustProxy: "yes"\nlog: { requests: "true" }\nplatform: { timeout: "5" }\n'
+  const text = 'port: "8096"\nlogout: { idp: "yes" }\nlog: { requests: "true" }\nplatform: { timeout: "5" }\n'
   const { config } = await load(t, { files: { 'x.yaml': text }, configFile: 'x.yaml' })
-  t.deepEqual([config.port, config.trustProxy, config.log.requests], [8096, true, true])
+  t.deepEqual([config.port, config.logout.idp, config.log.requests], [8096, true, true])
   t.is(config.platform.timeoutSeconds, 5)
   const [problem] = await problemsOf(t, { files: { 'x.yaml': 'port: "80.5"' }, configFile: 'x.yaml' })
   t.is(problem?.message, 'cannot be the string "80.5". Set it to a port number from 0 to 65535.')

@@ -16,10 +16,10 @@ for (const mode of modes) {
   test(`${mode}: when a user signs out at oidc-provider, it ends the sessions of this login and no other session`, async t => {
     const overrides = {
       mode,
-      logout: 'idp',
+      logout: { revoke: false, idp: true },
       port: 0,
       host: '127.0.0.1',
-      platform: { backChannelLogout: true, scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
+      platform: { backchannelLogout: true, scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
     } as const
     const { config } = await loadConfig({ demo: true, env: {}, cwd: await tempFolder(t), overrides })
     const logs = await collectLogs('info')

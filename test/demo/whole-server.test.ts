@@ -93,7 +93,7 @@ for (const mode of modes) {
 }
 
 test('a logout through the provider also ends the session at the demo', async t => {
-  const { browser } = await startBoth(t, 'single', { logout: 'idp' })
+  const { browser } = await startBoth(t, 'single', { logout: { revoke: false, idp: true } })
   await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   t.is(await signOutAtDemo(browser, '/api/auth/logout'), `${publicOrigin}/`)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)

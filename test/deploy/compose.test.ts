@@ -39,7 +39,8 @@ const servers = Object.entries(services).filter(([, { build }]) => build !== und
 function filledIn(environment: Readonly<Record<string, string>>): Record<string, string> {
   const given: Readonly<Record<string, string>> = {
     PLATFORM_CLIENT_ID: 'a-client',
-    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback'
+    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
+    PLATFORM_AUTH_ACCESS_ALLOW: '@example.com'
   }
   return Object.fromEntries(
     Object.entries(environment).map(([name, value]) => [

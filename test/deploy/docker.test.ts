@@ -7,8 +7,8 @@ test("the documented --stop-timeout for docker is longer than the server's shutd
   const given = {
     PLATFORM_CLIENT_ID: 'a-client',
     PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
-    PLATFORM_CLIENT_SECRET_FILE: '/run/secrets/client_secret',
-    SERVER_SESSION_SECRET_FILE: '/run/secrets/session_secret'
+    PLATFORM_CLIENT_SECRET_FILE: '/run/secrets/client-secret',
+    SERVER_SESSION_SECRET_FILE: '/run/secrets/session-secret'
   }
   const { delaySeconds, graceSeconds } = (await settingsFrom(t, given)).config.shutdown
   for (const file of ['deploy/Dockerfile', 'docs/deploy/kubernetes.md']) {

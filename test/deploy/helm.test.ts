@@ -104,7 +104,7 @@ test('the schema describes exactly the values in values.yaml', t => {
 test('every variable that the chart sets is reserved, and the message names a value of the chart', t => {
   const [, list = ''] = /define "platform-auth-server\.reservedVariables" -\}\}\n([\s\S]*)/.exec(templates) ?? []
   const set = [...templates.matchAll(/\{name: ([A-Z_]+), value:/g)].map(([, name = '']) => name)
-  t.true(set.includes('PLATFORM_AUTH_FORWARD_AUTH_PORT'))
+  t.true(set.includes('PLATFORM_AUTH_FORWARD_AUTH_ADDRESS'))
   for (const name of set.map(one => one.replace(/_FILE$/, ''))) t.regex(list, new RegExp(`^${name}: |"${name}"`, 'm'))
   for (const [, value = ''] of list.matchAll(/^[A-Z_]+: ([\w.]+)/gm))
     if (value !== 'the') t.true(isIn(valuePaths, value))
@@ -142,14 +142,14 @@ for (const example of exampleNames) {
     const { config, warnings } = await settingsOf(t, example)
     t.deepEqual(warnings, [])
     const ports = Object.fromEntries(containerOf(example).ports.map(({ name, containerPort }) => [name, containerPort]))
-    const forwardAuth = config.forwardAuth.port
+    const forwardAuth = config.forwardAuth.address?.port
     t.deepEqual(ports, {
       http: config.port,
-      metrics: config.metrics.port as number,
+      metrics: config.metrics.address?.port as number,
       ...(forwardAuth !== undefined && { 'forward-auth': forwardAuth })
     })
-    t.is(config.metrics.host, '::', 'Prometheus scrapes the metrics from outside of the pod')
-    if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '::')
+    t.is(config.metrics.address?.host, undefined, 'Prometheus scrapes the metrics from outside of the pod')
+    if (forwardAuth !== undefined) t.is(config.forwardAuth.address?.host, undefined)
     for (const { spec } of rendered<Service>(example, 'Service'))
       for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
     const [policy] = rendered<NetworkPolicy>(example, 'NetworkPolicy')

@@ -95,7 +95,7 @@ test('kustomization.yaml lists plain files that exist, and no file that needs fu
 })
 
 test('the volume with the pages is mounted where the server looks for them', async t => {
-  const mount = container.volumeMounts.find(({ name }) => name === 'pages')
+  const mount = container.volumeMounts.find(({ name }) => name === 'wwwroot')
   t.is(mount?.mountPath, '/app/wwwroot')
   t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
   t.is((await settingsFrom(t, variables)).config.wwwroot, undefined, 'wwwroot is unset, so the default folder is used')

@@ -51,7 +51,7 @@ function ofFile({ offers = false } = {}): Record<string, string> {
 }
 
 test('the environment file has no quotes or references that systemd reads in another way than a shell', t => {
-  for (const line of environmentFile.split('\n')) t.regex(line, /^(#.*|[A-Z_]+=[\w.:/-]+|)$/)
+  for (const line of environmentFile.split('\n')) t.regex(line, /^(#.*|[A-Z_]+=[\w.:/@-]+|)$/)
   t.notDeepEqual(ofFile(), ofFile({ offers: true }))
 })
 

@@ -116,7 +116,8 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
     // Words, and texts in single quotes.
     const args = (line.text.replace(own, '').match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'|'$/g, ''))
     // The port of the text may be taken on this machine.
-    for (const name of ['--port', '--forward-auth-port']) if (args.includes(name)) args[args.indexOf(name) + 1] = '0'
+    const free = { '--port': '0', '--forward-auth-address': '127.0.0.1:0' }
+    for (const [name, value] of Object.entries(free)) if (args.includes(name)) args[args.indexOf(name) + 1] = value
     const files = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
     const ended = main(console.terminal)
@@ -138,7 +139,10 @@ for (const block of blocksOf('variables')) {
     const replace = (text: string, name: string) =>
       text.replace(`${name}=${variables[name]}`, `${name}=wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU`)
     const files = { '.env': placeholders.reduce(replace, block.text) }
-    const { config, warnings } = await loadConfig({ env: {}, cwd: await tempFolder(t, files) })
+    const { config, warnings } = await loadConfig({
+      env: { PLATFORM_AUTH_ACCESS_ALLOW: '*' },
+      cwd: await tempFolder(t, files)
+    })
     t.is(config.platform.callbackUrl, String(variables.PLATFORM_CALLBACK_URL))
     t.deepEqual(warnings, [])
   })

@@ -31,7 +31,7 @@ for (const path of texts) {
   })
 }
 
-// The chart has values of its own, such as pages.image.
+// The chart has values of its own, such as wwwroot.image.
 const [chart] = readYaml('deploy/helm/values.yaml') as [Record<string, unknown>]
 const chartValues = Object.entries(chart).flatMap(([group, members]) =>
   Object.keys((members ?? {}) as object).map(name => `${group}.${name}`)

@@ -55,6 +55,7 @@ test('Kubernetes: the commands create the secrets, with which the server starts'
   const env = {
     PLATFORM_CLIENT_ID: 'a-client',
     PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
+    PLATFORM_AUTH_ACCESS_ALLOW: '@example.com',
     PLATFORM_CLIENT_SECRET_FILE: path('client-secret'),
     SERVER_SESSION_SECRET_FILE: path('session-secret'),
     SERVER_SESSION_PREVIOUS_SECRETS_FILE: path('previous-secrets'),

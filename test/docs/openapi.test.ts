@@ -260,7 +260,7 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
   const scopes = ['openid', 'data:read']
   const openid = (backChannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
-  const platform = { timeout, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
+  const platform = { timeout, backchannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
   const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
   const server = await startTestServer(t, { mode, overrides, ...(idp && { idp }) })
   if (!redisIsAway) return server

@@ -115,7 +115,7 @@ export function mismatches(schema: Schema, value: unknown, what: string): string
 
 /** Returns the paths that the server itself handles: the routes of its router and the health checks. */
 export function serverRoutes(): string[] {
-  const platform = { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
+  const platform = { backchannelLogout: true, issuer: 'https://idp.example', scopes: ['openid'] }
   const router = authRouter(createServices(testConfig(unreachableIdp, { mode: 'dual', platform })))
   return [...router.stack.map(({ path }) => String(path)), ...Object.values(HEALTH_ROUTES)].toSorted()
 }

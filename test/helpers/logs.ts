@@ -26,7 +26,7 @@ export async function collectLogs(level: Config['log']['level'] = 'trace') {
     lines.push(line)
     entries.push(JSON.parse(line) as LogEntry)
   }
-  const log = createLog({ level, format: 'json', requests: true }, { write })
+  const log = createLog({ level, format: 'json' }, { write })
   return {
     log,
     /** Each line as the logger wrote it. */

@@ -123,6 +123,7 @@ export function environmentFor(
     PLATFORM_CLIENT_SECRET: idp.clientSecret,
     PLATFORM_ISSUER: idp.issuer,
     PLATFORM_CALLBACK_URL: callbackUrl,
+    PLATFORM_AUTH_ACCESS_ALLOW: '*',
     SERVER_SESSION_SECRET: SESSION_SECRET
   }
 }

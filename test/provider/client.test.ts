@@ -185,7 +185,7 @@ test('for APS, client id and secret are in the Basic header without form encodin
 })
 
 test('with client_secret_post the client credentials are in the body and not in a header', async t => {
-  const setting = { clientAuthentication: 'client_secret_post', clientSecret: 'a b&c' } as const
+  const setting = { clientAuthMethod: 'client_secret_post', clientSecret: 'a b&c' } as const
   for (const request of await authenticatedRequests(setUp(t, setting))) {
     t.is(request?.headers.authorization, undefined)
     const form = new URLSearchParams(request?.body)
@@ -195,8 +195,8 @@ test('with client_secret_post the client credentials are in the body and not in 
 })
 
 test('after the client secret was replaced, the next request uses the new secret in the header or in the body', async t => {
-  for (const clientAuthentication of ['client_secret_basic', 'client_secret_post'] as const) {
-    const { idp, expect } = setUp(t, { clientAuthentication })
+  for (const clientAuthMethod of ['client_secret_basic', 'client_secret_post'] as const) {
+    const { idp, expect } = setUp(t, { clientAuthMethod })
     const seen = expect('/token', 200, tokens)
     idp.replaceCredentials(testConfig({ clientId, clientSecret: 'a-newer-secret', ...APS }).platform)
     await idp.refreshTokenGrant(refreshGrant)
@@ -430,7 +430,7 @@ test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the 
 })
 
 test('the authorization URL contains the nonce and the code challenge if they are given, and the prompt of the login or of the settings', async t => {
-  const { idp } = setUp(t, { prompt: 'login' })
+  const { idp } = setUp(t, { authorizationParams: { prompt: 'login' } })
   const given = { ...authorizationRequest, nonce: 'n', codeChallenge: 'c' }
   for (const [prompt, expected] of [
     [undefined, 'login'],
@@ -441,9 +441,9 @@ test('the authorization URL contains the nonce and the code challenge if they ar
       ['nonce', 'n'],
       ['state', 'a.state_of-it'],
       ['scope', 'data:read account:read'],
-      ['prompt', expected],
       ['code_challenge', 'c'],
-      ['code_challenge_method', 'S256']
+      ['code_challenge_method', 'S256'],
+      ['prompt', expected]
     ])
   }
 })

@@ -81,7 +81,7 @@ function environmentFor(issuer: string) {
     PLATFORM_SCOPES: 'openid',
     PLATFORM_CALLBACK_URL: defaultCallbackUrl,
     PLATFORM_CLIENT_ID: 'app',
-    PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
+    PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt',
     SERVER_SESSION_SECRET: sessionSecret
   }
 }
@@ -104,9 +104,8 @@ test('oidc-provider accepts the client with each algorithm, and rejects it with 
       platform: {
         ...discovered({ issuer }),
         clientId: `client-${algorithm}`,
-        clientAuthentication: 'private_key_jwt',
-        clientKey: jwkOf(key, { kid: 'k1' }),
-        clientKeyAlgorithm: algorithm
+        clientAuthMethod: 'private_key_jwt',
+        clientKey: jwkOf(key, { kid: 'k1', alg: algorithm })
       }
     })
     const idp = createIdentityProvider(platform, transport)

@@ -17,7 +17,7 @@ for (const [mode, store] of [
   ['single', 'redis']
 ] as const) {
   test(`${mode}, session.store: ${store}: two replicas refresh a session 24 times and keep one session in Redis`, async t => {
-    const overrides = { forwardAuth: { port: 0 }, session: { store } }
+    const overrides = { forwardAuth: { address: '127.0.0.1:0' }, session: { store } }
     const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides })
     let [one, two] = [await start(), await start()]
     await signIn(one.browser)
@@ -57,7 +57,7 @@ for (const [mode, store] of [
 
 for (const mode of modes) {
   test(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
-    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
+    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
     const { redis, clock, idp } = deployment
     const { server, browser, config } = await deployment.start()
     const port = server.forwardAuthPort as number
@@ -100,7 +100,7 @@ ava('docs/apis/forward-auth.md documents the size of four kinds of entries', t =
 for (const [session = '', , inRedis = ''] of documentedSizes) {
   test(`an entry in Redis has the documented size: ${session}`, async t => {
     const mode = session.startsWith('dual') ? 'dual' : 'single'
-    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { port: 0 } } })
+    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
     const { redis, idp } = deployment
     const { server, browser } = await deployment.start()
     idp.settings.accessTokenLength = Number(/of ([\d,]+) characters/.exec(session)?.[1]?.replace(',', '') ?? 1000)

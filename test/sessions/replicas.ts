@@ -215,5 +215,5 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
 
 /** The settings with which a server lists the sessions of each user. */
 export const listed: TestSettings = {
-  platform: { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid', 'data:read'] }
+  platform: { backchannelLogout: true, issuer: 'https://idp.example', scopes: ['openid', 'data:read'] }
 }

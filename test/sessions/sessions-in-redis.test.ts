@@ -111,7 +111,7 @@ test('if the response of the callback is lost, the repeated callback leads to th
 })
 
 test('while Redis is unavailable, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
-  const overrides = { forwardAuth: { port: 0 } }
+  const overrides = { forwardAuth: { address: '127.0.0.1:0' } }
   const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
   const [{ browser, server }] = servers
   await signIn(browser)

@@ -20,7 +20,7 @@ for (const mode of modes) {
         mode,
         overrides: {
           access: { allow: ['groups=admins'] },
-          forwardAuth: { port: 0 },
+          forwardAuth: { address: '127.0.0.1:0' },
           session: { store },
           platform,
           apiProxy: { rules: [`GET /data/** ${upstream.origin}/data/**`] }

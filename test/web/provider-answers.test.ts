@@ -121,7 +121,7 @@ test('a callback with form_post is refused with a sentence that says what to set
 
 test('parameters of the operator are sent at the login and at the logout, and an endpoint keeps those of its URL', async t => {
   const { browser, idp } = await start(t, 'single', {
-    logout: 'idp',
+    logout: { revoke: false, idp: true },
     platform: {
       authorizationParams: { access_type: 'offline', p: 'x' },
       logoutParams: { logout_uri: 'https://a.example/' }
@@ -152,7 +152,7 @@ test('with empty scopes, neither the login nor a refresh has a scope', async t =
 for (const mode of modes) {
   test(`${mode}: the newest ID token that fits is the hint of a logout, and the URL has at most 2,000 characters`, async t => {
     const hintAfter = async (groups: readonly number[]) => {
-      const { browser, idp, clock } = await start(t, mode, { logout: 'idp' })
+      const { browser, idp, clock } = await start(t, mode, { logout: { revoke: false, idp: true } })
       idp.settings.quirks = { idTokenOnRefresh: true }
       for (const [index, count] of groups.entries()) {
         idp.settings.idTokenClaims = claims => ({ ...claims, groups: Array.from({ length: count }, () => 'group') })
@@ -177,7 +177,7 @@ for (const mode of modes) {
 
   test(`${mode}: with all endpoints configured, logins, refreshes and logouts work while discovery does not`, async t => {
     const { browser, idp, clock, logs } = await start(t, mode, {
-      logout: 'idp',
+      logout: { revoke: false, idp: true },
       platform: { userinfoEndpoint: undefined }
     })
     const { authorizationEndpoint, tokenEndpoint, userinfoEndpoint, endSessionEndpoint } = idp
@@ -186,7 +186,7 @@ for (const mode of modes) {
       mode,
       idp,
       clock,
-      overrides: { logout: 'idp', platform: { ...discovered(idp), ...scopes, ...all } }
+      overrides: { logout: { revoke: false, idp: true }, platform: { ...discovered(idp), ...scopes, ...all } }
     })
     idp.failWhen('discovery', () => faults.status(503))
     t.is((await browser.navigate('/api/auth/login')).statusCode, 502, 'unknown endpoints are never those of APS')
@@ -300,8 +300,8 @@ for (const [page, { without = [], login, refresh, userInfo, authorization, endSe
 )) {
   test(`with the settings of docs/reference/providers/${page}.md, a login, a refresh and a logout work with its responses`, async t => {
     const { mode, logout, platform } = await settingsOf(t, page)
-    const { scopes, prompt, authorizationParams, logoutParams, clientAuthentication } = platform
-    const settings = { scopes, prompt, authorizationParams, logoutParams, clientAuthentication }
+    const { scopes, authorizationParams, logoutParams, clientAuthMethod } = platform
+    const settings = { scopes, authorizationParams, logoutParams, clientAuthMethod }
     const { browser, idp, clock, logs } = await start(t, mode, { logout, platform: settings })
     idp.discovery = document => Object.fromEntries(Object.entries(document).filter(([name]) => !without.includes(name)))
     Object.assign(idp.settings, { profile: userInfo, quirks: { idTokenOnRefresh: true } })

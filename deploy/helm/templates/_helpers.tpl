@@ -69,7 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* The name of the key of the Secret with which the server authenticates itself at the provider. */ -}}
 {{- define "platform-auth-server.clientCredential" -}}
-{{- ternary "client-key" "client-secret" (eq .Values.clientAuthentication "private_key_jwt") -}}
+{{- ternary "client-key" "client-secret" (eq .Values.clientAuthMethod "private_key_jwt") -}}
 {{- end -}}
 
 {{- /* Helm merges maps, so the default is here and not in values.yaml. Otherwise, {} would not replace it. */ -}}

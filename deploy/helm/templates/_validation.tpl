@@ -18,14 +18,14 @@ name a path and a pattern.
 {{- fail "Set existingSecret to the name of a Secret that contains the client secret and the session secret." -}}
 {{- end -}}
 
-{{- if and (not $values.redis.enabled) (or $values.autoscaling.enabled (gt (int $values.replicaCount) 1)) -}}
-{{- fail "Several replicas need Redis, because two of them could use the same refresh token. Set redis.enabled to true, or set replicaCount to 1 and autoscaling.enabled to false." -}}
+{{- if and (not (or $values.externalRedis.url $values.externalRedis.secretKey)) (or $values.autoscaling.enabled (gt (int $values.replicaCount) 1)) -}}
+{{- fail "Several replicas need Redis, because two of them could use the same refresh token. Set externalRedis.url or externalRedis.secretKey, or set replicaCount to 1 and autoscaling.enabled to false." -}}
 {{- end -}}
-{{- if regexMatch "@|sentinelPassword=" $values.redis.url -}}
-{{- fail "redis.url contains a password, and anyone who can read the Deployment can read it. Leave redis.url empty, and put the URL into the key redis-url of existingSecret." -}}
+{{- if regexMatch "@|sentinelPassword=" $values.externalRedis.url -}}
+{{- fail "externalRedis.url contains a password, and anyone who can read the Deployment can read it. Leave externalRedis.url empty, and put the URL into the key of existingSecret that externalRedis.secretKey names." -}}
 {{- end -}}
-{{- if and $values.redis.url (not (regexMatch "^rediss?://" $values.redis.url)) -}}
-{{- fail "redis.url must begin with redis:// or rediss://." -}}
+{{- if and $values.externalRedis.url (not (regexMatch "^rediss?://" $values.externalRedis.url)) -}}
+{{- fail "externalRedis.url must begin with redis:// or rediss://." -}}
 {{- end -}}
 
 {{- if and $values.autoscaling.enabled (gt (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
@@ -35,8 +35,8 @@ name a path and a pattern.
 {{- if le (int $values.terminationGracePeriodSeconds) (int $shutdown) -}}
 {{- fail (printf "terminationGracePeriodSeconds is %d. It must be longer than shutdown.delay and shutdown.grace together (%d), because Kubernetes would otherwise kill the server during a refresh." (int $values.terminationGracePeriodSeconds) (int $shutdown)) -}}
 {{- end -}}
-{{- if and $values.pages.configMap $values.pages.image -}}
-{{- fail "pages.configMap and pages.image exclude each other. Set only one of them." -}}
+{{- if and $values.wwwroot.configMap $values.wwwroot.image -}}
+{{- fail "wwwroot.configMap and wwwroot.image exclude each other. Set only one of them." -}}
 {{- end -}}
 
 {{- if and $values.ingress.enabled (hasPrefix "https://" $values.callbackUrl) (not $values.ingress.tls) (not $values.ingress.externalTls) -}}
@@ -59,12 +59,12 @@ name a path and a pattern.
 {{- fail "serviceAccount.annotations has no effect if serviceAccount.create is false." -}}
 {{- end -}}
 
-{{- range $name, $value := $values.settings -}}
-{{- include "platform-auth-server.validateVariable" (dict "where" "settings" "name" $name "value" $value) -}}
+{{- range $name, $value := $values.env -}}
+{{- include "platform-auth-server.validateVariable" (dict "where" "env" "name" $name "value" $value) -}}
 {{- end -}}
 {{- range $values.extraEnv -}}
-{{- if hasKey $values.settings .name -}}
-{{- fail (printf "%s is in settings and in extraEnv. Remove one of them." .name) -}}
+{{- if hasKey $values.env .name -}}
+{{- fail (printf "%s is in env and in extraEnv. Remove one of them." .name) -}}
 {{- end -}}
 {{- include "platform-auth-server.validateVariable" (dict "where" "extraEnv" "name" .name "value" (.value | default "")) -}}
 {{- end -}}
@@ -92,23 +92,21 @@ PLATFORM_AUTH_HOST: networkPolicy.httpFrom, because the server listens on all ad
 PLATFORM_AUTH_MODE: mode
 PLATFORM_CLIENT_ID: clientId
 PLATFORM_CALLBACK_URL: callbackUrl
-PLATFORM_CLIENT_AUTHENTICATION: clientAuthentication
-PLATFORM_AUTH_TRUST_PROXY: trustProxy
+PLATFORM_CLIENT_AUTH_METHOD: clientAuthMethod
+LOG_TRUST_FORWARDED_FOR: trustForwardedFor
 PLATFORM_AUTH_REFRESH_BEFORE_EXPIRY: refresh.beforeExpiry
 PLATFORM_AUTH_REFRESH_JITTER: refresh.jitter
 PLATFORM_AUTH_SHUTDOWN_DELAY: shutdown.delay
 PLATFORM_AUTH_SHUTDOWN_GRACE: shutdown.grace
-PLATFORM_AUTH_METRICS_PORT: networkPolicy.metricsFrom, because the metrics are always on port 9090
-PLATFORM_AUTH_METRICS_HOST: listenHost
-PLATFORM_AUTH_FORWARD_AUTH_PORT: forwardAuth.port
-PLATFORM_AUTH_FORWARD_AUTH_HOST: listenHost
+PLATFORM_AUTH_METRICS_ADDRESS: networkPolicy.metricsFrom, because the metrics are always on port 9090
+PLATFORM_AUTH_FORWARD_AUTH_ADDRESS: forwardAuth.port
 {{- $secrets := dict "PLATFORM_CLIENT_SECRET" "client-secret" "PLATFORM_CLIENT_KEY" "client-key" "SERVER_SESSION_SECRET" "session-secret" "SERVER_SESSION_PREVIOUS_SECRETS" "previous-secrets" "APS_CLIENT_SECRET" "client-secret" }}
 {{- range $name, $key := $secrets }}
 {{ $name }}: the key {{ $key }} of existingSecret
 {{ $name }}_FILE: the key {{ $key }} of existingSecret
 {{- end }}
-REDIS_URL: redis.url, or the key redis-url of existingSecret
-REDIS_URL_FILE: redis.url, or the key redis-url of existingSecret
+REDIS_URL: externalRedis.url or externalRedis.secretKey
+REDIS_URL_FILE: externalRedis.url or externalRedis.secretKey
 APS_CLIENT_ID: clientId
 APS_CALLBACK_URL: callbackUrl
 {{- end -}}

@@ -61,8 +61,8 @@ const BODY_LIMIT = 1000
 export async function checkPort(config: Config): Promise<Finding[]> {
   const found = await tryToListen(config, 'server')
   const others = [
-    ...(await tryToListen(config.forwardAuth, 'forwardAuth')),
-    ...(await tryToListen(config.metrics, 'metrics'))
+    ...(await tryToListen(config.forwardAuth.address, 'forwardAuth')),
+    ...(await tryToListen(config.metrics.address, 'metrics'))
   ]
   // If this server is already running, it also uses the ports of its other listeners, so the findings for these ports
   // are only warnings.
@@ -70,17 +70,16 @@ export async function checkPort(config: Config): Promise<Finding[]> {
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
 
-type ListeningAddress = Pick<Config, 'host'> & Pick<Config['metrics'], 'port'>
-
-async function tryToListen({ port, host }: ListeningAddress, listener: Listener): Promise<Finding[]> {
-  // This listener is switched off.
-  if (port === undefined) return []
+/** @param address undefined if the listener is switched off */
+async function tryToListen(address: Pick<Config, 'port' | 'host'> | undefined, listener: Listener): Promise<Finding[]> {
+  if (address === undefined) return []
+  const { port, host } = address
   const { portOption, hostOption } = listeners[listener]
   const server = createServer()
   try {
     await listen(server, { port, host })
     await closeServer(server)
-    return [ok(port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
+    return [ok(port === 0 ? `With port 0, the system chooses a free port.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server is already running on port ${port}.`

@@ -31,9 +31,9 @@ export async function checkClient(provider: Provider, metadata: ProviderMetadata
     if (hasNoAccess(error)) throw error
     const other = isAboutAuthentication(error) ? await otherAuthentication(provider, metadata) : undefined
     if (other === undefined) return findingOfClientError(error, credentialsOf(config))
-    const { clientAuthentication } = config.platform
-    const message = `The client id and secret are right, but the token endpoint accepts them only with ${other}, and the setting is ${clientAuthentication}.`
-    return failed(message, `Set platform.clientAuthentication to ${other}.`)
+    const { clientAuthMethod } = config.platform
+    const message = `The client id and secret are right, but the token endpoint accepts them only with ${other}, and the setting is ${clientAuthMethod}.`
+    return failed(message, `Set platform.clientAuthMethod to ${other}.`)
   }
   const next = "Do not use this provider. The URL may be wrong, so compare it with the provider's documentation."
   return failed('The token endpoint gave tokens for a made-up code.', next)
@@ -60,22 +60,22 @@ async function otherAuthentication(
   { tokenEndpoint }: ProviderMetadata
 ): Promise<string | undefined> {
   const { platform } = config
-  if (platform.clientAuthentication === 'private_key_jwt') return undefined
-  const isBasic = platform.clientAuthentication === 'client_secret_basic'
-  const clientAuthentication = isBasic ? 'client_secret_post' : 'client_secret_basic'
-  const idp = createIdentityProvider({ ...platform, tokenEndpoint, clientAuthentication }, transport)
+  if (platform.clientAuthMethod === 'private_key_jwt') return undefined
+  const isBasic = platform.clientAuthMethod === 'client_secret_basic'
+  const clientAuthMethod = isBasic ? 'client_secret_post' : 'client_secret_basic'
+  const idp = createIdentityProvider({ ...platform, tokenEndpoint, clientAuthMethod }, transport)
   const error: unknown = await exchangeMadeUpCode(idp, config).catch((error: unknown) => error)
-  return error instanceof OAuthError && error.error === 'invalid_grant' ? clientAuthentication : undefined
+  return error instanceof OAuthError && error.error === 'invalid_grant' ? clientAuthMethod : undefined
 }
 
 /** Returns how messages name the credentials of the client, and what to advise if the provider rejects them. */
 function credentialsOf({ platform }: Config) {
-  const key = platform.clientAuthentication === 'private_key_jwt' ? signingKeyOf(platform) : undefined
+  const key = platform.clientAuthMethod === 'private_key_jwt' ? signingKeyOf(platform) : undefined
   if (!key) {
     return {
       kind: 'secret',
       compare: "Compare platform.clientId and platform.clientSecret with the application's page.",
-      otherwise: 'the client may need private_key_jwt as platform.clientAuthentication'
+      otherwise: 'the client may need private_key_jwt as platform.clientAuthMethod'
     }
   }
   const keyId = key.keyId === undefined ? 'no key id' : `the key id ${quote(key.keyId)}`
@@ -128,7 +128,7 @@ function withoutUserInfo({ access }: Config, { loginScope }: Mode): Finding {
   if (loginScope.split(' ').includes('openid'))
     return ok('There is no user info endpoint, so names come from the ID token.')
   const missing = 'There is no user info endpoint and no ID token, so'
-  return access.allow
+  return access.allow?.length
     ? failed(
         `${missing} access.allow cannot be checked and no user can sign in.`,
         'Add openid and email to the scopes.'
@@ -151,16 +151,17 @@ export async function checkRefresh({ config, mode }: Provider, metadata: Provide
 
 type Platform = Config['platform']
 
-const asksForConsent = ({ prompt = '' }: Platform) => prompt.split(' ').includes('consent')
+const asksForConsent = ({ authorizationParams: { prompt = '' } = {} }: Platform) =>
+  prompt.split(' ').includes('consent')
 
 function accessType(platform: Platform, { name }: Quirks): Finding[] {
   if (platform.authorizationParams?.access_type !== 'offline') {
     const message = `${name} issues a refresh token only with the parameter access_type=offline, so every login fails.`
-    return [failed(message, 'Set platform.authorizationParams to access_type=offline, and platform.prompt to consent.')]
+    return [failed(message, 'Set platform.authorizationParams to access_type=offline&prompt=consent.')]
   }
   if (asksForConsent(platform)) return []
   const message = `${name} issues a refresh token only when the user consents, so only the first login of a user works.`
-  return [warning(message, 'Set platform.prompt to consent.')]
+  return [warning(message, 'Add prompt=consent to platform.authorizationParams.')]
 }
 
 function offlineAccess(
@@ -174,7 +175,10 @@ function offlineAccess(
     const message =
       'The settings request offline_access without prompt=consent. Some providers, such as Logto, then issue no refresh token (OpenID Connect Core section 11), and every login fails.'
     return [
-      warning(message, 'Sign in once. If the log says "it issued no refresh_token", set platform.prompt to consent.')
+      warning(
+        message,
+        'Sign in once. If the log says "it issued no refresh_token", add prompt=consent to platform.authorizationParams.'
+      )
     ]
   }
   if (!scopesSupported.includes('offline_access')) return []

@@ -74,16 +74,13 @@ function isSamePage(url: string, other: string): boolean {
   return one.origin === two.origin && one.pathname === two.pathname
 }
 
-/** Tests the endpoint that the setting `logout` needs. */
-export async function checkLogout(provider: Provider, metadata: ProviderMetadata): Promise<Finding> {
-  switch (provider.config.logout) {
-    case 'local':
-      return ok('A logout ends only the session of this server. The server does not inform the provider.')
-    case 'revoke':
-      return checkRevocation(provider, metadata)
-    case 'idp':
-      return checkIdpLogout(provider, metadata)
-  }
+/** Tests the endpoints that the settings `logout.…` need. */
+export async function checkLogout(provider: Provider, metadata: ProviderMetadata): Promise<Finding[]> {
+  const { revoke, idp } = provider.config.logout
+  if (!revoke && !idp)
+    return [ok('A logout ends only the session of this server. The server does not inform the provider.')]
+  const checks = [...(revoke ? [checkRevocation] : []), ...(idp ? [checkIdpLogout] : [])]
+  return Promise.all(checks.map(check => check(provider, metadata)))
 }
 
 /** Revokes a made-up token, which must succeed (RFC 7009 section 2.2). */
@@ -93,7 +90,7 @@ async function checkRevocation({ config, idp }: Provider, { revocationEndpoint }
   if (revocationEndpoint === undefined) {
     const message =
       'The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout.'
-    return warning(message, 'Set platform.revocationEndpoint, or set logout to local.')
+    return warning(message, 'Set platform.revocationEndpoint, or set logout.revoke to false.')
   }
   try {
     await idp.revokeRefreshToken('made-up-by-check')
@@ -102,7 +99,7 @@ async function checkRevocation({ config, idp }: Provider, { revocationEndpoint }
     if (hasNoAccess(error)) throw error
     if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
       const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
-      return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
+      return failed(message, 'Fix the client finding first. If the client finding is ok, set logout.revoke to false.')
     }
     const isRejection = error instanceof OAuthError || error instanceof ProviderError
     if (!isRejection || error.status !== 400) throw error
@@ -120,7 +117,7 @@ async function checkIdpLogout({ config, idp, transport }: Provider, metadata: Pr
   if (logoutUrl === undefined) {
     const message =
       'The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider.'
-    return failed(message, 'Set platform.endSessionEndpoint, or set logout to revoke.')
+    return failed(message, 'Set platform.endSessionEndpoint, or set logout.idp to false.')
   }
   if (metadata.quirks.needsLogoutUri && !new URL(logoutUrl).searchParams.has('logout_uri')) {
     const message = `${metadata.quirks.name} requires the parameter logout_uri at a logout, so users see its error page.`

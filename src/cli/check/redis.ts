@@ -50,13 +50,11 @@ async function withoutRedis({ port, platform }: Config): Promise<Finding[]> {
     const message = `${processes} processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`
     findings.push(warning(message, 'Set redis.url, or run one process.'))
   }
-  if (platform.backChannelLogout) {
-    const message =
-      'platform.backChannelLogout is on, but no Redis is configured. When the server restarts, it forgets logouts, so copies of old cookies work again. It also forgets which sessions a user has, so a logout token may end none of them.'
-    findings.push(warning(message, 'Set redis.url.'))
-  }
   if (findings.length > 0) return findings
-  return [ok('No Redis is configured. One process needs none, but several replicas need redis.url.')]
+  const forgets = platform.backchannelLogout
+    ? ' After a restart, the server no longer knows which sessions a user has, so a logout token may end none of them.'
+    : ''
+  return [ok(`No Redis is configured. One process needs none, but several replicas need redis.url.${forgets}`)]
 }
 
 // With TLS 1.3, Redis refuses a client certificate only after the handshake (RFC 8446 section 4.4.2.4), so the check

@@ -38,7 +38,7 @@ function warningOf(problem: Problem): Finding {
 
 /** Warns that the access list needs certain claims. Only a real login shows whether the provider sends these claims. */
 export function checkAccessList({ access: { allow } }: Config): Finding[] {
-  if (!allow) return []
+  if (!allow?.length) return []
   const claims = allow.filter(isClaimEntry)
   const hasAddresses = claims.length < allow.length
   const address = 'an e-mail address with "email_verified": true'

@@ -15,19 +15,14 @@ const demo: readonly CommandFlag[] = [
     flags: '--demo',
     group: 'Trying it out:',
     summary: 'Run with a built-in identity provider. No other settings are needed.'
-  },
-  {
-    flags: '--demo-port <port>',
-    group: 'Trying it out:',
-    summary: 'Let the built-in provider listen on this port. (default: any free port)'
   }
 ]
 
 const demoTokenLifetime: CommandFlag = {
-  flags: '--demo-token-lifetime <seconds>',
+  flags: '--demo-token-lifetime <duration>',
   group: 'Trying it out:',
   summary:
-    'Let the access tokens of the built-in provider expire after this time. Choose a short time to see a refresh soon. (default: 3599)'
+    'Let the access tokens of the built-in provider expire after this time. Choose a short time to see a refresh soon. (default: 3599s)'
 }
 
 const watch: CommandFlag = {

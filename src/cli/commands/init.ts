@@ -62,6 +62,7 @@ function nextSteps(written: { readonly settings: boolean; readonly secrets: bool
   const hasClientSecret = values['platform.clientSecret'] !== undefined
   const steps = [
     written.settings && !hasClientId && `Put the client id into ${yamlFile}.`,
+    written.settings && values['access.allow'] === undefined && `Put who may sign in into ${yamlFile} (access.allow).`,
     written.secrets && !hasClientSecret && `Put the client secret into ${secretsFile}.`,
     written.settings && `Register ${values['platform.callbackUrl']} as a callback URL with the provider.`,
     'Test the settings: npx platform-auth-server check',

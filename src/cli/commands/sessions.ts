@@ -90,7 +90,7 @@ async function withIndex<Result>(
   try {
     if (!stores.userSessions || platform.issuer === undefined) {
       throw new UsageError(
-        'The command "sessions" needs the session list of each user, which the server keeps only with platform.backChannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
+        'The command "sessions" needs the session list of each user, which the server keeps only with platform.backchannelLogout. Switch this setting on and restart the server. Each user is then listed after the next login.'
       )
     }
     return await use(stores.userSessions, platform.issuer)
@@ -113,7 +113,7 @@ interface Revocations {
   readonly reason?: string
 }
 
-/** Revokes refresh tokens even if the setting `logout` is `local`, because a thief may have a copy of the session. */
+/** Revokes refresh tokens even if the settings `logout.…` is `local`, because a thief may have a copy of the session. */
 async function revokeAll(records: readonly SessionRecord[], ended: number, config: Config): Promise<Revocations> {
   const transport = createTransport(config.platform.timeoutSeconds * 1000)
   const idp = createIdentityProvider(config.platform, transport, Date.now)

@@ -48,8 +48,7 @@ const reloaded: readonly SettingKey[] = [
   'session.previousSecrets',
   'platform.clientSecret',
   'platform.clientKey',
-  'platform.clientKeyId',
-  'platform.clientKeyAlgorithm'
+  'platform.clientKeyId'
 ]
 
 /**

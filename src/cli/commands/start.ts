@@ -192,7 +192,7 @@ function announceOnTerminal(
   const lines = [
     lineOf('Open', `${url}/`, '', cyan),
     lineOf('Mode', mode),
-    lineOf('Pages', wwwroot ?? 'the starter page', wwwroot === undefined ? '(put your pages into ./wwwroot)' : ''),
+    lineOf('Files', wwwroot ?? 'the starter page', wwwroot === undefined ? '(put your pages into ./wwwroot)' : ''),
     lineOf('Callback', callbackUrl, demoUrl === undefined ? '(register this URL with the provider)' : ''),
     demoUrl === undefined ? '' : lineOf('Demo', demoUrl, '(sign in as anyone, without a password)')
   ]

@@ -5,7 +5,7 @@ import { errorCode } from '../../base/error-code.js'
 import { fileName } from '../../config/file.js'
 import { readTextFile, statIfPossible } from '../../config/files.js'
 import { newSecret } from '../../config/secrets.js'
-import { settingKeys, settingOf, type Values } from '../../config/settings.js'
+import { type SettingKey, settingKeys, settingOf, type Values } from '../../config/settings.js'
 import { settingsFile } from '../../config/settings-file.js'
 import { UsageError } from '../terminal/errors.js'
 
@@ -22,7 +22,9 @@ export function settingsText(values: Values): string {
     '# `npx platform-auth-server --help all` lists all settings. In an installed package,',
     '# node_modules/platform-auth-server/docs/reference/configuration.md explains them, and config/full.yaml there is a sample.'
   ]
-  const keys = settingKeys.filter(key => values[key] !== undefined && !settingOf(key).secret)
+  // The access list is shown even if it is not set, because every account may sign in without it.
+  const isShown = (key: SettingKey) => values[key] !== undefined || key === 'access.allow'
+  const keys = settingKeys.filter(key => isShown(key) && !settingOf(key).secret)
   return settingsFile(header, keys, values, key => [`# ${settingOf(key).summary}`])
 }
 

@@ -77,7 +77,10 @@ export async function askFor(needs: Needs, given: Values, terminal: Terminal) {
       await askSetting('port', 'Port', '8080')
       await askSetting('platform.clientId', 'Client id (empty: fill it in later)')
       await askSetting('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
-      await askSetting('access.allow', 'Who may sign in, as e-mail addresses and @domains (empty: everyone)')
+      await askSetting(
+        'access.allow',
+        'Who may sign in, as e-mail addresses and @domains (* for every account of the provider, or empty to decide later)'
+      )
     }
     if (needs.secrets)
       await askSetting('platform.clientSecret', 'Client secret (not shown; leave it empty to add it later)')

@@ -1,6 +1,6 @@
 import type { Sources } from '../../config/load.js'
 import type { Flags } from '../../config/sources.js'
-import { integer, readString, type ValueType } from '../../config/types.js'
+import { DAY, duration } from '../../config/units.js'
 import type { DemoChoices } from '../../demo/open.js'
 import { UsageError } from './errors.js'
 import type { Terminal } from './terminal.js'
@@ -45,18 +45,17 @@ export function sourcesOf({ terminal, flags, options: { config } }: Invocation):
 
 /** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
 export function readDemoOptions({ options }: Invocation): DemoChoices | undefined {
-  const { demo, demoPort, demoTokenLifetime } = options
-  const port = readNumber('--demo-port', demoPort, integer(0, 65_535))
-  const tokenLifetimeSeconds = readNumber('--demo-token-lifetime', demoTokenLifetime, integer(1, 86_400))
-  if (demo === true) return { port, tokenLifetimeSeconds }
-  if (port !== undefined) throw new UsageError('--demo-port needs --demo.')
+  const { demo, demoTokenLifetime } = options
+  const tokenLifetimeSeconds = readDuration('--demo-token-lifetime', demoTokenLifetime)
+  if (demo === true) return { tokenLifetimeSeconds }
   if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime needs --demo.')
   return undefined
 }
 
-function readNumber(flag: string, value: unknown, type: ValueType<number>): number | undefined {
+function readDuration(flag: string, value: unknown): number | undefined {
   if (value === undefined) return undefined
-  const parsed = type.parse(readString(type, String(value)))
+  const { parse, allowed } = duration(1, DAY)
+  const parsed = parse(value)
   if ('value' in parsed) return parsed.value
-  throw new UsageError(`${flag} must be ${type.allowed}.`)
+  throw new UsageError(`${flag} must be ${allowed}.`)
 }

@@ -1,5 +1,4 @@
 import { errorCode, isError } from '../../base/error-code.js'
-import { settingOf } from '../../config/settings.js'
 
 // Expected errors of the command line, which are reported in one sentence. Any other error is a bug in this program.
 
@@ -25,12 +24,12 @@ export const exitCodes = {
   misused: 2
 } as const
 
-/** The flags or variables for the port and the host of each listener. */
+/** The flags for the port and the host of each listener. */
 export const listeners = {
   server: { portOption: '--port', hostOption: '--host' },
-  metrics: { portOption: '--metrics-port', hostOption: settingOf('metrics.host').env },
-  forwardAuth: { portOption: '--forward-auth-port', hostOption: settingOf('forwardAuth.host').env },
-  demo: { portOption: '--demo-port', hostOption: '--host' }
+  metrics: { portOption: '--metrics-address', hostOption: '--metrics-address' },
+  demo: { portOption: '--port', hostOption: '--host' },
+  forwardAuth: { portOption: '--forward-auth-address', hostOption: '--forward-auth-address' }
 } as const
 
 export type Listener = keyof typeof listeners

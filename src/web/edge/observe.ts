@@ -11,7 +11,7 @@ import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { HttpError } from '../errors/http-error.js'
 import { requestId, requestLog } from '../request/request.js'
 
-// Matches an IP address, with or without a port or a zone. With `trustProxy`, the address comes from a header that the
+// Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
 // client may have written. If the value does not match, the IP address of the connection is logged instead.
 const IP_ADDRESS = /^[\w.:%[\]-]{1,64}$/
 

@@ -46,7 +46,7 @@ export interface ForwardAuthServer {
  */
 export async function listenForGateways(
   services: Services,
-  { port, host }: { readonly port: number; readonly host: string },
+  { port, host }: { readonly port: number; readonly host: string | undefined },
   limits: Partial<ClientLimits> = {}
 ): Promise<ForwardAuthServer> {
   const respond = forwardAuth(services)

@@ -1,4 +1,4 @@
-/** The route for logout tokens. It exists only with the setting `platform.backChannelLogout`. */
+/** The route for logout tokens. It exists only with the setting `platform.backchannelLogout`. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { closingError, invalidRequest } from '../errors/http-error.js'

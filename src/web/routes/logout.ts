@@ -9,7 +9,7 @@ import type { Services } from '../services.js'
 
 /**
  * `GET /api/auth/logout` terminates the session. It redirects to the page in the `return_to` parameter, by default the
- * start page. With `logout: idp`, it redirects to the provider's logout page instead. In that case, the parameter has
+ * start page. With `logout.idp`, it redirects to the provider's logout page instead. In that case, the parameter has
  * no effect, because the provider redirects only to registered URLs. With `everywhere=true`, the route terminates all
  * sessions of the user, and responds with 403 to links on other sites and to requests that do not show where they come
  * from.
@@ -29,7 +29,7 @@ export function logout(services: Services): Middleware {
     checkOrigin(ctx, 'logoutEverywhere', { publicOrigin: site.origin })
     if (logOutEverywhere) return logOutEverywhere
     const description =
-      'No session was terminated, because this server does not know the other sessions of a user (setting platform.backChannelLogout).'
+      'No session was terminated, because this server does not know the other sessions of a user (setting platform.backchannelLogout).'
     throw invalidRequest(description)
   }
 }

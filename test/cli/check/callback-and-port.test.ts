@@ -120,9 +120,9 @@ test('check reports a free port and does not keep it', async t => {
 })
 
 test('check accepts port 0, for which the system chooses a free port', async t => {
-  t.deepEqual(await portLines({ port: 0, metrics: { port: 0 } }), [
-    'ok With --port 0, the system chooses a free port.',
-    'ok With --metrics-port 0, the system chooses a free port.'
+  t.deepEqual(await portLines({ port: 0, metrics: { address: '127.0.0.1:0' } }), [
+    'ok With port 0, the system chooses a free port.',
+    'ok With port 0, the system chooses a free port.'
   ])
 })
 
@@ -147,11 +147,11 @@ for (const [what, listener] of Object.entries(otherPrograms)) {
 }
 
 test('check warns if this server itself already uses the port and the metrics port', async t => {
-  const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
+  const { server } = await startTestServer(t, { overrides: { metrics: { address: '127.0.0.1:0' } } })
   const metricsPort = server.metricsPort as number
-  t.deepEqual(await portLines({ port: server.port, metrics: { port: metricsPort } }), [
+  t.deepEqual(await portLines({ port: server.port, metrics: { address: `127.0.0.1:${metricsPort}` } }), [
     `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose a different port with --port.`,
-    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-port.`
+    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-address.`
   ])
 })
 
@@ -161,8 +161,8 @@ test('check fails for a metrics port used by another program', async t => {
     createServer((_request, response) => response.end())
   )
   t.deepEqual(
-    (await portLines({ port: 0, metrics: { port: metricsPort } }))[1],
-    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-port.`
+    (await portLines({ port: 0, metrics: { address: `127.0.0.1:${metricsPort}` } }))[1],
+    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose a different port with --metrics-address.`
   )
 })
 

@@ -17,7 +17,7 @@ const offline =
   'warning refresh The provider offers the scope offline_access, but the settings do not request it. Many providers issue a refresh token only with this scope. Next: Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
 
 const withoutConsent =
-  'warning refresh The settings request offline_access without prompt=consent. Some providers, such as Logto, then issue no refresh token (OpenID Connect Core section 11), and every login fails. Next: Sign in once. If the log says "it issued no refresh_token", set platform.prompt to consent.'
+  'warning refresh The settings request offline_access without prompt=consent. Some providers, such as Logto, then issue no refresh token (OpenID Connect Core section 11), and every login fails. Next: Sign in once. If the log says "it issued no refresh_token", add prompt=consent to platform.authorizationParams.'
 
 const offers: readonly (readonly [what: string, supported: unknown, scopes: string, line: string | undefined])[] = [
   ['offered and not requested', ['openid', 'offline_access'], 'openid', offline],
@@ -62,16 +62,16 @@ const google: readonly (readonly [platform: NonNullable<TestSettings['platform']
   [
     {},
     [
-      'failed Google issues a refresh token only with the parameter access_type=offline, so every login fails. Set platform.authorizationParams to access_type=offline, and platform.prompt to consent.'
+      'failed Google issues a refresh token only with the parameter access_type=offline, so every login fails. Set platform.authorizationParams to access_type=offline&prompt=consent.'
     ]
   ],
   [
     { authorizationParams: { access_type: 'offline' } },
     [
-      'warning Google issues a refresh token only when the user consents, so only the first login of a user works. Set platform.prompt to consent.'
+      'warning Google issues a refresh token only when the user consents, so only the first login of a user works. Add prompt=consent to platform.authorizationParams.'
     ]
   ],
-  [{ authorizationParams: { access_type: 'offline' }, prompt: 'consent' }, []]
+  [{ authorizationParams: { access_type: 'offline', prompt: 'consent' } }, []]
 ]
 
 for (const [platform, expected] of google) {
@@ -82,7 +82,7 @@ for (const [platform, expected] of google) {
 
 test('check fails for a logout at Cognito without logout_uri, and sends no request', async t => {
   const issuer = 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a'
-  t.deepEqual(await findingsAt(t, issuer, { logout: 'idp' }, checkLogout), [
+  t.deepEqual(await findingsAt(t, issuer, { logout: { revoke: false, idp: true } }, checkLogout), [
     'failed Amazon Cognito requires the parameter logout_uri at a logout, so users see its error page. Set platform.logoutParams to logout_uri=http://localhost:8080/, and register this URL as an allowed sign-out URL.'
   ])
 })

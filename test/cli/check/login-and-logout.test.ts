@@ -94,6 +94,8 @@ test('a 404 from a discovered endpoint is reported as an unknown client, because
   )
 })
 
+const idpOnly = { PLATFORM_AUTH_LOGOUT_IDP: 'true', PLATFORM_AUTH_LOGOUT_REVOKE: 'false' }
+
 const logoutTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
   'a working revocation endpoint': [{}, 'ok logout The revocation endpoint accepts requests.'],
   'a wrong secret at Keycloak': [
@@ -101,11 +103,11 @@ const logoutTable: Readonly<Record<string, readonly [situation: Situation, line:
       provider: () => ({ quirks: quirksOf.keycloak }),
       env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
     },
-    'failed logout The revocation endpoint rejects the client (401 unauthorized_client). Next: Fix the client finding first. If the client finding is ok, set logout to local.'
+    'failed logout The revocation endpoint rejects the client (401 unauthorized_client). Next: Fix the client finding first. If the client finding is ok, set logout.revoke to false.'
   ],
   'a wrong secret': [
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    'failed logout The revocation endpoint rejects the client (401 invalid_client). Next: Fix the client finding first. If the client finding is ok, set logout to local.'
+    'failed logout The revocation endpoint rejects the client (401 invalid_client). Next: Fix the client finding first. If the client finding is ok, set logout.revoke to false.'
   ],
   'a revocation endpoint that rejects a made-up token': [
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
@@ -120,23 +122,23 @@ const logoutTable: Readonly<Record<string, readonly [situation: Situation, line:
     "failed logout The revocation endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
   ],
   "a logout that ends only this server's session": [
-    { args: ['--logout', 'local'] },
+    { env: () => ({ PLATFORM_AUTH_LOGOUT_REVOKE: 'false' }) },
     'ok logout A logout ends only the session of this server. The server does not inform the provider.'
   ],
   'an end-session endpoint': [
-    { args: ['--logout', 'idp'] },
+    { env: () => idpOnly },
     'ok logout The end-session endpoint responds (302). http://localhost:8080/ must be registered as a URL to return to.'
   ],
   'an end-session endpoint that rejects the URL to return to': [
-    { args: ['--logout', 'idp'], prepare: idp => idp.fail('endSession', faults.html(400)) },
+    { env: () => idpOnly, prepare: idp => idp.fail('endSession', faults.html(400)) },
     'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ with the provider as a URL to return to after logout.'
   ],
   'an end-session endpoint that does not exist': [
-    { args: ['--logout', 'idp'], env: idp => ({ PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
+    { env: idp => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
     "failed logout The end-session endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
   ],
   'an end-session endpoint that cannot be reached': [
-    { args: ['--logout', 'idp'], env: () => ({ PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
+    { env: () => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
     'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
   ]
 }
@@ -148,33 +150,41 @@ for (const [what, [situation, expected]] of Object.entries(logoutTable)) {
   })
 }
 
-const missing: readonly (readonly [args: readonly string[], member: string, line: string])[] = [
+const missing: readonly (readonly [env: Readonly<Record<string, string>>, member: string, line: string])[] = [
   [
-    [],
+    {},
     'revocation_endpoint',
-    'warning logout The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout to local.'
+    'warning logout The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout.revoke to false.'
   ],
   [
-    ['--logout', 'idp'],
+    idpOnly,
     'end_session_endpoint',
-    'failed logout The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout to revoke.'
+    'failed logout The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout.idp to false.'
   ]
 ]
 
-for (const [args, member, expected] of missing) {
+for (const [env, member, expected] of missing) {
   test(`check reports that the discovery document has no ${member}`, async t => {
-    t.is((await checkAt(t, { args, discovery: () => ({ [member]: undefined }) })).line('logout'), expected)
+    t.is((await checkAt(t, { env: () => env, discovery: () => ({ [member]: undefined }) })).line('logout'), expected)
   })
 }
 
 test('check warns about an end-session endpoint that redirects to an error page, because it may require the ID token', async t => {
   const provider = () => ({ quirks: { needsIdTokenHint: true } })
-  const { line, code } = await checkAt(t, { args: ['--logout', 'idp'], discovery: () => ({}), provider })
+  const { line, code } = await checkAt(t, { env: () => idpOnly, discovery: () => ({}), provider })
   t.is(
     line('logout'),
     'warning logout The end-session endpoint rejects a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ with the provider as a URL to return to after logout. If it is registered, sign in and out once, because some providers require the ID token.'
   )
   t.is(code, 0)
+})
+
+test('check tests both endpoints if a logout uses both', async t => {
+  const { lines } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_LOGOUT_IDP: 'true' }) })
+  t.deepEqual(
+    lines.filter(line => line.startsWith('ok logout')).map(line => line.split(' ').slice(2, 5).join(' ')),
+    ['The revocation endpoint', 'The end-session endpoint']
+  )
 })
 
 test('check names the shorter time limit of a revocation', async t => {

@@ -140,27 +140,27 @@ const clientTable: Readonly<Record<string, readonly [situation: Situation, line:
   ],
   'a wrong secret': [
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthMethod."
   ],
   'a wrong secret at Keycloak': [
     { prepare: idp => idp.failWhen('token', () => faults.error('unauthorized_client', 401)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthMethod."
   ],
   'a client that must authenticate in the body': [
     { prepare: idp => idp.failWhen('token', request => unlessBody(request, 'invalid_client', 401)) },
-    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthentication to client_secret_post.'
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthMethod to client_secret_post.'
   ],
   'a client that must authenticate in the body, at a provider that calls this an invalid request': [
     { prepare: idp => idp.failWhen('token', request => unlessBody(request, 'invalid_request', 400)) },
-    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthentication to client_secret_post.'
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_post, and the setting is client_secret_basic. Next: Set platform.clientAuthMethod to client_secret_post.'
   ],
   'a client that must authenticate in the header': [
     {
-      env: () => ({ PLATFORM_CLIENT_AUTHENTICATION: 'client_secret_post' }),
+      env: () => ({ PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' }),
       prepare: idp =>
         idp.failWhen('token', ({ form }) => (form.client_secret ? faults.error('invalid_client', 401) : undefined))
     },
-    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_basic, and the setting is client_secret_post. Next: Set platform.clientAuthentication to client_secret_basic.'
+    'failed client The client id and secret are right, but the token endpoint accepts them only with client_secret_basic, and the setting is client_secret_post. Next: Set platform.clientAuthMethod to client_secret_basic.'
   ],
   'an application without access to the API product': [
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
@@ -168,7 +168,7 @@ const clientTable: Readonly<Record<string, readonly [situation: Situation, line:
   ],
   'a client id that the gateway does not know': [
     { prepare: idp => idp.failWhen('token', () => faults.gateway('AUTH-003', 403)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthentication."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, the client may need private_key_jwt as platform.clientAuthMethod."
   ],
   'an HTML page with status 401': [
     { prepare: idp => idp.fail('token', faults.html(401)) },
@@ -243,7 +243,8 @@ test('check warns about each endpoint of the discovery document that is off', as
     end_session_endpoint: 1,
     jwks_uri: ''
   })
-  const { lines, code } = await checkAt(t, { discovery, args: ['--scopes', 'openid', '--logout', 'local'] })
+  const noLogout = () => ({ PLATFORM_AUTH_LOGOUT_REVOKE: 'false' })
+  const { lines, code } = await checkAt(t, { discovery, args: ['--scopes', 'openid'], env: noLogout })
   const off = 'warning endpoints An endpoint of the discovery document is off: its'
   t.deepEqual(
     lines.filter(line => line.startsWith('warning endpoints')),

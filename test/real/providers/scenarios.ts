@@ -32,7 +32,7 @@ const MAX_REFUSALS = 130
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   check: (provider, mode) => check(provider, mode, {}),
-  'check with logout: idp': (provider, mode) => check(provider, mode, { PLATFORM_AUTH_LOGOUT: 'idp' }),
+  'check with logout.idp': (provider, mode) => check(provider, mode, { PLATFORM_AUTH_LOGOUT_IDP: 'true' }),
   'check with a wrong secret': (provider, mode) => check(provider, mode, { PLATFORM_CLIENT_SECRET: 'not-the-secret' }),
   'check with a wrong callback URL': (provider, mode) =>
     check(provider, mode, { PLATFORM_CALLBACK_URL: 'http://localhost:9999/api/auth/callback' }),
@@ -88,7 +88,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       const end = await signOutOnPages(browser, location)
       return end === client.homeUrl ? 'works' : `ends at the provider: ${end}`
     },
-    { PLATFORM_AUTH_LOGOUT: 'idp' }
+    { PLATFORM_AUTH_LOGOUT_IDP: 'true' }
   ),
   'back-channel logout': scenario(
     async ({ signIn, browser, statusOf, settled, logs, provider, serverUrl }) => {
@@ -109,7 +109,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       if (line?.event !== 'backchannel_logout_succeeded') return `rejected: ${line?.reason ?? 'no logout token'}`
       return (await statusOf(first)) === 401 ? 'works' : 'the session continues'
     },
-    { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_BACK_CHANNEL_LOGOUT: 'true' }
+    { PLATFORM_AUTH_LOGOUT_IDP: 'true', PLATFORM_BACKCHANNEL_LOGOUT: 'true' }
   ),
   'access by group': scenario(
     async ({ signIn, expire, statusOf, provider }) => {

@@ -14,7 +14,7 @@ test('a logout token ends a thousand sessions of one user at four replicas, and 
   const { url, admin } = await startRedis(t)
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   idp.settings.idTokenClaims = claims => ({ ...claims, sid: `login-${idp.issued.idTokens.length}` })
-  const platform = { ...discovered(idp), backChannelLogout: true, scopes: ['openid', 'data:read'] }
+  const platform = { ...discovered(idp), backchannelLogout: true, scopes: ['openid', 'data:read'] }
   const config = testConfig(idp, { platform, redis: { url }, log: { level: 'info', requests: false } })
   const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startServerProcess(t, config)))
   const addressOf = (index: number) => `http://127.0.0.1:${replicas[index % REPLICAS]?.port}`

@@ -117,7 +117,7 @@ test('the logged client is the peer, or the last IP address in X-Forwarded-For i
   const direct = await start(t)
   await direct.browser.get('/', { headers: { ...others, 'x-forwarded-for': list } })
   t.is((await direct.line()).client_ip, '127.0.0.1')
-  const { browser, line } = await start(t, { overrides: { trustProxy: true } })
+  const { browser, line } = await start(t, { overrides: { log: { trustForwardedFor: 1 } } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const invalid = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
   const sent = [list, ...addresses, ...invalid]
@@ -125,6 +125,13 @@ test('the logged client is the peer, or the last IP address in X-Forwarded-For i
   const lines = await Promise.all(sent.map((_, index) => line(index + 1)))
   const clients = lines.map(({ client_ip }) => client_ip)
   t.deepEqual(clients, ['198.51.100.2', ...addresses, ...invalid.map(() => '127.0.0.1')])
+})
+
+test('with several trusted proxies, the logged client is the address that the first of them added', async t => {
+  const { browser, line } = await start(t, { overrides: { log: { trustForwardedFor: 2 } } })
+  for (const sent of ['invented, 203.0.113.1, 198.51.100.2', '198.51.100.2'])
+    await browser.get('/', { headers: { 'x-forwarded-for': sent } })
+  t.deepEqual([(await line(1)).client_ip, (await line(2)).client_ip], ['203.0.113.1', '198.51.100.2'])
 })
 
 test('without log.requests a successful request has no log line and no request id', async t => {

@@ -20,7 +20,10 @@ test('the profile, the token, rules and custom routes say that a request was not
   const paths = ['/api/auth/profile', '/api/auth/token', '/api/x', '/own']
   const { browser, clock, idp, newBrowser, server } = await startTestServer(t, {
     mode: 'dual',
-    overrides: { forwardAuth: { port: 0 }, apiProxy: { rules: [`GET,POST /api/x ${upstream.origin}/x`] } },
+    overrides: {
+      forwardAuth: { address: '127.0.0.1:0' },
+      apiProxy: { rules: [`GET,POST /api/x ${upstream.origin}/x`] }
+    },
     parts: {
       extension: app => void app.use((ctx, next) => (ctx.path === '/own' ? requireTokens(ctx, next) : next()))
     }

@@ -15,7 +15,7 @@ const scopes = ['openid', 'data:read']
 
 function settingsOf(idp: Pick<HostileIdp, 'issuer'>): TestSettings {
   const platform = { ...discovered(idp), scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
-  return { platform: { ...platform, backChannelLogout: true } }
+  return { platform: { ...platform, backchannelLogout: true } }
 }
 
 async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {

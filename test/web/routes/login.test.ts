@@ -17,7 +17,9 @@ import {
 } from '../support.js'
 
 test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'consent' } } })
+  const { browser } = await startTestServer(t, {
+    overrides: { platform: { authorizationParams: { prompt: 'consent' } } }
+  })
   for (const [query, expected] of [
     ['', 'consent'],
     ['prompt=login&return_to=%2Fmodels', 'login'],
@@ -211,12 +213,12 @@ test('if the server runs below a path prefix, a login without return_to leads to
   t.is(await landing(browser, 'return_to=/tools/viewer/page', prefix), '/tools/viewer/page')
 })
 
-for (const trustProxy of [false, true]) {
+for (const trustForwardedFor of [0, 1]) {
   for (const callbackUrl of [`${publicOrigin}/api/auth/callback`, httpsCallbackUrl]) {
     const { protocol, pathname } = new URL(callbackUrl)
-    test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} trustProxy ${trustProxy})`, async t => {
+    test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} ${trustForwardedFor} trusted proxies)`, async t => {
       const { idp, newBrowser } = await startTestServer(t, {
-        overrides: { trustProxy, platform: { callbackUrl } }
+        overrides: { log: { trustForwardedFor }, platform: { callbackUrl } }
       })
       const path = `${pathname.replace('callback', 'login')}`
       const honest = await newBrowser().get(path)

@@ -53,7 +53,7 @@ test('logout works while the provider is down, and the log says that the revocat
 })
 
 test('with logout: local no request is sent to the provider', async t => {
-  const { browser, idp } = await startSignedIn(t, { overrides: { logout: 'local' } })
+  const { browser, idp } = await startSignedIn(t, { overrides: { logout: { revoke: false } } })
   const before = idp.requests.length
   await browser.navigate('/api/auth/logout')
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
@@ -61,7 +61,10 @@ test('with logout: local no request is sent to the provider', async t => {
 })
 
 test('with logout: idp the browser is redirected to the provider with the URL to return to', async t => {
-  const overrides = { logout: 'idp', platform: { callbackUrl: 'https://app.example/base/api/auth/callback' } } as const
+  const overrides = {
+    logout: { revoke: false, idp: true },
+    platform: { callbackUrl: 'https://app.example/base/api/auth/callback' }
+  } as const
   const { browser, idp } = await startTestServer(t, { overrides })
   const { headers } = await browser.navigate('/base/api/auth/logout')
   const location = new URL(String(headers.location))
@@ -76,7 +79,9 @@ test('with logout: idp the browser is redirected to the provider with the URL to
 })
 
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
-  const { browser, idp } = await startDiscovered(t, { overrides: { logout: 'idp', platform: { timeout: 30 } } })
+  const { browser, idp } = await startDiscovered(t, {
+    overrides: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
+  })
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
   await idp.online()
@@ -90,7 +95,7 @@ test('with logout: idp the browser is redirected to the discovered endpoint with
 
 test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
   const { browser, idp, logs } = await startDiscovered(t, {
-    overrides: { logout: 'idp', platform: { timeout: 30 } }
+    overrides: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
   })
   const hold = idp.hold('discovery')
   const started = performance.now()
