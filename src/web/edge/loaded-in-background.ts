@@ -8,7 +8,8 @@ import type { Middleware } from 'koa'
  */
 export function loadedInBackground(load: () => Promise<Middleware>): Middleware {
   let middleware: Middleware | undefined
-  const loading = load().then(loaded => {
+  // The server begins to listen in this turn of the event loop. Node 24 reads all modules of an import without waiting.
+  const loading = new Promise(resolve => setImmediate(resolve)).then(load).then(loaded => {
     middleware = loaded
     return loaded
   })
