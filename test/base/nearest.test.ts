@@ -17,7 +17,7 @@ const guesses: readonly (readonly [string, string | undefined])[] = [
   ['PORT', 'port'],
   ['mod', 'mode'],
   ['session.secrets', 'session.secret'],
-  ['session.maxAge', 'session.inactivityTimeout'],
+  ['session.inactivity', 'session.inactivityTimeout'],
   ['platform.clientid', 'platform.clientId'],
   ['--session-secret', '--session-secret-file'],
   ['x', undefined],
