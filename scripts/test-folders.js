@@ -3,10 +3,21 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-// These files keep a process to themselves. They replace functions for all of their tests, or they block the process for so
-// long that time limits in other tests would pass.
-const ALONE =
-  /^(architecture|fuzz|whole-run|bench\/.*|pages\/client|provider\/client|proxy\/attack|simulation\/.*)\.test\.js$/
+// These files keep a process to themselves. They replace functions for all of their tests, they block the process for so long
+// that time limits in other tests would pass, or they test such time limits themselves.
+const ALONE = new RegExp(
+  `^(${[
+    'architecture',
+    'fuzz',
+    'whole-run',
+    'bench/.*',
+    'pages/client',
+    'provider/(client|private-key-jwt|transport)',
+    'proxy/attack',
+    'sessions/(redis-unavailable|sessions-in-redis|ready)',
+    'simulation/.*'
+  ].join('|')})\\.test\\.js$`
+)
 
 /** Returns the paths of the modules that AVA has to run, so that every test file runs once. */
 export function testFolders() {

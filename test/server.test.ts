@@ -63,26 +63,30 @@ for (const mode of modes) {
   })
 }
 
-test('shutdown sends a response in progress completely, then responds to the pipelined request behind it, and closes the connection', async t => {
-  const size = 20_000_000
-  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
-  const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
-  const hold = idp.hold('token')
-  const client = connect({ port: server.port, host: '127.0.0.1' })
-  const cookie = browser.cookies.header(new URL(String(browser.origin)))
-  const profile = `GET /api/auth/profile HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`
-  client.write(`GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n${profile}`)
-  await once(client, 'readable')
-  const closed = time(server.close())
-  const all = client.toArray()
-  await hold.arrived()
-  hold.release()
-  const received = Buffer.concat(await all).toString('latin1')
-  const second = received.lastIndexOf('HTTP/1.1')
-  t.is(second - received.indexOf('\r\n\r\n') - 4, size)
-  t.regex(received.slice(second), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\{"name":"Ada Lovelace"\}$/)
-  t.true((await closed) < 5000)
-})
+// The transfer of 20 MB must not compete with other tests of this process.
+test.serial(
+  'shutdown sends a response in progress completely, then responds to the pipelined request behind it, and closes the connection',
+  async t => {
+    const size = 20_000_000
+    const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
+    const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
+    const hold = idp.hold('token')
+    const client = connect({ port: server.port, host: '127.0.0.1' })
+    const cookie = browser.cookies.header(new URL(String(browser.origin)))
+    const profile = `GET /api/auth/profile HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`
+    client.write(`GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n${profile}`)
+    await once(client, 'readable')
+    const closed = time(server.close())
+    const all = client.toArray()
+    await hold.arrived()
+    hold.release()
+    const received = Buffer.concat(await all).toString('latin1')
+    const second = received.lastIndexOf('HTTP/1.1')
+    t.is(second - received.indexOf('\r\n\r\n') - 4, size)
+    t.regex(received.slice(second), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\{"name":"Ada Lovelace"\}$/)
+    t.true((await closed) < 5000)
+  }
+)
 
 test('shutdown does not wait for idle connections', async t => {
   const { server } = await startTestServer(t)

@@ -93,13 +93,14 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
   return problems
 }
 
-/** Injects and runs axe-core in one step, because the page may reload itself between two steps. */
+/** Runs axe-core, and injects it if the page does not have it yet. The page may reload itself between the two steps. */
 async function runAxe(page: Page, options: string): Promise<AxeResult> {
   for (let left = AXE_TRIES - 1; ; left--) {
     try {
-      return (await page.evaluate(`${axe}; axe.run(${options})`)) as AxeResult
+      const isInjected = await page.evaluate('"axe" in globalThis')
+      return (await page.evaluate(`${isInjected ? '' : axe}; axe.run(${options})`)) as AxeResult
     } catch (error) {
-      if (left === 0 || !/context was destroyed|navigation/.test(String(error))) throw error
+      if (left === 0 || !/context was destroyed|navigation|axe is not defined/.test(String(error))) throw error
       await page.waitForLoadState()
     }
   }
