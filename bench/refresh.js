@@ -47,7 +47,7 @@ export async function startRefreshes(around, usesRedis) {
   const process = startProcess('serve.js', SERVER_CORE, [SERVER])
   try {
     const secret = randomBytes(32).toString('base64url')
-    const settings = usesRedis ? { redisUrl } : {}
+    const settings = usesRedis ? { redis: { url: redisUrl } } : {}
     const origin = `http://127.0.0.1:${await process.ask('start', { secret, providerUrl, wwwroot, settings })}`
     let cookies = []
     while (cookies.length < USERS) {
