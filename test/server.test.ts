@@ -253,7 +253,7 @@ test('during the shutdown delay /readyz responds with 503, and all other request
   // A load balancer opens a new connection for each health check.
   const ready = await newBrowser().get('/readyz')
   t.is(ready.statusCode, 503)
-  t.deepEqual(ready.json(), { status: 'draining', store: 'memory' })
+  t.deepEqual(ready.json(), { status: 'draining', redis: 'off' })
   t.is(ready.headers.connection, 'close')
   t.is((await newBrowser().request('HEAD', '/readyz')).statusCode, 503)
   t.is((await browser.get('/healthz')).statusCode, 200)

@@ -2,12 +2,20 @@
 import http from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { closeServer, listen } from './listener.js'
-import type { Metrics } from './metrics.js'
+import type { GaugeName, Metrics } from './metrics.js'
 
 const PREFIX = 'platform_auth_'
 const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
+const REDIS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1]
 const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
+
+const GAUGES: Readonly<Record<GaugeName, string>> = {
+  redis_up: '1 if Redis can be used, otherwise 0. Absent without Redis.',
+  cached_sessions: 'Sessions of which this process has a revision or a record in its memory.',
+  requests_in_flight: 'Requests whose responses have not ended.',
+  provider_pause_seconds: 'Remaining time for which the provider asked to send no token requests.'
+}
 
 /** @param version the version of this program, for the metric `build_info` */
 export function createPrometheusMetrics(version: string) {
@@ -15,96 +23,112 @@ export function createPrometheusMetrics(version: string) {
   const registry = registers[0] as Registry
   const counter = (name: string, help: string, labelNames: string[] = []) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers })
+  const gauge = (name: string, help: string, labelNames: string[], collect?: (gauge: Gauge) => void) =>
+    new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      registers,
+      ...(collect && {
+        collect() {
+          collect(this)
+        }
+      })
+    })
   const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
     new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
 
   collectDefaultMetrics({ register: registry })
   const logins = counter('logins_started_total', 'Logins for which a browser was redirected to the identity provider.')
   const callbacks = counter('callbacks_total', 'Callbacks by outcome.', ['outcome'])
-  const refreshes = counter(
-    'refreshes_total',
-    'Requests that needed a refresh, by outcome. Several requests can share one refresh at the provider.',
-    ['outcome']
-  )
+  const refreshes = counter('refreshes_total', 'Refreshes of sessions by outcome.', ['outcome'])
   const refreshWaits = histogram(
     'refresh_wait_seconds',
     'Time that a request waited for a refresh by another request or replica.',
     PROVIDER_SECONDS
   )
-  const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
+  const logouts = counter('logouts_total', 'Logouts by who asked for them.', ['by'])
+  const revocations = counter('revocations_total', 'Revocations of refresh tokens after logouts, by outcome.', [
+    'outcome'
+  ])
+  const cookies = counter('session_cookies_total', 'Requests with a session cookie, by outcome.', ['outcome'])
+  const previousSecrets = counter(
+    'session_cookies_with_previous_secret_total',
+    'Requests whose session cookie is encrypted with one of session.previousSecrets.'
+  )
   const cookieBytes = histogram(
     'session_cookie_bytes',
     'Total size in bytes of the session cookies, each time they are set.',
     COOKIE_BYTES
   )
-  const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of the response.', ['status'])
-  const provider = histogram('provider_call_seconds', 'Duration of calls to the identity provider.', PROVIDER_SECONDS, [
-    'endpoint',
-    'outcome'
+  const forwardAuth = counter('forward_auth_requests_total', 'Forward-auth requests by the status of the response.', [
+    'code'
   ])
-  const requests = histogram('request_seconds', 'Duration of requests by route and status.', REQUEST_SECONDS, [
-    'route',
-    'status'
-  ])
-  const upstreams = histogram(
-    'proxy_upstream_seconds',
-    'Duration of proxied requests until the response headers, by rule and outcome.',
+  const provider = histogram(
+    'provider_request_duration_seconds',
+    'Duration of requests to the identity provider.',
     PROVIDER_SECONDS,
-    ['rule', 'outcome']
+    ['endpoint', 'code', 'error']
   )
-  const brokenResponses = counter(
-    'proxy_responses_broken_total',
+  const requests = histogram(
+    'http_request_duration_seconds',
+    'Duration of requests by route and status.',
+    REQUEST_SECONDS,
+    ['route', 'code']
+  )
+  const upstreams = histogram(
+    'upstream_header_duration_seconds',
+    'Duration of proxied requests until the response headers.',
+    PROVIDER_SECONDS,
+    ['route', 'code', 'error']
+  )
+  const incompleteResponses = counter(
+    'upstream_responses_incomplete_total',
     'Proxied responses that the upstream did not complete.',
-    ['rule']
+    ['route']
   )
-  new Gauge({
-    name: `${PREFIX}coordination_store`,
-    help: 'The store that coordinates refreshes, as a label. The value is always 1.',
-    labelNames: ['store'],
-    registers,
-    collect() {
-      this.reset()
-      this.set({ store: store.storeStatus() }, 1)
-    }
+  const redis = histogram('redis_command_duration_seconds', 'Duration of commands to Redis.', REDIS_SECONDS, [
+    'command',
+    'error'
+  ])
+  const queues = new Map<string, () => number>()
+  gauge('queued_requests', 'Requests to the provider or to upstreams that wait for their turn.', ['queue'], queued => {
+    for (const [queue, length] of queues) queued.set({ queue }, length())
   })
-
-  new Gauge({
-    name: `${PREFIX}remembered_sessions`,
-    help: 'Sessions for which this process remembers a revision or a record.',
-    registers,
-    collect() {
-      this.set(store.rememberedSessions())
-    }
-  })
-
-  new Gauge({
-    name: `${PREFIX}build_info`,
-    help: 'The versions of this program and of Node, as labels. The value is always 1.',
-    labelNames: ['version', 'node_version'],
-    registers
-  }).set({ version, node_version: process.versions.node }, 1)
-
-  let store = { storeStatus: () => 'unknown', rememberedSessions: () => 0 }
+  gauge('build_info', 'The versions of this program and of Node, as labels. The value is always 1.', [
+    'version',
+    'node_version'
+  ]).set({ version, node_version: process.versions.node }, 1)
 
   const metrics: Metrics = {
     loginStarted: () => logins.inc(),
     callbackEnded: outcome => callbacks.inc({ outcome }),
     refreshEnded: outcome => refreshes.inc({ outcome }),
     refreshWaited: seconds => refreshWaits.observe(seconds),
-    providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
-    sessionRead: outcome => sessions.inc({ outcome }),
-    sessionWritten: bytes => cookieBytes.observe(bytes),
-    forwardAuthEnded: status => forwardAuth.inc({ status }),
-    requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
-    upstreamResponded: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
-    proxiedResponseBroken: rule => brokenResponses.inc({ rule })
+    loggedOut: by => logouts.inc({ by }),
+    revocationEnded: outcome => revocations.inc({ outcome }),
+    providerResponded: (endpoint, { code, error }, seconds) =>
+      provider.observe({ endpoint, ...(code && { code }), ...(error && { error }) }, seconds),
+    sessionCookieRead: outcome => cookies.inc({ outcome }),
+    previousSecretUsed: () => previousSecrets.inc(),
+    sessionCookieWritten: bytes => cookieBytes.observe(bytes),
+    forwardAuthEnded: code => forwardAuth.inc({ code }),
+    requestEnded: (route, code, seconds) => requests.observe({ route, code }, seconds),
+    upstreamResponded: (route, { code, error }, seconds) =>
+      upstreams.observe({ route, ...(code && { code }), ...(error && { error }) }, seconds),
+    upstreamResponseIncomplete: route => incompleteResponses.inc({ route }),
+    redisResponded: (command, error, seconds) => redis.observe({ command, ...(error && { error }) }, seconds),
+    watchQueue: (queue, length) => void queues.set(queue, length),
+    watch(name, value) {
+      gauge(name, GAUGES[name], [], watched => {
+        const current = value()
+        watched.remove({})
+        if (current !== undefined) watched.set(current)
+      })
+    }
   }
   return {
     ...metrics,
-    /** Sets the store whose state is read each time Prometheus reads the metrics. */
-    watchStore(current: typeof store): void {
-      store = current
-    },
     /** Returns the metrics in the text exposition format. */
     text: () => registry.metrics(),
     /**

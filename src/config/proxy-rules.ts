@@ -6,8 +6,8 @@ import { duration, HOUR } from './units.js'
 import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './urls.js'
 
 export interface ProxyRule {
-  /** The position in the list, starting with 1. Metrics and logs contain this number. */
-  readonly number: number
+  /** The path pattern as written. Metrics, logs and traces contain it. */
+  readonly route: string
   /** The rule as it was written, with single spaces. */
   readonly text: string
   /** The allowed methods. GET also allows HEAD. */
@@ -67,14 +67,14 @@ function splitRules(value: string): string[] {
 export function parseRules(texts: readonly string[]) {
   const rules: ProxyRule[] = []
   const problems: string[] = []
-  for (const [index, given] of texts.entries()) {
+  for (const given of texts) {
     const text = given.trim().replace(/\s+/g, ' ')
     const before = problems.length
     const reject: Reject = (reason, advice) => {
       problems.push(`cannot contain the rule ${quote(withoutUser(text))}, because ${reason}. ${advice}`)
       return undefined
     }
-    const rule = parseRule(text, index + 1, reject)
+    const rule = parseRule(text, reject)
     if (!rule || problems.length > before) continue
     if (isHiddenByEarlier(rule, rules))
       reject(
@@ -92,7 +92,7 @@ export function parseRules(texts: readonly string[]) {
  */
 type Reject = (reason: string, advice: string) => undefined
 
-function parseRule(text: string, number: number, reject: Reject): ProxyRule | undefined {
+function parseRule(text: string, reject: Reject): ProxyRule | undefined {
   const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
   if (pathText === undefined || targetText === undefined) return reject('it is incomplete', `Write ${FORM}.`)
   const methods = [...new Set(methodList.split(','))]
@@ -110,7 +110,7 @@ function parseRule(text: string, number: number, reject: Reject): ProxyRule | un
     reject('the wildcards of path and target do not correspond', 'Use the same wildcards in the same order.')
   }
   const { isPlainHttp: _, ...ofRule } = options
-  return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, ...ofRule }
+  return { route: pathText, text, methods, path, targetOrigin: target.origin, target: target.pattern, ...ofRule }
 }
 
 function parsePath(text: string, reject: Reject): PathPattern | undefined {

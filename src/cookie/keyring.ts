@@ -26,6 +26,8 @@ export interface Sealer {
    * context and second key.
    */
   open(sealed: string, context: string, secondKey?: string): Buffer | undefined
+  /** True if `sealed` names the key of the newest secret. Does not decrypt it. */
+  isNewest(sealed: string): boolean
 }
 
 /** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out whether a hash belongs to a known string. */
@@ -112,6 +114,7 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
       cipher.setAAD(Buffer.from(context))
       return Buffer.concat([head, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64url')
     },
+    isNewest: sealed => Buffer.from(sealed.slice(0, 8), 'base64url').subarray(1, KEY_ID_END).equals(keys().newest.id),
     open(sealed, context, secondKey) {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined

@@ -33,7 +33,7 @@ interface SessionCookieOptions {
   /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
   readonly maxLifetimeSeconds: number | undefined
   readonly now: () => number
-  readonly metrics?: Pick<Metrics, 'sessionRead'>
+  readonly metrics?: Pick<Metrics, 'sessionCookieRead' | 'previousSecretUsed'>
 }
 
 export interface SessionCookie {
@@ -126,6 +126,8 @@ const MAX_CACHED = 1000
 interface Opened {
   readonly sealed: string
   readonly session: CookieSession
+  /** True if the cookie is encrypted with a previous secret. */
+  readonly isOutdated: boolean
   /** Milliseconds since the epoch. */
   readonly expire: number
 }
@@ -153,10 +155,11 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
 
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
+    const isOutdated = !sealer.isNewest(sealed)
     const json = plaintext && parseContent(plaintext)
     if (isReference(json)) {
       const [id, rev, loggedInAt, expire, key] = json
-      return { sealed, session: { id, rev, key }, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
+      return { sealed, session: { id, rev, key }, isOutdated, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
     }
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
     // A cookie of an earlier version has no revision, so it cannot be used.
@@ -175,7 +178,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       ...(_unchecked !== undefined && { isUnchecked: true })
     }
     // The operator may have lowered `maxLifetimeSeconds` since the cookie was written, so apply the limit again.
-    return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
+    return { sealed, session, isOutdated, expire: Math.min(_expire, absoluteEnd(session)) }
   }
 
   function openCached(sealed: string): Opened | undefined {
@@ -197,10 +200,11 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
       const opened = sealed && openCached(sealed)
       // A session may have expired since it was cached, so check the expiry for every request.
       if (opened && opened.expire >= now()) {
-        metrics.sessionRead('opened')
+        metrics.sessionCookieRead('valid')
+        if (opened.isOutdated) metrics.previousSecretUsed()
         return opened.session
       }
-      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionRead(opened ? 'expired' : 'unreadable')
+      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionCookieRead(opened ? 'expired' : 'unreadable')
       return undefined
     },
     lifetimeMs,

@@ -2,6 +2,7 @@
  * Ends the sessions that a logout token of the identity provider names (OpenID Connect Back-Channel Logout section
  * 2.7). This file is loaded only with the setting `platform.backchannelLogout`.
  */
+import type { Metrics } from '../base/metrics.js'
 import { createLogoutTokenCheck, type LogoutTokenOptions, UnusableLogoutTokenError } from '../provider/logout-token.js'
 import type { UserSessions } from '../sessions/index.js'
 import type { EndSessions } from './log-out.js'
@@ -10,6 +11,7 @@ import type { Log } from './refresh-report.js'
 interface BackChannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
+  readonly metrics: Pick<Metrics, 'loggedOut'>
 }
 
 /**
@@ -21,7 +23,7 @@ interface BackChannelLogoutDependencies extends LogoutTokenOptions {
 export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
 
 export function createBackChannelLogout(dependencies: BackChannelLogoutDependencies): BackChannelLogout {
-  const { userSessions, endSessions } = dependencies
+  const { userSessions, endSessions, metrics } = dependencies
   const check = createLogoutTokenCheck(dependencies)
 
   function reject(reason: string, log: Log): false {
@@ -43,6 +45,7 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     // Do not mark the token as used before this point. If a logout cannot be stored, `endSessions` throws and this line is not
     // reached, so the provider can send the token again.
     await userSessions.markUsed(tokenId)
+    metrics.loggedOut('provider')
     const by = sid === undefined ? 'sub' : 'sid'
     log.info({ event: 'backchannel_logout_succeeded', sessions, by }, 'the identity provider has ended sessions')
     return true

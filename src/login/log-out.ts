@@ -4,6 +4,7 @@
  */
 
 import { within } from '../base/clock.js'
+import type { Metrics } from '../base/metrics.js'
 import type { Background } from '../base/shutdown.js'
 import type { Config } from '../config/settings.js'
 import { type CookieSession, hasTokens, type SessionRecord, sessionHash } from '../cookie/record.js'
@@ -21,6 +22,7 @@ interface LogOutDependencies {
   /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'logOutAll' | 'leave'> | undefined
   readonly background: Background
+  readonly metrics: Pick<Metrics, 'loggedOut' | 'revocationEnded'>
 }
 
 /**
@@ -60,14 +62,16 @@ const DISCOVERY_TIMEOUT_MS = 2000
 export const REVOKED_IN_PARALLEL = 16
 
 export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
-  const { logout, idp, profiles, sessions, userSessions, background } = dependencies
+  const { logout, idp, profiles, sessions, userSessions, background, metrics } = dependencies
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in the
   // store, and then revokes the new refresh token itself.
   async function revoke(id: string, record: SessionRecord | undefined, log: Log): Promise<void> {
     const session = sessionHash(id)
-    const unavailable = (why: string) =>
+    const unavailable = (why: string) => {
+      metrics.revocationEnded('unavailable')
       log.info({ event: 'revocation_unavailable', session }, `refresh token not revoked: ${why}`)
+    }
     if (!record) {
       unavailable('Redis has lost the session or is unavailable')
       return
@@ -79,8 +83,10 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
         return
       }
       await idp.revokeRefreshToken(record.fields.refresh_token)
+      metrics.revocationEnded('succeeded')
       log.info({ event: 'refresh_token_revoked', session }, 'refresh token revoked')
     } catch (error) {
+      metrics.revocationEnded('failed')
       log.warn({ event: 'revocation_failed', session, err: error }, 'refresh token not revoked')
     }
   }
@@ -104,13 +110,18 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
     return undefined
   }
 
-  async function logOut(session: CookieSession | undefined, log: Log): Promise<string | undefined> {
+  async function logOut(
+    session: CookieSession | undefined,
+    log: Log,
+    by: 'browser' | 'everywhere' = 'browser'
+  ): Promise<string | undefined> {
     let newest: SessionRecord | undefined
     if (session) {
       profiles.forget(session.id)
       const { record } = await sessions.end(session)
       newest = record ?? (hasTokens(session) ? session : undefined)
       if (newest) userSessions?.leave(newest)
+      metrics.loggedOut(by)
       if (logout.revoke) void background.add(revoke(session.id, newest, log))
     }
     log.info({ event: 'logout_succeeded', ...(session && { session: sessionHash(session.id) }) }, 'logout')
@@ -126,7 +137,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
   }
 
   return {
-    logOut,
+    logOut: (session, log) => logOut(session, log),
     async logOutEverywhere(session, log) {
       // If the session of this cookie is over, the cookie may be a stolen copy that was kept after a logout. Such a cookie must
       // not end the other sessions of the user.
@@ -136,7 +147,7 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
         const ended = await endSessions({ iss, sub }, undefined, log)
         log.info({ event: 'logout_everywhere_succeeded', sessions: ended }, 'all sessions of a user were logged out')
       }
-      return logOut(live ?? session, log)
+      return logOut(live ?? session, log, 'everywhere')
     },
     endSessions
   }

@@ -8,14 +8,14 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 /**
  * The outcome of a request that needed a refresh:
- * - `refreshed`: the request has refreshed all tokens of the session
+ * - `succeeded`: the request has refreshed all tokens of the session
  * - `coalesced`: the request waited for the refresh of another request
- * - `kept`: no token request was needed, because the store already had newer tokens
+ * - `already_refreshed`: no token request was needed, because the store already had newer tokens
  * - `partial`: only some tokens are new, so a later request continues the refresh
  * - `rejected`: the session has ended
  * - `failed`: the tokens of the session have not changed
  */
-export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
+export type RefreshOutcome = 'succeeded' | 'coalesced' | 'already_refreshed' | 'partial' | 'rejected' | 'failed'
 
 export interface RefreshResult {
   readonly outcome: RefreshOutcome
@@ -30,7 +30,7 @@ export interface RefreshResult {
 
 interface RefreshReportOptions {
   readonly mode: string
-  readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
+  readonly metrics: Pick<Metrics, 'refreshWaited'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -39,11 +39,10 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
   return {
     ended(log: Log, sessionId: string, result: RefreshResult): void {
       const { outcome, reason, durationMs, calls, expiresAt, requests } = result
-      metrics.refreshEnded(outcome)
       if (calls === 0) metrics.refreshWaited(durationMs / 1000)
       // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
       // would only repeat it.
-      const level = requests === undefined || outcome === 'kept' ? 'debug' : 'info'
+      const level = requests === undefined || outcome === 'already_refreshed' ? 'debug' : 'info'
       log[level](
         {
           event: 'refresh',

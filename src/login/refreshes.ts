@@ -59,8 +59,10 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
         const refreshed = await refresh(session, log)
         if (refreshed.current.kind !== 'over' || refreshed.calls > 0) {
           const { requests } = started
-          const success = refreshed.calls === 0 ? 'kept' : 'refreshed'
-          report.ended(log, session.id, { ...resultOf(refreshed, success, elapsedMs()), requests })
+          const success = refreshed.calls === 0 ? 'already_refreshed' : 'succeeded'
+          const result = resultOf(refreshed, success, elapsedMs())
+          if (result.outcome !== 'already_refreshed') metrics.refreshEnded(result.outcome)
+          report.ended(log, session.id, { ...result, requests })
         }
         return refreshed
       } finally {
@@ -106,8 +108,8 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
       if (found.kind === 'unavailable' || schedule.isDue(found.record)) return refreshInTime(session, requestLog())
       const { rev, fields } = found.record
       if (hasTokens(session) && rev > session.rev && schedule.isDue(session)) {
-        const kept = { outcome: 'kept', durationMs: elapsedMs(), calls: 0, expiresAt: fields.expires_at } as const
-        report.ended(requestLog(), session.id, kept)
+        const result = { outcome: 'already_refreshed', durationMs: elapsedMs(), calls: 0 } as const
+        report.ended(requestLog(), session.id, { ...result, expiresAt: fields.expires_at })
       }
       return found
     },

@@ -67,6 +67,8 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
   }
 
   return {
+    /** Returns the number of waiting calls. */
+    length: () => urgent.size + ordinary.size,
     /**
      * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
      * Urgent callers have priority over all others. Among callers with the same priority, the users take turns, so a

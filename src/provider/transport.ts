@@ -8,7 +8,7 @@ import type { Agents, Got } from 'got'
 import { afterLimit } from '../base/clock.js'
 import { errorCode } from '../base/error-code.js'
 import { parseJson } from '../base/json.js'
-import { type Metrics, noMetrics } from '../base/metrics.js'
+import { type Metrics, noMetrics, type ResponseLabels } from '../base/metrics.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { createAgents, type ProxyFor } from './agents.js'
@@ -53,7 +53,7 @@ export interface TransportOptions {
   readonly limits?: QueueLimits
   readonly proxyFor?: ProxyFor
   /** Records the outcome and the duration of each call. */
-  readonly metrics?: Pick<Metrics, 'providerCalled'>
+  readonly metrics?: Pick<Metrics, 'providerResponded' | 'watchQueue'>
   /** Creates a span for each call. */
   readonly tracing?: Tracing | undefined
 }
@@ -142,9 +142,15 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
 
   const queues = new Map<string, Queue>()
 
-  async function enterQueue(name: string, endpoint: Endpoint, options: QueueOptions, waitLimit: () => AbortSignal) {
-    const queue = queues.get(name) ?? createQueue(limits)
+  function addQueue(name: string): Queue {
+    const queue = createQueue(limits)
     queues.set(name, queue)
+    metrics.watchQueue(name.replaceAll(' ', '_'), queue.length)
+    return queue
+  }
+
+  async function enterQueue(name: string, endpoint: Endpoint, options: QueueOptions, waitLimit: () => AbortSignal) {
+    const queue = queues.get(name) ?? addQueue(name)
     const started = performance.now()
     try {
       return await queue.enter(waitLimit, options)
@@ -186,10 +192,10 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     try {
       if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
       const response = await sendWithRetry(request, abort.signal)
-      record(isAboutClient(response.json) ? 'client_rejected' : String(response.status))
+      record({ code: response.status, ...(isAboutClient(response.json) && { error: 'client_rejected' }) })
       return response
     } catch (error) {
-      record(outcomeOf(error))
+      record({ error: errorOf(error) })
       throw error
     } finally {
       cancelTimer()
@@ -216,9 +222,9 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     })
   }
 
-  function startRecord(endpoint: Endpoint): (outcome: string) => void {
+  function startRecord(endpoint: Endpoint): (response: ResponseLabels) => void {
     const started = performance.now()
-    return outcome => metrics.providerCalled(endpoint, outcome, (performance.now() - started) / 1000)
+    return response => metrics.providerResponded(endpoint, response, (performance.now() - started) / 1000)
   }
 
   return {
@@ -228,7 +234,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
         return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
       } catch (error) {
         // A request without a slot is not sent, but the metrics count it as a call.
-        record(outcomeOf(error))
+        record({ error: errorOf(error) })
         throw error
       }
     },
@@ -284,8 +290,8 @@ function exchange(got: Got, request: TransportRequest, agent: Agents, signal: Ab
   })
 }
 
-function outcomeOf(error: unknown): string {
-  return error instanceof ProviderError ? error.problem : 'error'
+function errorOf(error: unknown): string {
+  return error instanceof ProviderError ? error.problem : 'other'
 }
 
 const MAX_WAIT_SECONDS = 60

@@ -72,12 +72,12 @@ export async function serve(
   const prometheus = metricsModule?.createPrometheusMetrics(version())
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...options })
   const { log, shutdown } = services
-  prometheus?.watchStore(services)
   const handle = await assembleAll().catch(async (error: unknown) => {
     await shutdown.close()
     throw error
   })
   const requests = countRequests(handle)
+  prometheus?.watch('requests_in_flight', requests.count)
   const pipelining = inTurn(requests.run, () =>
     log.debug({ event: 'client_error', reason: 'too_many_pipelined' }, 'connection closed')
   )

@@ -21,7 +21,7 @@ import { createLoginTransactions } from '../login/transaction.js'
 import { createPages } from '../pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from '../provider/client.js'
 import { createTransport } from '../provider/transport.js'
-import { createStores, type StoreOptions, type Stores } from '../sessions/index.js'
+import { createStores, type RedisStatus, type StoreOptions, type Stores } from '../sessions/index.js'
 import type { DemoProvider, Services } from '../web/services.js'
 import { logOptions, standardOutput } from './log.js'
 
@@ -47,8 +47,6 @@ export interface ServiceOptions extends AppOptions {
 
 /** The services of the middleware, and those that only the server itself uses. */
 export interface ServerServices extends Services {
-  /** The number of sessions that this process remembers. */
-  readonly rememberedSessions: () => number
   /**
    * Binds a socket that identifies where this process runs (its place, see `sessions/places.ts`), so that leases can name that
    * place. Call this function when the server listens.
@@ -75,6 +73,8 @@ interface Shutdown {
   close(): Promise<void>
 }
 
+const REDIS_UP: Readonly<Record<RedisStatus, number | undefined>> = { up: 1, down: 0, off: undefined }
+
 export function createServices(config: Config, options: Partial<ServiceOptions> = {}): ServerServices {
   const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now }, demo } = options
   const { log = pino(logOptions(config.log.level), standardOutput()) } = options
@@ -96,8 +96,11 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   }
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
-  const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, ...options.redis })
+  const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, metrics, ...options.redis })
   const { sessions, places, userSessions } = stores
+  metrics.watch('cached_sessions', sessions.cached)
+  metrics.watch('provider_pause_seconds', () => sessions.pausedMs(false) / 1000)
+  metrics.watch('redis_up', () => REDIS_UP[stores.status()])
   const mode = createMode(config, idp, sessions.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
@@ -177,9 +180,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     log,
     metrics,
     tracing,
-    storeStatus: stores.status,
+    redisStatus: stores.status,
     isStarting: stores.isStarting,
-    rememberedSessions: sessions.remembered,
     startPlace: places.start,
     shutdown,
     replaceSecrets(fresh) {

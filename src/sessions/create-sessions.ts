@@ -33,7 +33,7 @@ export interface ProcessSessions extends Sessions {
   /** Resolves when every result and logout that could not be stored earlier is stored. */
   saved(): Promise<void>
   /** Returns the number of sessions that this process remembers. */
-  remembered(): number
+  cached(): number
   /** Stops all attempts to restore sessions. */
   close(): void
 }
@@ -104,7 +104,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     receive,
     restoreAll: restores.all,
     saved: restores.ended,
-    remembered: memory.size,
+    cached: memory.size,
     close: restores.close
   }
 }

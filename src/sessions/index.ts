@@ -5,6 +5,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.js'
+import { reasonOf } from '../base/failure-reasons.js'
+import { type Metrics, noMetrics } from '../base/metrics.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
@@ -40,14 +42,15 @@ export interface StoreOptions {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined
+  readonly metrics?: Pick<Metrics, 'redisResponded'>
   /** The function that connects to Redis. The default is `openRedisClient`. */
   readonly open?: typeof openRedisClient
   /** All times are in milliseconds. */
   readonly timing?: Partial<ConnectionTiming & { readonly recoveryMs: number }>
 }
 
-/** `unavailable` means that Redis is configured but does not work at the moment. */
-export type StoreStatus = 'memory' | 'redis' | 'unavailable'
+/** `off` means that no Redis is configured, and `down` that it does not work at the moment. */
+export type RedisStatus = 'up' | 'down' | 'off'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -129,7 +132,7 @@ export function createStores(config: Config, options: StoreOptions) {
     /** Undefined unless `platform.backchannelLogout` is on. */
     userSessions,
     places,
-    status: (): StoreStatus => (redis ? (redis.connection.isAvailable() ? 'redis' : 'unavailable') : 'memory'),
+    status: (): RedisStatus => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
     /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
     isStarting: (): boolean => redis?.connection.isStarting() ?? false,
     async close(): Promise<void> {
@@ -145,7 +148,8 @@ function recoveryMsOf({ kind }: RedisUrl): number {
   return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
 }
 
-function openRedis(config: Config, { keyring, clock, log, tracing, open = openRedisClient, timing }: StoreOptions) {
+function openRedis(config: Config, options: StoreOptions) {
+  const { keyring, clock, log, tracing, metrics = noMetrics, open = openRedisClient, timing } = options
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
   const redisUrl = config.redis.url as RedisUrl
@@ -161,12 +165,22 @@ function openRedis(config: Config, { keyring, clock, log, tracing, open = openRe
     clock,
     timing
   })
+  const timed: SendCommand = async (name, command) => {
+    const startedAt = performance.now()
+    const report = (error?: string) => metrics.redisResponded(name, error, (performance.now() - startedAt) / 1000)
+    try {
+      const reply = await connection.send(command)
+      report()
+      return reply
+    } catch (error) {
+      report(reasonOf(error) ?? 'other')
+      throw error
+    }
+  }
   const send: SendCommand = (name, command) =>
     tracing
-      ? inSpan(tracing, `redis ${name}`, { 'db.system.name': 'redis', 'db.operation.name': name }, () =>
-          connection.send(command)
-        )
-      : connection.send(command)
+      ? inSpan(tracing, name, { 'db.system.name': 'redis', 'db.operation.name': name }, () => timed(name, command))
+      : timed(name, command)
   return {
     connection,
     prefix,

@@ -14,7 +14,10 @@ import { MAX_REPLY_BYTES } from './reply-limit.js'
 import type { SessionKey } from './sessions.js'
 import type { Cell, Entry } from './transitions.js'
 
-/** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
+/**
+ * Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError.
+ * @param name the name of the command, for the metrics and traces
+ */
 export type SendCommand = <T>(name: string, command: (commands: RedisCommands) => Promise<T>) => Promise<T>
 
 /** Encrypts and decrypts the content of a cell. */
@@ -165,11 +168,11 @@ export function createRedisCells<Content, Key>(
     const name = prefix + format.nameOf(key)
     if (mayBeTooLong()) {
       const fields = isWhole ? ['e', 'r'] : ['e']
-      const lengths = await send('read', commands => Promise.all(fields.map(field => commands.hstrlen(name, field))))
+      const lengths = await send('HSTRLEN', commands => Promise.all(fields.map(field => commands.hstrlen(name, field))))
       if (lengths.some(length => length > MAX_REPLY_BYTES)) return snapshotOf(TOO_LONG, undefined, key)
     }
-    if (!isWhole) return snapshotOf(await send('read', commands => commands.hget(name, 'e')), undefined, key)
-    const [entry, record] = await send('read', commands => commands.hmget(name, 'e', 'r'))
+    if (!isWhole) return snapshotOf(await send('HGET', commands => commands.hget(name, 'e')), undefined, key)
+    const [entry, record] = await send('HMGET', commands => commands.hmget(name, 'e', 'r'))
     return snapshotOf(entry, record, key)
   }
 
@@ -193,7 +196,7 @@ export function createRedisCells<Content, Key>(
       const entry = format.sealEntry(next, name)
       const record = format.sealRecord(next, expected.content, name, key)
       const change = record === undefined ? 'keep' : record === '' ? 'remove' : 'set'
-      const [isDone, , found] = await send('swap', commands =>
+      const [isDone, , found] = await send('EVALSHA', commands =>
         script.run(commands, prefix + name, [
           String(expected.version),
           entry,

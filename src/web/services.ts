@@ -15,7 +15,7 @@ import type { Mode } from '../login/mode.js'
 import type { Profiles } from '../login/profiles.js'
 import type { Refreshes } from '../login/refreshes.js'
 import type { Pages } from '../pages/index.js'
-import type { Sessions, StoreStatus } from '../sessions/index.js'
+import type { RedisStatus, Sessions } from '../sessions/index.js'
 
 export interface Services {
   readonly config: Config
@@ -47,7 +47,7 @@ export interface Services {
   readonly metrics: Metrics
   /** Undefined if tracing is off. */
   readonly tracing: Tracing | undefined
-  readonly storeStatus: () => StoreStatus
+  readonly redisStatus: () => RedisStatus
   /** True while this process should not get requests yet, because it waits for its first connection to Redis. */
   readonly isStarting: () => boolean
   readonly shutdown: {

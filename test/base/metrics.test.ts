@@ -28,6 +28,8 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
   browser.cookies.set('platform_session', 'nonsense')
   await browser.fetch('/api/auth/token')
   await browser.get('/nowhere/at/all')
+  await browser.get('/')
+  await old.navigate('/api/auth/logout')
 
   const { status, headers, text } = await scrape(started)
   t.is(status, 200)
@@ -35,20 +37,26 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
   const expected = {
     platform_auth_logins_started_total: 1,
     'platform_auth_callbacks_total{outcome="succeeded"}': 1,
-    'platform_auth_callbacks_total{outcome="invalid_request"}': 1,
-    'platform_auth_refreshes_total{outcome="refreshed"}': 1,
-    'platform_auth_refreshes_total{outcome="kept"}': 1,
-    'platform_auth_provider_call_seconds_count{endpoint="token",outcome="200"}': 4,
-    'platform_auth_provider_call_seconds_count{endpoint="userinfo",outcome="500"}': 1,
-    'platform_auth_sessions_read_total{outcome="unreadable"}': 1,
+    'platform_auth_callbacks_total{outcome="state_mismatch"}': 1,
+    'platform_auth_refreshes_total{outcome="succeeded"}': 1,
+    'platform_auth_provider_request_duration_seconds_count{endpoint="token",code="200"}': 4,
+    'platform_auth_provider_request_duration_seconds_count{endpoint="userinfo",code="500"}': 1,
+    'platform_auth_session_cookies_total{outcome="unreadable"}': 1,
+    platform_auth_session_cookies_with_previous_secret_total: 0,
     platform_auth_session_cookie_bytes_count: 3,
-    'platform_auth_request_seconds_count{route="token",status="200"}': 2,
-    'platform_auth_request_seconds_count{route="token",status="401"}': 1,
-    'platform_auth_request_seconds_count{route="other",status="404"}': 1,
-    'platform_auth_coordination_store{store="memory"}': 1
+    'platform_auth_http_request_duration_seconds_count{route="/api/auth/token",code="200"}': 2,
+    'platform_auth_http_request_duration_seconds_count{route="/api/auth/token",code="401"}': 1,
+    'platform_auth_http_request_duration_seconds_count{route="other",code="404"}': 1,
+    'platform_auth_http_request_duration_seconds_count{route="static",code="200"}': 1,
+    'platform_auth_logouts_total{by="browser"}': 1,
+    platform_auth_requests_in_flight: 0,
+    platform_auth_cached_sessions: 1,
+    platform_auth_provider_pause_seconds: 0,
+    'platform_auth_queued_requests{queue="userinfo"}': 0
   }
   const counted = Object.fromEntries(Object.keys(expected).map(series => [series, sampleOf(text, series)]))
   t.deepEqual(counted, expected)
+  t.false(text.includes('\nplatform_auth_redis_up '), 'there is no Redis')
   t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
 })
 
@@ -78,4 +86,17 @@ test('labels of metrics contain no text that a client or the provider sends', as
   const { text } = await scrape(started)
   t.notRegex(text, /page-|route-|error_\d|made-up/)
   t.true(text.split('\n').length < 400, `${text.split('\n').length} lines of metrics`)
+})
+
+test('the metrics count the session cookies that are encrypted with a previous secret', async t => {
+  const [first, second] = ['1'.repeat(64), '2'.repeat(64)] as const
+  const before = await startTestServer(t, { overrides: { session: { secret: first } } })
+  await signIn(before.browser)
+  const secrets = { secret: second, previousSecrets: [first] }
+  const after = await startTestServer(t, { overrides: { ...overrides, session: secrets }, idp: before.idp })
+  const { value } = before.browser.cookies.all().find(({ name }) => name === 'platform_session') ?? { value: '' }
+  await after.browser.get('/api/auth/profile', { headers: { cookie: `platform_session=${value}` } })
+  const { text } = await scrape(after)
+  t.is(sampleOf(text, 'platform_auth_session_cookies_total{outcome="valid"}'), 1)
+  t.is(sampleOf(text, 'platform_auth_session_cookies_with_previous_secret_total'), 1)
 })

@@ -19,7 +19,7 @@ test('a rule consists of methods, a path, a target and options', t => {
   ])
   t.deepEqual(problems, [])
   t.deepEqual(rules[0], {
-    number: 1,
+    route: '/api/hubs/**',
     text: hubs,
     methods: ['GET'],
     path: { segments: ['api', 'hubs'], hasRest: true },

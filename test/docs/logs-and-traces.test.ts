@@ -10,19 +10,27 @@ async function scraped() {
   const used: { readonly [Key in keyof Metrics]: Parameters<Metrics[Key]> } = {
     loginStarted: [],
     callbackEnded: ['succeeded'],
-    refreshEnded: ['refreshed'],
+    refreshEnded: ['succeeded'],
     refreshWaited: [0.1],
-    providerCalled: ['token', '200', 0.1],
-    sessionRead: ['opened'],
-    sessionWritten: [2000],
+    loggedOut: ['browser'],
+    revocationEnded: ['succeeded'],
+    providerResponded: ['token', { code: 401, error: 'client_rejected' }, 0.1],
+    sessionCookieRead: ['valid'],
+    previousSecretUsed: [],
+    sessionCookieWritten: [2000],
     forwardAuthEnded: [200],
-    requestEnded: ['token', 200, 0.01],
-    upstreamResponded: [1, '200', 0.1],
-    proxiedResponseBroken: [1]
+    requestEnded: ['/api/auth/token', 200, 0.01],
+    upstreamResponded: ['/api/**', { code: 200, error: 'timeout' }, 0.1],
+    upstreamResponseIncomplete: ['/api/**'],
+    redisResponded: ['HMGET', 'redis_unavailable', 0.001],
+    watchQueue: ['token', () => 1],
+    watch: ['redis_up', () => 1]
   }
   for (const [name, parameters] of Object.entries(used)) {
     ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)
   }
+  for (const gauge of ['cached_sessions', 'requests_in_flight', 'provider_pause_seconds'] as const)
+    metrics.watch(gauge, () => 1)
   const text = await metrics.text()
   return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,

@@ -1,6 +1,7 @@
 // A logout token can be sent again after a failure, even if Redis fails between the steps of its logout.
 import test, { type ExecutionContext } from 'ava'
 import type { JSONWebKeySet } from 'jose'
+import { noMetrics } from '#src/base/metrics.js'
 import { createBackChannelLogout } from '#src/login/back-channel-logout.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
@@ -34,6 +35,7 @@ async function setUp(t: ExecutionContext) {
     },
     clientId,
     clock,
+    metrics: noMetrics,
     userSessions: {
       isUsed: async tokenId => usedTokens.has(tokenId),
       markUsed: async tokenId => void usedTokens.add(tokenId)

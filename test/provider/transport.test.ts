@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 // The transport imports got at its first call. It is imported here, so that loading got does not count toward time limits.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
+import { noMetrics, type ResponseLabels } from '#src/base/metrics.js'
 import { ProviderError, type ProviderProblem } from '#src/provider/errors.js'
 import {
   createTransport,
@@ -121,8 +122,9 @@ test('each call is counted with its status or its problem, and a slot in a queue
   )
   const counted: (readonly unknown[])[] = []
   const metrics = {
-    providerCalled: (endpoint: string, outcome: string, seconds: number) =>
-      void counted.push([endpoint, outcome, seconds >= 0])
+    ...noMetrics,
+    providerResponded: (endpoint: string, response: ResponseLabels, seconds: number) =>
+      void counted.push([endpoint, response, seconds >= 0])
   }
   const transport = setUp(t, PATIENT_MS, { metrics, limits: { concurrent: 1, waiting: 0 } })
   await transport.call(post(url))
@@ -133,12 +135,12 @@ test('each call is counted with its status or its problem, and a slot in a queue
   await failure(t, transport.enterQueue('refresh', 'token'), 'queue_full')
   release()
   t.deepEqual(counted, [
-    ['token', '200', true],
-    ['userinfo', '429', true],
-    ['token', 'client_rejected', true],
-    ['token', '401', true],
-    ['token', 'unreachable', true],
-    ['token', 'queue_full', true]
+    ['token', { code: 200 }, true],
+    ['userinfo', { code: 429 }, true],
+    ['token', { code: 401, error: 'client_rejected' }, true],
+    ['token', { code: 401 }, true],
+    ['token', { error: 'unreachable' }, true],
+    ['token', { error: 'queue_full' }, true]
   ])
 })
 

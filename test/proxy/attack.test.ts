@@ -256,7 +256,7 @@ test('no upstream sees a path that no rule allows, whatever it does with the pat
     const path = newPath(rules)
     const route = find('GET', path)
     if (route?.kind !== 'forward') continue
-    const rule = rules[route.rule.number - 1] as PlainRule
+    const rule = rules.find(rule => rule.path === route.rule.route) as PlainRule
     const target = route.target.replace(/\?.*/s, '')
     counts.forwarded++
     if (/%2f/i.test(path)) counts.slashes++

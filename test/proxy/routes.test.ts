@@ -128,7 +128,7 @@ test('the first rule that matches the path and the method is used', t => {
   const find = createRoutes(parseRules(rules).rules, 'https://app.example')
   const rule = (method: string, target: string) => {
     const route = find(method, target)
-    return route?.kind === 'forward' ? route.rule.number : route?.kind
+    return route?.kind === 'forward' ? rules.indexOf(route.rule.text) + 1 : route?.kind
   }
   t.deepEqual([rule('POST', '/a/b'), rule('GET', '/a/b'), rule('GET', '/a/c'), rule('HEAD', '/a/b')], [1, 2, 3, 2])
 })
@@ -158,7 +158,7 @@ test('the forwarded path is always inside the target of its rule', t => {
   fc.assert(
     fc.property(target, ([start, pieces]) => {
       const route = find('GET', start + pieces.join(''))
-      if (route?.kind !== 'forward' || route.rule.number !== 1) return true
+      if (route?.kind !== 'forward' || route.rule.route !== '/api/hubs/**') return true
       const read = new URL(route.target, 'https://api.example')
       const inside = /^\/project\/v1\/hubs(\/|$)/
       return inside.test(read.pathname) && inside.test(new URL(decodeURIComponent(read.pathname), 'https://h').pathname)

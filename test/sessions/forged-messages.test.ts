@@ -21,7 +21,7 @@ async function startReplicated(t: ExecutionContext, { rotates = false } = {}) {
   const one = await start({ session: { secret: rotates ? NEW : OLD, previousSecrets: rotates ? [OLD] : [] } })
   const two = await start({ session: { secret: OLD } })
   for (const { browser } of [one, two]) {
-    await eventually(async () => (await browser.get('/readyz')).json().store === 'redis')
+    await eventually(async () => (await browser.get('/readyz')).json().redis === 'up')
   }
   await eventually(async () => (await redis.admin.pubsub('NUMSUB', ...(await channelsOf(redis))))[1] === 2)
   return { one, two, redis }

@@ -55,7 +55,7 @@ for (const perSecond of [1.3, 500]) {
     for (const { id } of live) {
       t.like(await sessions.current({ id, rev: 0 }), { kind: 'live', record: { rev: 1 } })
     }
-    t.is(sessions.remembered(), live.length)
+    t.is(sessions.cached(), live.length)
     const hours = Math.round((clock.now() - began) / 3_600_000)
     t.log(`${hours} hours, ${Math.round(process.memoryUsage().heapUsed / 1e6)} MB of heap`)
   })

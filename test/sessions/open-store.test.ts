@@ -20,7 +20,7 @@ async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestS
 
 test('if redis.url is not set, the store is in the memory of this process', async t => {
   const { sessions, status } = await setUp(t)
-  t.is(status(), 'memory')
+  t.is(status(), 'off')
   t.is(await leaseFor({ sessions }, 'id'), 'granted')
   await sessions.end({ id: 'id' })
   t.deepEqual(await sessions.current({ id: 'id', rev: 0 }), { kind: 'over', end: { reason: 'logged_out' } })
@@ -72,7 +72,7 @@ testWithRedis('only replicas with the same mode, client and issuer share their s
     await setUp(t, { redis: { url: redisUrl }, platform: { clientId: 'another' } }),
     await setUp(t, { redis: { url: redisUrl }, platform: { issuer: 'https://idp.example' } })
   ]
-  t.is(one.status(), 'redis')
+  t.is(one.status(), 'up')
   await one.sessions.end({ id: 'id' })
   await eventually(async () => (await replica.sessions.current({ id: 'id', rev: 0 })).kind === 'over')
   for (const { sessions } of others) t.is((await sessions.current({ id: 'id', rev: 0 })).kind, 'unavailable')

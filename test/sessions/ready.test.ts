@@ -23,7 +23,7 @@ test('/readyz is 503 until the first connection to Redis, and stays 200 in a lat
   await redis.restart()
   await eventually(async () => (await ask())[0] === 200)
   await redis.kill()
-  await eventually(async () => (await browser.get('/readyz')).json<{ store: string }>().store === 'unavailable')
+  await eventually(async () => (await browser.get('/readyz')).json<{ redis: string }>().redis === 'down')
   t.deepEqual(await ask(), ready)
 })
 

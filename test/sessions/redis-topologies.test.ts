@@ -71,7 +71,7 @@ test('the address of the master comes from the sentinels, also after a failover'
   await refresh(one, session)
   await eventually(async () => (await admin.exists(`${SESSION_PREFIX}id`)) === 1)
   await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
-  t.is(one.status(), 'redis')
+  t.is(one.status(), 'up')
 })
 
 test('the user, the password and the database number are taken from redis.url', async t => {
@@ -79,7 +79,7 @@ test('the user, the password and the database number are taken from redis.url', 
   const redis = await startRedis(t, user)
   const replica = await startReplica(t, `redis://server:p%40ss@127.0.0.1:${redis.port}/7`)
   await logIn(replica, 'id')
-  t.is(replica.status(), 'redis')
+  t.is(replica.status(), 'up')
   t.deepEqual(await redis.admin.keys('*'), [])
   await redis.admin.select(7)
   t.is(await redis.admin.exists(`${SESSION_PREFIX}id`), 1)
@@ -92,7 +92,7 @@ test('over TLS a server connects if the certificate is trusted through NODE_EXTR
     cwd: await tempFolder(t),
     env: { ...environmentFor(idp, defaultCallbackUrl), REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate }
   })
-  const stored = async () => (await fetch(`${program.url}/readyz`)).json() as Promise<{ store: string }>
-  await eventually(async () => (await stored()).store === 'redis')
+  const stored = async () => (await fetch(`${program.url}/readyz`)).json() as Promise<{ redis: string }>
+  await eventually(async () => (await stored()).redis === 'up')
   t.pass()
 })

@@ -259,7 +259,7 @@ test('after a start, no lease is granted for the recovery time, except for login
   t.is(await leaseFor(one, 'login'), 'granted')
   const refresh = async () => t.fail() as never
   t.like(await underLease(one, recordOf('id', 1), refresh), { kind: 'unavailable', why: 'pending' })
-  t.is(one.status(), 'redis')
+  t.is(one.status(), 'up')
 })
 
 test('if the reply to a request for a lease is lost, the lease is released', async t => {
@@ -328,7 +328,7 @@ test('logouts reach the memory of a replica again after its connection for messa
     await one.sessions.end({ id: `id-${++n}` })
     return isOver(two, `id-${n - 1}`)
   })
-  t.is(two.status(), 'redis')
+  t.is(two.status(), 'up')
 })
 
 for (const [fault, isImpatient] of [
@@ -357,7 +357,7 @@ test('one slow reply with a large session does not make others wait or count as 
   const reads = Array.from({ length: 100 }, () => two.sessions.current({ id: 'large', rev: 1 }))
   t.is((await two.sessions.current(recordOf('small', 1))).kind, 'live')
   await Promise.all(reads)
-  t.is(two.status(), 'redis')
+  t.is(two.status(), 'up')
   t.deepEqual(events(two), [])
 })
 

@@ -45,7 +45,7 @@ for (const mode of modes) {
     const coalesced = refreshLines().filter(({ outcome, level }) => outcome === 'coalesced' && level === 'debug')
     t.is(coalesced.length, 999)
     const own = refreshLines().filter(line => !coalesced.includes(line))
-    t.like(own, [{ outcome: 'refreshed', level: 'info', requests: 1000 }])
+    t.like(own, [{ outcome: 'succeeded', level: 'info', requests: 1000 }])
   })
 
   test(`${mode}: refreshes of different sessions do not wait for each other`, async t => {
@@ -92,7 +92,10 @@ for (const mode of modes) {
     }
     t.is(refreshes(), grants)
     const { outcome, reason, provider_calls } = refreshLines().at(-1) ?? {}
-    t.deepEqual({ outcome, reason, provider_calls }, { outcome: 'kept', reason: undefined, provider_calls: 0 })
+    t.deepEqual(
+      { outcome, reason, provider_calls },
+      { outcome: 'already_refreshed', reason: undefined, provider_calls: 0 }
+    )
     t.is(refreshLines().length, 4)
   })
 
@@ -167,7 +170,7 @@ for (const mode of modes) {
     const refreshed = await live(record)
     t.is(refreshLines().length, 1)
     const [line] = refreshLines()
-    t.like(line, { event: 'refresh', mode, outcome: 'refreshed', provider_calls: grants, expires_in: 3600 })
+    t.like(line, { event: 'refresh', mode, outcome: 'succeeded', provider_calls: grants, expires_in: 3600 })
     t.is(typeof line?.duration_ms, 'number')
     t.regex(String(line?.session), /^[A-Za-z0-9_-]{8}$/)
     const tokens = [...Object.values(record.fields), ...Object.values(refreshed.fields), idp.newestRefreshToken]

@@ -178,11 +178,11 @@ export function isOver({ sessions }: Pick<Stores, 'sessions'>, id: string): bool
 }
 
 export function isUnavailable(replica: Replica): boolean {
-  return replica.status() === 'unavailable'
+  return replica.status() === 'down'
 }
 
 export function isBack(replica: Replica): boolean {
-  return replica.status() === 'redis'
+  return replica.status() === 'up'
 }
 
 /** Resolves when the replicas are connected. */

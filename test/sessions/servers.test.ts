@@ -146,20 +146,20 @@ test('the same callback at two replicas exchanges its code once, and both succee
   for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-test('/readyz reports which store is in use, and while Redis is down, a server refreshes no session', async t => {
+test('/readyz reports whether Redis can be used, and while Redis is down, a server refreshes no session', async t => {
   const redis = await startRedis(t)
   const server = await startTestServer(t, { mode: 'dual', overrides: { redis: { url: redis.url } } })
   const { browser, clock, idp, logs } = server
-  const store = async () => (await browser.get('/readyz')).json().store
-  await eventually(async () => (await store()) === 'redis')
+  const state = async () => (await browser.get('/readyz')).json().redis
+  await eventually(async () => (await state()) === 'up')
   await signIn(browser)
   const leaving = server.newBrowser()
   await signIn(leaving)
   await redis.kill()
-  while ((await store()) !== 'unavailable') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  while ((await state()) !== 'down') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   const ready = await browser.get('/readyz')
   t.is(ready.statusCode, 200)
-  t.deepEqual(ready.json(), { status: 'ready', store: 'unavailable' })
+  t.deepEqual(ready.json(), { status: 'ready', redis: 'down' })
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   t.is((await leaving.navigate('/api/auth/logout')).statusCode, 302)
   clock.advanceSeconds(3600)
@@ -171,7 +171,7 @@ test('/readyz reports which store is in use, and while Redis is down, a server r
   t.is(idp.tokenRequests.length, calls, 'no token was used without coordination')
   await redis.restart()
   await eventually(() => logs.first('redis_available') !== undefined)
-  t.is(await store(), 'redis')
+  t.is(await state(), 'up')
   let response = refused
   while (response.statusCode === 503) response = await browser.fetch('/api/auth/token')
   t.is(response.statusCode, 200)
@@ -185,7 +185,7 @@ for (const mode of modes) {
     const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
     await signIn(browser)
     await redis.kill()
-    await eventually(async () => (await browser.get('/readyz')).json().store === 'unavailable')
+    await eventually(async () => (await browser.get('/readyz')).json().redis === 'down')
     clock.advanceSeconds(3600 - 11)
     const calls = idp.tokenRequests.length
     const started = performance.now()

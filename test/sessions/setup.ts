@@ -95,7 +95,7 @@ export function storesOf(sessions: ProcessSessions, { close = async () => {} } =
     isDead: async () => false,
     close() {}
   }
-  return { sessions, userSessions: undefined, places, status: () => 'memory', isStarting: () => false, close }
+  return { sessions, userSessions: undefined, places, status: () => 'off', isStarting: () => false, close }
 }
 
 /** Cells that fail as those of a Redis that cannot be used. */

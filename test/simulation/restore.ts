@@ -76,11 +76,11 @@ export async function simulateRestore({ replicas, sessions, copies }: RestoreOpt
   redis.start()
   let halfSeconds = Number.NaN
   let availableSeconds = 0
-  const isDone = () => redis.stored() >= sessions && stores.every(({ status }) => status() === 'redis')
+  const isDone = () => redis.stored() >= sessions && stores.every(({ status }) => status() === 'up')
   while (!isDone() && world.now() - startedAt < LONGEST_MS) {
     await world.run(100)
     if (Number.isNaN(halfSeconds) && redis.stored() >= sessions / 2) halfSeconds = secondsSince()
-    if (!stores.every(({ status }) => status() === 'redis')) availableSeconds = secondsSince()
+    if (!stores.every(({ status }) => status() === 'up')) availableSeconds = secondsSince()
   }
   const { reads, scripts, busiestSecond, lastStoredAt } = redis.counts()
   const lost = sessions - redis.stored()

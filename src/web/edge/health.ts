@@ -6,10 +6,10 @@ import type { Services } from '../services.js'
  * `/healthz` responds with 200 while the process runs. `/readyz` responds with 200 while the server accepts requests,
  * and with 503 during shutdown and until the first connection to Redis, but at most 30 seconds after the start. A later outage
  * of Redis, or one of the identity provider, does not change these responses, because load balancers should still send
- * requests to this server. `/readyz` also reports which store is in use.
+ * requests to this server. `/readyz` also reports whether Redis can be used.
  * @example app.use(health(services))
  */
-export function health({ shutdown, storeStatus, isStarting }: Services): Middleware {
+export function health({ shutdown, redisStatus, isStarting }: Services): Middleware {
   return function health(ctx, next) {
     const isHealthz = ctx.path === HEALTH_ROUTES.healthz
     if (!isHealthz && ctx.path !== HEALTH_ROUTES.readyz) return next()
@@ -21,7 +21,7 @@ export function health({ shutdown, storeStatus, isStarting }: Services): Middlew
     }
     const status = shutdown.isDraining() ? 'draining' : isStarting() ? 'starting' : 'ready'
     ctx.status = status === 'ready' ? 200 : 503
-    ctx.body = { status, store: storeStatus() }
+    ctx.body = { status, redis: redisStatus() }
     return undefined
   }
 }

@@ -10,6 +10,7 @@ import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { HttpError } from '../errors/http-error.js'
 import { requestId, requestLog } from '../request/request.js'
+import { wasExecuted } from '../request/session-status.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
 // client may have written. If the value does not match, the IP address of the connection is logged instead.
@@ -40,9 +41,8 @@ export function accessLog(log: Logger): Middleware {
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !isSent,
         ...errorFields(ctx),
-        // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
-        // headers.
-        ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
+        route: routeOf(ctx),
+        // For proxied requests: the time until the upstream had sent its response headers.
         ...(ctx.state.upstreamMs !== undefined && { upstream_header_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),
         client_ip: IP_ADDRESS.test(ip) ? ip : peer
@@ -60,7 +60,7 @@ function errorFields({ state }: Context) {
 }
 
 const HEALTH_PATHS = new Set<string>(Object.values(HEALTH_ROUTES))
-const AUTH_NAMES = new Map<string, string>(Object.entries(AUTH_ROUTES).map(([name, path]) => [path, name]))
+const OWN_PATHS = new Set<string>([...Object.values(AUTH_ROUTES), ...HEALTH_PATHS])
 
 /**
  * Counts and times every request by route and status.
@@ -79,19 +79,23 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
 }
 
 /**
- * Returns the label for a request: the name of its route, or of a group of routes. If paths were labels, clients could
- * create any number of time series.
+ * Returns the route of a request: the path of a route of this server, the path pattern of a proxy rule, or a group of routes. If
+ * all paths were labels, clients could create any number of time series.
  */
-function routeOf({ path, status, state }: Context): string {
-  if (state.proxyRule !== undefined) return 'proxy'
-  if (HEALTH_PATHS.has(path)) return 'health'
-  const name = AUTH_NAMES.get(path)
-  if (name !== undefined) return name
-  return status < 400 && !isAuthPath(path) ? 'static' : 'other'
+function routeOf(ctx: Context): string {
+  const { path, status, state } = ctx
+  if (state.route !== undefined) return state.route
+  if (OWN_PATHS.has(path)) return path
+  return (status < 400 && !isAuthPath(path)) || wasExecuted(ctx) ? 'custom' : 'other'
 }
 
-// RFC 9110 section 9.3 and RFC 5789. A client can invent any number of other methods.
+// RFC 9110 section 9.3 and RFC 5789.
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
+
+/** Returns the method for a span. A client can invent any number of other methods. */
+export function methodOf(method = ''): string {
+  return METHODS.has(method) ? method : '_OTHER'
+}
 
 /**
  * Starts a span for every request except health probes, and continues the trace of the client. The span does not contain the
@@ -101,14 +105,17 @@ export function trace(tracing: Tracing): Middleware {
   return function trace(ctx, next) {
     const { path } = ctx
     if (HEALTH_PATHS.has(path)) return next()
-    const method = METHODS.has(ctx.method) ? ctx.method : '_OTHER'
+    const method = methodOf(ctx.method)
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': ctx.protocol }
     const span = tracing.start(method, 'server', attributes, ctx.req.headers)
     ctx.state.traceId = span.traceId
     ctx.res.once('close', () => {
       const route = routeOf(ctx)
-      span.rename(`${method} ${route}`)
-      span.set({ 'platform_auth.route': route, 'platform_auth.proxy_rule': ctx.state.proxyRule })
+      // A group of routes is no `http.route`, and the name of a span contains only the method then.
+      if (route.startsWith('/')) {
+        span.rename(`${method} ${route}`)
+        span.set({ 'http.route': route })
+      }
       endSpanWithStatus(span, ctx.headerSent ? ctx.res.statusCode : undefined, wasSent(ctx))
     })
     return tracing.within(span, next)

@@ -11,7 +11,7 @@ import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
 import type { Span } from '../../base/tracing.js'
 import { ignoreStops } from '../edge/arrivals.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
-import { endSpanWithStatus } from '../edge/observe.js'
+import { endSpanWithStatus, methodOf } from '../edge/observe.js'
 import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
 import { refusalOf } from '../request/refusal.js'
 import { requestIdOf } from '../request/request.js'
@@ -131,7 +131,8 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       void respond(request, response)
       return
     }
-    const span = tracing.start('forward-auth', 'server', {}, request.headers)
+    const method = methodOf(request.method)
+    const span = tracing.start(`${method} forward-auth`, 'server', { 'http.request.method': method }, request.headers)
     response.once('close', () =>
       endSpanWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
     )

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Requester } from '../../base/fair-queue.js'
+import type { ResponseLabels } from '../../base/metrics.js'
 import { hasBody, postponeBody } from '../edge/arrivals.js'
 import { requestLog } from '../request/request.js'
 import { sessionRecord } from '../request/session.js'
@@ -28,6 +29,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
   const selectResponseHeaders = createResponseHeaders(responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
   const queue = createUpstreamQueue()
+  metrics.watchQueue('api_proxy', queue.length)
 
   /**
    * Resolves in these cases:
@@ -52,7 +54,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, entry)
     } catch (error) {
       if (!(error instanceof UpstreamQueueError)) throw error
-      metrics.upstreamResponded(rule.number, 'queue_full', 0)
+      metrics.upstreamResponded(rule.route, { error: 'queue_full' }, 0)
       throw upstreamQueueFull()
     } finally {
       entry?.end()
@@ -98,7 +100,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       })
 
       function responded(statusCode: number, rawHeaders: readonly Buffer[]) {
-        reportHead(String(statusCode))
+        reportHead({ code: statusCode })
         if (statusCode === 401) rejectWith(upstreamUnauthorized())
         else if (statusCode === 407)
           rejectWith(upstreamError('invalid_response', new Error('it asks for proxy authentication')))
@@ -133,14 +135,14 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
 
       function failed(error: UpstreamError) {
         if (state === 'waiting') {
-          reportHead(error.reason)
+          reportHead({ error: error.reason })
           settle()
           reject(errorOfFailure(error, maxBodyBytes))
           return
         }
-        metrics.proxiedResponseBroken(rule.number)
+        metrics.upstreamResponseIncomplete(rule.route)
         requestLog(ctx, log).warn(
-          { event: 'upstream_response_incomplete', rule: rule.number, err: error },
+          { event: 'upstream_response_incomplete', route: rule.route, err: error },
           'upstream broke off'
         )
         settle()
@@ -150,7 +152,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
 
       function onClientGone() {
         if (state === 'over') return
-        if (state === 'waiting') reportHead('aborted')
+        if (state === 'waiting') reportHead({ error: 'aborted' })
         abort(resolve)
       }
 
@@ -175,11 +177,11 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
       exchange?.resume()
     }
 
-    function reportHead(outcome: string) {
+    function reportHead(response: ResponseLabels) {
       entry.headReceived()
       const elapsedMs = performance.now() - startedAt
       ctx.state.upstreamMs = Math.round(elapsedMs)
-      metrics.upstreamResponded(rule.number, outcome, elapsedMs / 1000)
+      metrics.upstreamResponded(rule.route, response, elapsedMs / 1000)
     }
 
     function settle() {
@@ -201,7 +203,7 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     const selected = selectRequestHeaders(rawHeaders)
     if (log.isLevelEnabled('debug')) {
       const headers = namesNotSelected(rawHeaders, selected)
-      const fields = { event: 'request_headers_not_forwarded', rule: rule.number, headers }
+      const fields = { event: 'request_headers_not_forwarded', route: rule.route, headers }
       requestLog(ctx, log).debug(fields, 'some request headers were not forwarded')
     }
     return {

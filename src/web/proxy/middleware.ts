@@ -40,7 +40,7 @@ export function proxy(services: Services): Middleware {
       throw invalidRequest(`The URL of this request cannot be forwarded, because ${route.reason}.`)
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
-    ctx.state.proxyRule = route.rule.number
+    ctx.state.route = route.rule.route
     checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)

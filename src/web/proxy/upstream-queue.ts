@@ -132,6 +132,8 @@ export function createUpstreamQueue(limits: QueueLimits = QUEUE_LIMITS) {
   }
 
   return {
+    /** Returns the number of waiting requests. */
+    length: () => [...queues.values()].reduce((sum, { size }) => sum + size, 0),
     /**
      * Registers a request. If the queue is full, removes the newest request of the user with the most queued requests.
      * @throws UpstreamQueueError if this request itself would be removed

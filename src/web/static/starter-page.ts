@@ -19,7 +19,11 @@ export function starterFiles(): Middleware {
     response.setHeader('X-Content-Type-Options', 'nosniff')
   }
   const serve = loadedInBackground(async () => (await import('koa-static')).default(STARTER_PAGE, { setHeaders }))
-  return (ctx, next) => (files.has(ctx.path.slice(1) || 'index.html') ? serve(ctx, next) : next())
+  return (ctx, next) => {
+    if (!files.has(ctx.path.slice(1) || 'index.html')) return next()
+    ctx.state.route = 'static'
+    return serve(ctx, next)
+  }
 }
 
 /** True if the folder of static files contains the starter page. */
@@ -46,6 +50,7 @@ export function starterPage({ config, demo }: Services): Middleware {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     if (!isLocalRequest(ctx.req, platform.callbackUrl)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
+    ctx.state.route = 'static'
     ctx.body = about
     return undefined
   }

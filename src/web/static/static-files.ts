@@ -32,6 +32,7 @@ export function staticFiles(services: Services, wwwroot: string): Middleware {
     const root = await current
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
     if (!found) return next()
+    ctx.state.route = 'static'
     const { file, path, isIndexOfFolder } = found
     const respond = (isProtected: boolean) =>
       isIndexOfFolder ? redirectToFolder(ctx, next, file) : sendFile(ctx, found, isProtected)

@@ -62,7 +62,7 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions) {
       report.figures({
         sessions: tally.sessions,
         requests: tally.requests,
-        refreshes: refreshes.filter(({ outcome }) => outcome === 'refreshed').length,
+        refreshes: refreshes.filter(({ outcome }) => outcome === 'succeeded').length,
         'provider calls': provider.refreshCalls,
         'reuses seen by the provider': reuses.length,
         'sessions lost': lost.length,

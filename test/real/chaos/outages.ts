@@ -168,8 +168,8 @@ export function redisOutage({ full }: Options): Play[] {
 async function everyoneUsesRedis({ fleet }: Stage): Promise<void> {
   for (const { url } of fleet.replicas) {
     await eventually(async () => {
-      const { store } = (await (await fetch(`${url}/readyz`)).json()) as { store?: string }
-      return store === 'redis'
+      const { redis } = (await (await fetch(`${url}/readyz`)).json()) as { redis?: string }
+      return redis === 'up'
     })
   }
 }

@@ -35,6 +35,7 @@ test('each request has one log line with method, path, status, duration and clie
     status: 404,
     aborted: false,
     error_code: 'not_found',
+    route: 'other',
     client_ip: '127.0.0.1',
     msg: 'request'
   })

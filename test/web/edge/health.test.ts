@@ -4,7 +4,7 @@ import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { startSignedIn } from '../support.js'
 
-const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', store: 'memory' } }
+const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', redis: 'off' } }
 
 for (const [path, body] of Object.entries(bodies)) {
   test(`${path} accepts GET and HEAD, also from other sites, and forbids caching`, async t => {

@@ -127,12 +127,12 @@ for (const mode of modes) {
     t.deepEqual(more, [])
     t.like(refreshed, {
       mode,
-      outcome: 'refreshed',
+      outcome: 'succeeded',
       provider_calls: calls,
       expires_in: 3599,
       request_id: 'request-1'
     })
-    t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
+    t.like(kept, { mode, outcome: 'already_refreshed', provider_calls: 0, request_id: 'request-2' })
     t.is(typeof refreshed?.duration_ms, 'number')
     t.regex(String(refreshed?.session), /^[\w-]{8}$/)
     t.is(kept?.session, refreshed?.session, 'the session mark in the log stays the same after a refresh')
