@@ -1,4 +1,4 @@
-// Generates the content that depends on the settings table: the tables in README.md and docs/reference/configuration.md, the schema
+// Generates the content that depends on the settings table: the table in docs/reference/configuration.md, the schema
 // for editors (config/schema.json) and the sample of all settings (config/full.yaml). Reads the table from dist/, so run this
 // after a build. With --check, changes nothing, lists the files that are outdated, and exits with 1 if there are any.
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -17,20 +17,7 @@ import { settingsFile } from '../dist/config/settings-file.js'
 const root = new URL('../', import.meta.url)
 const read = path => readFileSync(new URL(path, root), 'utf8')
 
-/** The settings in the table of the README. docs/reference/configuration.md has the table of all settings. */
-const everydaySettings = [
-  'mode',
-  'port',
-  'wwwroot',
-  'platform.clientId',
-  'platform.clientSecret',
-  'platform.callbackUrl',
-  'session.secret',
-  'apiProxy.rules'
-]
-
 const generated = {
-  'README.md': withTable(read('README.md'), everydaySettings),
   'docs/reference/configuration.md': withTable(read('docs/reference/configuration.md'), settingKeys),
   'config/schema.json': `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
   'config/full.yaml': fullSample(),

@@ -1,5 +1,5 @@
 // Chromium sends every kind of request from our own page, from a page of a sibling subdomain, and from a page of another site.
-// The results must be those of the table in SECURITY.md.
+// The results must be those of the table in docs/reference/requests.md.
 import test from 'ava'
 import type { Page } from 'playwright-core'
 import { browserTest, type Visitor } from '../helpers/chromium.js'
@@ -61,7 +61,7 @@ const navigations = {
 const BEACON = '`sendBeacon` POST'
 const SPECULATION = 'prefetch by speculation rules'
 
-const [header, ...groups] = tableRows(readText('SECURITY.md')).filter(cells => cells.length === 8)
+const [header, ...groups] = tableRows(readText('docs/reference/requests.md')).filter(cells => cells.length === 8)
 
 /** A row of the table for each page and request. A row of the document can list several of both. */
 const documented = groups.flatMap(([pages = '', requests = '', ...results]) =>
@@ -69,25 +69,28 @@ const documented = groups.flatMap(([pages = '', requests = '', ...results]) =>
 )
 
 for (const [name, host] of Object.entries(hosts)) {
-  browserTest(`the requests of a page of ${name} have the results that SECURITY.md lists`, async (t, visit) => {
-    t.timeout(240_000)
-    const origins = await startOrigins(t)
-    const visitor = await visit({ expectedErrors: /./ })
-    const sender = await createSender(visitor, origins, host)
-    const rows: string[][] = []
-    for (const [request, { page, script }] of Object.entries(navigations)) {
-      rows.push([name, request, ...(await sender.row(url => sender.navigate(page, url, script)))])
+  browserTest(
+    `the requests of a page of ${name} have the results that docs/reference/requests.md lists`,
+    async (t, visit) => {
+      t.timeout(240_000)
+      const origins = await startOrigins(t)
+      const visitor = await visit({ expectedErrors: /./ })
+      const sender = await createSender(visitor, origins, host)
+      const rows: string[][] = []
+      for (const [request, { page, script }] of Object.entries(navigations)) {
+        rows.push([name, request, ...(await sender.row(url => sender.navigate(page, url, script)))])
+      }
+      for (const [request, script] of Object.entries(inPage)) {
+        rows.push([name, request, ...(await sender.row(url => sender.run(url, script)))])
+      }
+      rows.push([name, BEACON, ...(await sender.row(sender.beacon))])
+      rows.push([name, SPECULATION, ...(await sender.row(sender.speculate))])
+      t.deepEqual(sender.surprises, [])
+      // For pages of other origins, the table has only the requests that some route accepts.
+      const isListed = (row: readonly string[]) => name === 'this origin' || row.includes('yes')
+      t.deepEqual(rows.filter(isListed).sort(), documented.filter(([first]) => first === name).sort())
     }
-    for (const [request, script] of Object.entries(inPage)) {
-      rows.push([name, request, ...(await sender.row(url => sender.run(url, script)))])
-    }
-    rows.push([name, BEACON, ...(await sender.row(sender.beacon))])
-    rows.push([name, SPECULATION, ...(await sender.row(sender.speculate))])
-    t.deepEqual(sender.surprises, [])
-    // For pages of other origins, the table has only the requests that some route accepts.
-    const isListed = (row: readonly string[]) => name === 'this origin' || row.includes('yes')
-    t.deepEqual(rows.filter(isListed).sort(), documented.filter(([first]) => first === name).sort())
-  })
+  )
 }
 
 async function createSender({ page, newTab }: Visitor, origins: Origins, host: string) {
@@ -184,7 +187,7 @@ function evaluate(page: Page, url: string, script: string): Promise<unknown> {
   return page.evaluate(`(url => { ${script} })(${JSON.stringify(url)})`)
 }
 
-test('the table in SECURITY.md has a column for each route and no row that the tests do not send', t => {
+test('the table in docs/reference/requests.md has a column for each route and no row that the tests do not send', t => {
   t.deepEqual(header, [
     'page of',
     'request',

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import test from 'ava'
 import { settingsText } from '#src/cli/init/files.js'
 import { resolveSettings } from '#src/config/load.js'
-import { type Config, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { type Config, required, settingKeys, settingOf } from '#src/config/settings.js'
 import type { DeepPartial } from '../helpers/config.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, keysOf, load, problemsOf } from './given.js'
@@ -20,12 +20,15 @@ test('the README, docs/reference/configuration.md, config/ and the chart agree w
   t.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })
 
-test('the README lists all required settings, and docs/reference/configuration.md lists every setting', async t => {
-  const rowOf = (key: SettingKey) => `| \`${key}\`<br>\`${settingOf(key).env}\``
-  const [readme, page] = await Promise.all([textOf('README.md'), textOf('docs/reference/configuration.md')])
+test('docs/reference/configuration.md lists every setting, and the page of APS the variables of all required ones', async t => {
+  const [page, aps] = await Promise.all([
+    textOf('docs/reference/configuration.md'),
+    textOf('docs/reference/providers/aps.md')
+  ])
   for (const key of settingKeys) {
-    t.true(page.includes(rowOf(key)), key)
-    if (settingOf(key).default === required) t.true(readme.includes(rowOf(key)), key)
+    const { env, default: byDefault } = settingOf(key)
+    t.true(page.includes(`| \`${key}\`<br>\`${env}\``), key)
+    if (byDefault === required) t.true(aps.includes(`${env}=`), key)
   }
 })
 

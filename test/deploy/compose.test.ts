@@ -135,7 +135,7 @@ test('all samples refresh as early and with the same jitter as config/dual.yaml'
   for (const path of [
     'deploy/platform-auth-server-environment',
     'deploy/kubernetes/platform-auth-server.yaml',
-    'docs/deploy/kubernetes.md'
+    'docs/deploy/process.md'
   ]) {
     t.regex(
       readText(path),

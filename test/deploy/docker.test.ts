@@ -11,7 +11,7 @@ test("the documented --stop-timeout for docker is longer than the server's shutd
     SERVER_SESSION_SECRET_FILE: '/run/secrets/session-secret'
   }
   const { delaySeconds, graceSeconds } = (await settingsFrom(t, given)).config.shutdown
-  for (const file of ['deploy/Dockerfile', 'docs/deploy/kubernetes.md']) {
+  for (const file of ['deploy/Dockerfile', 'docs/deploy/process.md']) {
     const [, seconds] = /--stop-timeout (\d+)/.exec(readText(file)) ?? []
     t.true(Number(seconds) > delaySeconds + graceSeconds, file)
   }
@@ -26,7 +26,7 @@ test('both stages of the image use the base image NODE_IMAGE, which a build can 
 })
 
 test('the documented `docker run` line has valid settings, mounts its secrets and pages, and restricts the container', async t => {
-  const lines = fencedLines(readText('docs/deploy/kubernetes.md').replace(/ *\\\n */g, ' '), 'sh')
+  const lines = fencedLines(readText('docs/deploy/process.md').replace(/ *\\\n */g, ' '), 'sh')
   const [line = '', ...others] = lines.filter(one => one.startsWith('docker run '))
   t.deepEqual(others, [])
   const valuesOf = (flag: string) =>
@@ -51,7 +51,7 @@ test('the image starts Node itself as process 1, as a user that Kubernetes can s
   t.deepEqual(others, [])
   const [, entrypoint = ''] = /^ENTRYPOINT (.*)$/m.exec(readText('deploy/Dockerfile')) ?? []
   t.deepEqual(JSON.parse(entrypoint), ['node', 'bin/platform-auth-server.js'])
-  t.true(readText('docs/deploy/kubernetes.md').includes('`node bin/platform-auth-server.js`'))
+  t.true(readText('docs/deploy/process.md').includes('`node bin/platform-auth-server.js`'))
 })
 
 test('the image contains the files that the program reads besides its compiled code', t => {

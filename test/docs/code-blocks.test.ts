@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text as streamText } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
+import { build } from 'rolldown'
 import { main } from '#src/cli/main.js'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
@@ -38,6 +39,8 @@ type Kind =
   | 'program'
   | 'test'
   | 'page'
+  | 'viewer'
+  | 'component'
   | 'redis'
   | 'findings'
   | 'provider'
@@ -60,7 +63,9 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
+  if (language === 'jsx') return 'component'
   if (language !== 'js') return undefined
+  if (text.includes('Autodesk.Viewing')) return 'viewer'
   if (/^export default function/m.test(text)) return 'module'
   if (text.includes("from 'platform-auth-server/testing'")) return 'test'
   return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
@@ -76,7 +81,7 @@ const title = ({ path, text }: { path: string; text: string }) =>
 test('every block of code is of a kind that this file tests', t => {
   const unknown = blocks.filter(block => kindOf(block) === undefined)
   t.deepEqual(unknown, [])
-  for (const kind of ['shell', 'variables', 'settings', 'module', 'program', 'page'] as const)
+  for (const kind of ['shell', 'variables', 'settings', 'module', 'program', 'page', 'viewer', 'component'] as const)
     t.true(blocksOf(kind).length > 0, kind)
 })
 
@@ -291,20 +296,61 @@ for (const block of blocksOf('page')) {
       })
       const code = block.text.replace(/^import (\{.*\}) from '[^']+\/client(\.js)?'$/m, 'const $1 = client')
       // The code runs as a module of a page, in which `await` is allowed at the top level.
-      const run = new Function('location', 'client', `return (async () => { ${code} })()`) as (
+      const document = { body: { append: () => {} } }
+      const body = `return (async () => { ${code} })()`
+      const run = new Function('location', 'client', 'document', body) as (
         place: object,
-        module: unknown
+        module: unknown,
+        page: object
       ) => Promise<void>
       // A call of the module that opens the login never settles.
-      await Promise.race([run(location, client), eventually(() => places.length > 0)])
+      await Promise.race([run(location, client, document), eventually(() => places.length > 0)])
       t.deepEqual(answers, [401])
       t.is(places[0]?.replace(publicOrigin, ''), '/api/auth/login?return_to=%2Fviewer%3Furn%3Dabc')
       await signIn(browser)
-      await run(location, client)
+      await run(location, client, document)
       t.deepEqual(answers, [401, 200])
       t.is(places.length, 1)
     }
   )
+}
+
+for (const block of blocksOf('viewer')) {
+  test.serial(`the viewer gets the public token: ${title(block)}`, async t => {
+    replaceFetch(t, async () => Response.json({ access_token: 'the-public-token', expires_in: 3000 }))
+    Object.assign(globalThis, { location: new URL(`${publicOrigin}/viewer`) })
+    const client = await import(`${repository}src/pages/client/client.js?${title(block)}`)
+    const code = block.text.replace(/^import (\{.*\}) from '.+'$/m, 'const $1 = client')
+    const tokens: unknown[] = []
+    const started: unknown[] = []
+    type Options = { getAccessToken(callback: (...token: unknown[]) => void): Promise<void> }
+    const Viewing = {
+      Initializer: async ({ getAccessToken }: Options, ready: () => void) => {
+        await getAccessToken((...token) => tokens.push(token))
+        ready()
+      },
+      GuiViewer3D: class {
+        start = () => started.push(this)
+      }
+    }
+    new Function('client', 'Autodesk', 'document', code)(client, { Viewing }, { getElementById: () => ({}) })
+    await eventually(() => started.length === 1)
+    t.deepEqual(tokens, [['the-public-token', 3000]])
+  })
+}
+
+for (const block of blocksOf('component')) {
+  test(`a bundler finds every name that the component imports from the client module: ${title(block)}`, async t => {
+    const folder = await tempFolder(t, { 'component.jsx': block.text })
+    const { output } = await build({
+      input: join(folder, 'component.jsx'),
+      external: /^react/,
+      resolve: { alias: { 'platform-auth-server/client': `${repository}src/pages/client/client.js` } },
+      write: false,
+      onLog: (_level, { message }) => t.fail(message)
+    })
+    t.true(output[0].exports.length > 0)
+  })
 }
 
 // Replaces the global fetch() until the end of the test. Tests that use it are serial.

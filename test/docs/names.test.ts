@@ -109,8 +109,8 @@ test('every message that docs/run/troubleshooting.md quotes is in the source cod
     t.true(sources.includes(message), message)
 })
 
-test('SECURITY.md has the limits of the proxy that the server uses', t => {
-  const text = readText('SECURITY.md')
+test('docs/reference/requests.md has the limits of the API proxy that the server uses', t => {
+  const text = readText('docs/reference/requests.md')
   const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = QUEUE_LIMITS
   const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
   const rows: readonly (readonly [limit: string, value: string])[] = [

@@ -1,4 +1,4 @@
-// Follows docs/deploy/one-machine.md as far as that is possible without Docker and a cluster.
+// Follows the ten steps of docs/deploy/one-machine.md and docs/deploy/kubernetes.md as far as that is possible without Docker and a cluster.
 import { spawnSync } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,8 @@ import { fencedBlocks, linesOf } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-const [, oneMachine = '', kubernetes = ''] = readText('docs/deploy/one-machine.md').split(/^## .*$/m)
+const oneMachine = readText('docs/deploy/one-machine.md')
+const [kubernetes = ''] = readText('docs/deploy/kubernetes.md').split(/^## .*$/m)
 
 function blockWith(section: string, text: string): string {
   const blocks = fencedBlocks(section).filter(block => block.text.includes(text))

@@ -3,16 +3,14 @@ import { fencedLines, tableRows } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { serverRoutes } from './openapi.js'
 
-test('the README lists the health routes, and in a table every route under /api/auth and no other', t => {
-  const paths = tableRows(readText('README.md')).flatMap(
-    ([cell = '']) => /^`(\/api\/auth\/[\w.-]+)`$/.exec(cell)?.[1] ?? []
-  )
+test('docs/reference/routes.md lists the health routes, and in a table every route under /api/auth and no other', t => {
+  const text = readText('docs/reference/routes.md')
+  const paths = tableRows(text).flatMap(([cell = '']) => /^`(\/api\/auth\/[\w.-]+)`$/.exec(cell)?.[1] ?? [])
   t.deepEqual(
     paths.toSorted(),
     serverRoutes().filter(path => path.startsWith('/api/auth/'))
   )
-  for (const path of serverRoutes().filter(path => !path.startsWith('/api/')))
-    t.true(readText('README.md').includes(path), path)
+  for (const path of serverRoutes().filter(path => !path.startsWith('/api/'))) t.true(text.includes(path), path)
 })
 
 test('the README shows the command for the demo and the command for the tests before its first section', t => {
@@ -20,9 +18,14 @@ test('the README shows the command for the demo and the command for the tests be
   t.deepEqual(fencedLines(firstScreen, 'sh'), ['npm ci && npm run demo', 'npm ci && npm test'])
 })
 
-test('the package file that the README mentions has the name that npm pack gives it', t => {
+test('the package file that the documents mention has the name that npm pack gives it', t => {
   const { name, version } = JSON.parse(readText('package.json')) as { name: string; version: string }
-  const files = new Set(readText('README.md').match(/[\w.-]+\.tgz/g))
+  const files = new Set(
+    ['README.md', 'docs/start/aps.md']
+      .map(readText)
+      .join('\n')
+      .match(/[\w.-]+\.tgz/g)
+  )
   t.deepEqual([...files], [`${name}-${version}.tgz`])
 })
 
