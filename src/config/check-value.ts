@@ -6,7 +6,7 @@ import { noSuchFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 import { withoutUser } from './urls.js'
 
-/** `rejected` has one message for each problem, worded like `Problem.message`. */
+/** `rejected` has one message for each problem, worded like `ConfigProblem.message`. */
 export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
 
 /**

@@ -1,5 +1,5 @@
 import { newSecret } from './secrets.js'
-import type { Overrides, Values } from './settings.js'
+import type { Settings, Values } from './settings.js'
 import { callbackPath, localUrlOf } from './urls.js'
 
 // The settings of a demo. They override the environment and the settings file, which are meant for the real provider. A
@@ -16,7 +16,7 @@ let sessionSecret: string | undefined
  * Returns the settings of a demo. The client, the issuer and the callback URL are placeholders, which are replaced when
  * the demo identity provider starts.
  */
-export function demoOverrides(): Overrides {
+export function demoOverrides(): Settings {
   sessionSecret ??= newSecret()
   return {
     session: { secret: sessionSecret },
@@ -39,7 +39,7 @@ export function demoOverrides(): Overrides {
 }
 
 /** The settings of a demo that all other sources override. Everyone may sign in at a demo. */
-export const demoDefaults: Overrides = { access: { allow: ['*'] } }
+export const demoDefaults: Settings = { access: { allow: ['*'] } }
 
 /**
  * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../base/error-code.js'
-import type { Problem } from './errors.js'
+import type { ConfigProblem } from './errors.js'
 import { readTextFile, type SecretFile, whyUnreadable } from './files.js'
 
 // Reads `.env` with Node's parser, and finds the values that Docker, Compose and systemd read differently. Operators use the same
@@ -13,7 +13,7 @@ interface DotEnv {
   readonly fromDotEnv: Environment
   /** Returns the reason why other programs read the value of a variable differently. It continues "because …". */
   whyOdd(name: string): string | undefined
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ConfigProblem[]
 }
 
 /** Returns the path of `.env` in the working directory. The file may not exist. */

@@ -1,5 +1,5 @@
 /** A problem that the operator should fix, or a warning. The message never contains the value of a secret. */
-export interface Problem {
+export interface ConfigProblem {
   /** The setting, variable or flag that has the problem. */
   readonly key: string
   /** The source of the value: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
@@ -17,14 +17,14 @@ export const notGiven = 'not given'
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ConfigProblem[]
   /**
    * The error also contains the warnings, because one of them may explain a problem. For example, if the variable of a
    * required setting is misspelt, the missing setting is a problem, and the unknown variable is only a warning.
    */
-  readonly warnings: readonly Problem[]
+  readonly warnings: readonly ConfigProblem[]
 
-  constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
+  constructor(problems: readonly ConfigProblem[], warnings: readonly ConfigProblem[] = []) {
     const rejected = problemSection('The settings cannot be used:', problems)
     super([...rejected, ...problemSection('Also noticed:', warnings)].join('\n'))
     this.problems = problems
@@ -32,12 +32,12 @@ export class ConfigError extends Error {
   }
 }
 
-function problemSection(title: string, problems: readonly Problem[]): string[] {
+function problemSection(title: string, problems: readonly ConfigProblem[]): string[] {
   return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 
 /** Formats a problem as one line. If a setting is not given, its line names no source. */
-export function describeProblem({ key, source, message }: Problem): string {
+export function describeProblem({ key, source, message }: ConfigProblem): string {
   return source === notGiven ? `${key} ${message}` : `${key} (${source}) ${message}`
 }
 

@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
 import { errorCode } from '../base/error-code.js'
-import type { Problem } from './errors.js'
+import type { ConfigProblem } from './errors.js'
 import { readTextFile, statIfPossible, whyUnreadable } from './files.js'
 import { isPackage, parseSettings, unsupportedFormat, whyUnusable } from './loaders.js'
 import { emptyLayer, type Layer, layerOfObject } from './sources.js'
@@ -64,7 +64,7 @@ async function misnamedFiles(cwd: string): Promise<string[]> {
   return places.flat().filter(place => !searchPlaces.includes(place))
 }
 
-function misnamed(place: string): Problem {
+function misnamed(place: string): ConfigProblem {
   const { ext } = parse(place)
   const base = `${fileName}.config`
   const why =
@@ -73,7 +73,7 @@ function misnamed(place: string): Problem {
   return { key: place, source: 'working directory', message: `is not read, because ${why}` }
 }
 
-function shadowed(place: string, found: string): Problem {
+function shadowed(place: string, found: string): ConfigProblem {
   const message = `is not read, because ${found} has precedence. Remove one of the two.`
   return { key: place, source: 'working directory', message }
 }
@@ -124,7 +124,7 @@ interface ExpectedFile {
   readonly path: string
   /** The path as the operator wrote it, or relative to the working directory. */
   readonly shown: string
-  /** The `source` of every `Problem` that concerns the whole file. */
+  /** The `source` of every `ConfigProblem` that concerns the whole file. */
   readonly source: string
 }
 

@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
 import { errorCode } from '../base/error-code.js'
-import type { Problem } from './errors.js'
+import type { ConfigProblem } from './errors.js'
 
 /** Reads text files, and finds secret files that other users of this machine can read or that the server would publish. */
 
@@ -46,12 +46,12 @@ const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
 
 /** A file that contains secrets, with the setting and the source that refer to it. */
-export interface SecretFile extends Pick<Problem, 'key' | 'source'> {
+export interface SecretFile extends Pick<ConfigProblem, 'key' | 'source'> {
   readonly path: string
 }
 
 /** Returns a warning if users other than the owner and the group may read or change the file. */
-export async function exposedFile({ key, source, path }: SecretFile): Promise<Problem[]> {
+export async function exposedFile({ key, source, path }: SecretFile): Promise<ConfigProblem[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
   return [{ key, source, message: `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".` }]
@@ -85,7 +85,7 @@ async function isReachableByOthers(path: string): Promise<boolean> {
  * are rejected too, because a copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */
-export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {
+export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<ConfigProblem[]> {
   const root = await realpath(wwwroot)
   const problems = await Promise.all(
     files.map(async ({ key, source, path }) => {

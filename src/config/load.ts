@@ -3,7 +3,7 @@ import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js
 import { findings, loginScopesOf } from './cross-checks.js'
 import { demoCallbackUrl, demoDefaults, demoOverrides, demoSource } from './demo.js'
 import { dotEnvFile, type Environment } from './dot-env.js'
-import { ConfigError, notGiven, type Problem } from './errors.js'
+import { ConfigError, type ConfigProblem, notGiven } from './errors.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { exposedFile, publishedFiles, type SecretFile } from './files.js'
 import { oddities } from './odd-values.js'
@@ -12,9 +12,9 @@ import {
   fieldOf,
   flagName,
   groups,
-  type Overrides,
   required,
   type SettingKey,
+  type Settings,
   STARTER_PAGE,
   settingIn,
   settingKeys,
@@ -33,12 +33,12 @@ import {
 } from './sources.js'
 
 /** The sources of settings, in order of precedence. */
-export interface Sources {
+export interface LoadConfigOptions {
   readonly flags?: Flags
   /** True for a demo (see the `demo` option of `startServer`). Only flags override the built-in settings of a demo. */
   readonly demo?: boolean
   /** Settings from the application that calls `startServer`. */
-  readonly overrides?: Overrides
+  readonly overrides?: Settings
   /**
    * The environment variables. The default is the environment of the process. With `false`, neither variables nor the file
    * `.env` in the working directory are read.
@@ -60,7 +60,7 @@ export interface LoadedConfig extends Pick<Resolution, 'sources' | 'warnings' | 
  * @throws {ConfigError} listing every problem
  * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
-export async function loadConfig(inputs: Sources = {}): Promise<LoadedConfig> {
+export async function loadConfig(inputs: LoadConfigOptions = {}): Promise<LoadedConfig> {
   const { values, problems, warnings, sources, file, privateFiles } = await resolveSettings(inputs)
   if (problems.length > 0) throw new ConfigError(problems, warnings)
   return { config: { ...configOf(values), privateFiles }, sources, warnings, file }
@@ -98,9 +98,9 @@ export interface Resolution {
   readonly values: Values
   /** The source of each value: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
   readonly sources: Readonly<Record<SettingKey, string>>
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ConfigProblem[]
   /** Settings that work but are probably not what the operator meant. */
-  readonly warnings: readonly Problem[]
+  readonly warnings: readonly ConfigProblem[]
   /** Absolute path of the settings file, if one was read. */
   readonly file: string | undefined
   /** The files that must not be inside wwwroot. */
@@ -108,7 +108,7 @@ export interface Resolution {
 }
 
 /** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
-export async function resolveSettings(inputs: Sources = {}): Promise<Resolution> {
+export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<Resolution> {
   const { flags = {}, demo = false, overrides, env = process.env, cwd = process.cwd() } = inputs
   const file = await layerOfFile(cwd, inputs.configFile)
   const layers: readonly Layer[] = [
@@ -119,8 +119,8 @@ export async function resolveSettings(inputs: Sources = {}): Promise<Resolution>
     file,
     demo ? layerOfObject(demoDefaults, demoSource) : emptyLayer
   ]
-  const problems: Problem[] = layers.flatMap(layer => layer.problems)
-  const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
+  const problems: ConfigProblem[] = layers.flatMap(layer => layer.problems)
+  const warnings: ConfigProblem[] = layers.flatMap(layer => layer.warnings)
 
   const hasKey = isSet(pick('platform.clientKey', layers).given)
   const authMethod = pick('platform.clientAuthMethod', layers).given

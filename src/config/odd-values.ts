@@ -3,7 +3,7 @@ import { type SettingKey, settingOf } from './settings.js'
 // Values that work, but that were probably meant to be read differently.
 
 /**
- * Returns warnings about a value as its source gives it, worded like `Problem.message`. They contain no part of the value.
+ * Returns warnings about a value as its source gives it, worded like `ConfigProblem.message`. They contain no part of the value.
  * @param isInFile true for a value from the settings file, whose author may expect it to replace the names of variables
  */
 export function oddities(key: SettingKey, value: unknown, { isInFile }: { readonly isInFile: boolean }): string[] {

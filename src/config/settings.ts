@@ -54,7 +54,7 @@ export type Config = { readonly [Key in TopKey as Field<Key, Key>]: TypesOf<Key>
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
 
 /** Settings from an application. `null` selects the default, even if the environment or a file has a value for the setting. */
-export type Overrides = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | null } & {
+export type Settings = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | null } & {
   readonly [Name in Group]?: { readonly [Key in Member<Name>]?: TypesOf<`${Name}.${Key}`>['written'] | null }
 }
 

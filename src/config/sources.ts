@@ -4,7 +4,7 @@ import { isJsonObject } from '../base/json.js'
 import { nearest } from '../base/nearest.js'
 import type { Checked } from './check-value.js'
 import { dotEnvFile, type Environment, readDotEnv } from './dot-env.js'
-import { type Problem, quote } from './errors.js'
+import { type ConfigProblem, quote } from './errors.js'
 import { exposedFile, readTextFile, statIfPossible, whyUnreadable } from './files.js'
 import { isRenamedGroup, replacementOf } from './renamed.js'
 import {
@@ -28,8 +28,8 @@ import { keyOfVariable, unknownVariables, type Variable } from './unknown-variab
 /** The unchecked settings of one source. */
 export interface Layer {
   readonly given: ReadonlyMap<SettingKey, Given>
-  readonly problems: readonly Problem[]
-  readonly warnings: readonly Problem[]
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly ConfigProblem[]
 }
 
 /** One setting in a source. It has a value, the reasons why its value is rejected, or a request for the default. */
@@ -48,7 +48,7 @@ export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] 
  */
 export function layerOfObject(object: unknown, source: string, { nullIsDefault = false } = {}): Layer {
   const given = new Map<SettingKey, Given>()
-  const problems: Problem[] = []
+  const problems: ConfigProblem[] = []
   const reject = (key: string, message: string) => void problems.push({ key, source, message })
 
   function add(key: string, value: unknown) {
@@ -104,7 +104,7 @@ type FlagValue = string | boolean | readonly string[]
 
 export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
   const given = new Map<SettingKey, Given>()
-  const warnings: Problem[] = []
+  const warnings: ConfigProblem[] = []
   for (const [key, value] of Object.entries(flags)) {
     if (!isSettingKey(key) || value === undefined) continue
     const found = await givenByFlag(key, value, cwd)
@@ -154,7 +154,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
+  const warnings: ConfigProblem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
   for (const { name, value, source, isInDotEnv } of variables.values()) {
     const reason = isInDotEnv && whyOdd(name)
     const key = keyOfVariable(name)

@@ -38,7 +38,7 @@ export type Parsed<Value> = { readonly value: Value } | RejectedValue
 /** Describes why a value was rejected. The message contains the value, the reason if there is one, and `allowed`. */
 interface RejectedValue {
   readonly reason?: string | undefined
-  /** Complete messages, worded like `Problem.message`, for a type whose values can have several problems. */
+  /** Complete messages, worded like `ConfigProblem.message`, for a type whose values can have several problems. */
   readonly problems?: readonly string[]
 }
 

@@ -1,5 +1,5 @@
 import { editDistance, nearest } from '../base/nearest.js'
-import type { Problem } from './errors.js'
+import type { ConfigProblem } from './errors.js'
 import { replacementOf } from './renamed.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 
@@ -43,7 +43,7 @@ export function keyOfVariable(name: string): SettingKey | undefined {
  * unknown variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server ignored an
  * access list.
  */
-export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
+export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', ConfigProblem[]> {
   const unknown = variables.filter(
     variable =>
       (ourPrefix.test(variable.name) || sharedPrefix.test(variable.name)) &&

@@ -6,24 +6,24 @@ import { parseRules } from '../config/proxy-rules.js'
 import { type Config, settings } from '../config/settings.js'
 import { AUTH_ROUTES, isLoopback } from '../config/urls.js'
 
-export interface DemoChoices {
+export interface DemoOptions {
   /** The port of the demo identity provider. By default the system chooses a free port. */
   readonly port?: number | undefined
   /** The lifetime of the demo's access tokens in seconds. The default is 3599, as at Autodesk Platform Services. */
   readonly tokenLifetimeSeconds?: number | undefined
   /**
    * True if the API proxy also forwards requests to the APIs of the demo, such as `/api/hubs`. This is the default.
-   * Proxy rules take precedence over custom routes, so set `hasApis` to false if a custom route has the same path.
+   * Proxy rules take precedence over custom routes, so set `apis` to false if a custom route has the same path.
    */
-  readonly hasApis?: boolean | undefined
+  readonly apis?: boolean | undefined
 }
 
 /**
  * Starts the demo identity provider. If its port cannot be used, rejects with Node's error, which then has the property
  * `listener: 'demo'`.
  */
-export async function openDemo(config: Config, choices: DemoChoices, log: Logger) {
-  const { port: demoPort, tokenLifetimeSeconds, hasApis = true } = choices
+export async function openDemo(config: Config, choices: DemoOptions, log: Logger) {
+  const { port: demoPort, tokenLifetimeSeconds, apis = true } = choices
   // Only the demo needs this module, so a start without the demo does not load it.
   const { startDemo } = await import('./index.js')
   // The demo provider needs the callback URL with its port before the server listens.
@@ -58,7 +58,7 @@ export async function openDemo(config: Config, choices: DemoChoices, log: Logger
     clientAuthMethod: settings['platform.clientAuthMethod'].default
   }
   // Rules that were given as flags come first, so that they can replace those of the demo.
-  const texts = [...config.apiProxy.rules.map(({ text }) => text), ...(hasApis ? proxyRules : [])]
+  const texts = [...config.apiProxy.rules.map(({ text }) => text), ...(apis ? proxyRules : [])]
   const apiProxy: Config['apiProxy'] = { ...config.apiProxy, rules: parseRules(texts).rules }
   return {
     /** The URL of the demo identity provider. */

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { assemble } from '../app.js'
 import { requireComplete } from '../config/load.js'
 import type { Config } from '../config/settings.js'
-import { type DemoChoices, openDemo } from '../demo/open.js'
+import { type DemoOptions, openDemo } from '../demo/open.js'
 import type { Extension } from '../web/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type ListeningServer, serve } from './serve.js'
@@ -31,7 +31,7 @@ export interface StartOptions extends Partial<AppOptions> {
    * Runs a demo identity provider in this process. Logins use it instead of the provider in the settings.
    * `loadConfig({ demo: true })` returns suitable settings even if none are set.
    */
-  readonly demo?: boolean | DemoChoices
+  readonly demo?: boolean | DemoOptions
 }
 
 export interface RunningServer extends ListeningServer {

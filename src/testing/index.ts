@@ -3,7 +3,7 @@
  * provider, and sign users in without a browser.
  */
 import { loadConfig } from '../config/load.js'
-import type { Overrides } from '../config/settings.js'
+import type { Settings } from '../config/settings.js'
 import { type RunningServer, type StartOptions, startServer } from '../server/start.js'
 import { createTestBrowser, type TestBrowser } from './browser.js'
 
@@ -11,7 +11,7 @@ export type { TestBrowser } from './browser.js'
 
 export interface TestServerOptions extends StartOptions {
   /** Settings that take precedence over the settings file. Those for Redis have no effect. */
-  readonly settings?: Overrides
+  readonly settings?: Settings
 }
 
 export interface TestServer extends RunningServer {
@@ -33,13 +33,13 @@ const TEST_SETTINGS = {
   // A handler that waits for something else must not delay the end of a test.
   shutdown: { grace: 1 },
   log: { level: 'warn' }
-} as const satisfies Overrides
+} as const satisfies Settings
 
 // A test server keeps everything in memory, even if the settings of the application name Redis. So tests need no Redis, and
 // cannot change the data of a running server. The URL satisfies the rules of these settings, and is removed afterwards.
 const REDIS_SETTINGS = {
   redis: { url: 'redis://127.0.0.1', caFile: null, certFile: null, keyFile: null, serverName: null }
-} as const satisfies Overrides
+} as const satisfies Settings
 
 /**
  * Starts a server with a demo identity provider, both on free ports. It reads the settings file in the working
@@ -54,7 +54,7 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
   const flags = rules ? { 'apiProxy.rules': [rules].flat() } : {}
   const overrides = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
   const { config } = await loadConfig({ demo: true, env: false, flags, overrides })
-  const demo = { hasApis: false, ...(typeof options.demo === 'object' && options.demo) }
+  const demo = { apis: false, ...(typeof options.demo === 'object' && options.demo) }
   const server = await startServer({ ...config, redis: { ...config.redis, url: undefined } }, { ...options, demo })
   const newBrowser = () => createTestBrowser(server.url)
   return {
@@ -74,7 +74,7 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
   }
 }
 
-function merge(defaults: Overrides, settings: Overrides): Overrides {
+function merge(defaults: Settings, settings: Settings): Settings {
   const merged: Record<string, unknown> = { ...defaults }
   for (const [key, value] of Object.entries(settings)) {
     const group = merged[key]

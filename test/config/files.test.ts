@@ -2,7 +2,7 @@ import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { describeProblem } from '#src/config/errors.js'
-import { loadConfig, resolveSettings, type Sources } from '#src/config/load.js'
+import { type LoadConfigOptions, loadConfig, resolveSettings } from '#src/config/load.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, sessionSecret } from './given.js'
@@ -78,7 +78,7 @@ type Files = Readonly<Record<string, string>>
 async function problemsIn(
   t: ExecutionContext,
   files: Files,
-  { env, ...sources }: Sources,
+  { env, ...sources }: LoadConfigOptions,
   prepare: (cwd: string) => Promise<unknown> = async () => {}
 ): Promise<string[]> {
   const cwd = await tempFolder(t, files)
@@ -94,7 +94,7 @@ function published(key: string, source: string, file: string, wwwroot: string): 
 const settings = 'platform-auth-server.config.yaml'
 const secretFile = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secrets/session' }
 
-const refused: Readonly<Record<string, readonly [files: Files, sources: Sources, problem: string]>> = {
+const refused: Readonly<Record<string, readonly [files: Files, sources: LoadConfigOptions, problem: string]>> = {
   'the settings file': [
     { [settings]: 'port: 9000\n' },
     { flags: { wwwroot: '.' } },

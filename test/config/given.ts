@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
-import { ConfigError, type Problem } from '#src/config/errors.js'
-import type { Sources } from '#src/config/load.js'
+import { ConfigError, type ConfigProblem } from '#src/config/errors.js'
+import type { LoadConfigOptions } from '#src/config/load.js'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -17,7 +17,7 @@ export const enough = {
   PLATFORM_AUTH_ACCESS_ALLOW: '*'
 }
 
-export interface Situation extends Omit<Sources, 'cwd'> {
+export interface Situation extends Omit<LoadConfigOptions, 'cwd'> {
   /** Files in the working directory. */
   readonly files?: Readonly<Record<string, string | Buffer>>
 }
@@ -28,12 +28,12 @@ export async function load(t: ExecutionContext, { files, env, ...sources }: Situ
 }
 
 /** Returns the problems of settings that are refused. */
-export async function problemsOf(t: ExecutionContext, situation: Situation): Promise<readonly Problem[]> {
+export async function problemsOf(t: ExecutionContext, situation: Situation): Promise<readonly ConfigProblem[]> {
   const error = await t.throwsAsync(load(t, situation), { instanceOf: ConfigError })
   return error?.problems ?? []
 }
 
-type Problems = readonly Problem[] | undefined
+type Problems = readonly ConfigProblem[] | undefined
 
 export function keysOf(problems: Problems = []): string[] {
   return problems.map(({ key }) => key)

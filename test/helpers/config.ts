@@ -1,9 +1,9 @@
 import { configOf } from '#src/config/load.js'
 import {
   type Config,
-  type Overrides,
   required,
   type SettingKey,
+  type Settings,
   settingKeys,
   settingOf,
   type Values
@@ -18,7 +18,7 @@ export type DeepPartial<T> = T extends readonly unknown[]
 
 /** Settings as a file would contain them. `undefined` switches an optional setting off. */
 export type TestSettings = {
-  readonly [Key in keyof Overrides]?: DeepPartial<Exclude<Overrides[Key], null>> | undefined
+  readonly [Key in keyof Settings]?: DeepPartial<Exclude<Settings[Key], null>> | undefined
 }
 
 /**

@@ -73,7 +73,7 @@ test('a custom route gets the body and the method of a request, and its errors a
   t.like(await failed.json(), { error: 'server_error', error_description: 'Something went wrong on this server.' })
   const refused = await ada.fetch('/api/refuses')
   t.is(refused.status, 409)
-  t.like(await refused.json(), { error: 'invalid_request', error_description: 'The hub is locked.' })
+  t.like(await refused.json(), { error: 'conflict', error_description: 'The hub is locked.' })
   t.regex(String((await ada.open('/api/fails')).headers.get('content-type')), /^text\/html/)
 })
 
@@ -84,7 +84,7 @@ test('proxy rules of the settings are used, and those of the demo only if a test
   const ada = await server.signIn()
   t.is((await ada.fetch('/api/files/one')).status, 200)
   t.is((await ada.fetch('/api/hubs')).status, 404)
-  const withApis = await start(t, { demo: { hasApis: true } })
+  const withApis = await start(t, { demo: { apis: true } })
   t.is((await (await withApis.signIn()).fetch('/api/hubs')).status, 200)
 })
 

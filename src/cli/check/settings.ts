@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls'
 import { errorCode } from '../../base/error-code.js'
 import { isClaimEntry } from '../../config/access-entry.js'
 import { type Environment, readDotEnv } from '../../config/dot-env.js'
-import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
+import { type ConfigError, type ConfigProblem, describeProblem } from '../../config/errors.js'
 import { isProtectedFile } from '../../config/file-patterns.js'
 import type { LoadedConfig } from '../../config/load.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
@@ -32,7 +32,7 @@ export function invalidSettings({ problems, warnings }: ConfigError): Finding[] 
   ]
 }
 
-function warningOf(problem: Problem): Finding {
+function warningOf(problem: ConfigProblem): Finding {
   return warning(describeProblem(problem), 'Change this setting, unless its value is intended.')
 }
 

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { type Checked, checkValue } from '../../config/check-value.js'
-import { ConfigError, type Problem } from '../../config/errors.js'
+import { ConfigError, type ConfigProblem } from '../../config/errors.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { type Flags, layerOfFlags } from '../../config/sources.js'
 import { readString, yesOrNo } from '../../config/types.js'
@@ -16,7 +16,7 @@ export const clientIdPlaceholder = 'replace-with-your-client-id'
 export async function valuesOfFlags(flags: Flags, cwd: string): Promise<Values> {
   const { given } = await layerOfFlags(flags, cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
-  const problems: Problem[] = []
+  const problems: ConfigProblem[] = []
   for (const [key, { source, ...found }] of given) {
     const checked = 'value' in found ? checkValue(key, found.value) : found
     if ('value' in checked) values[key] = checked.value

@@ -1,7 +1,7 @@
-import type { Sources } from '../../config/load.js'
+import type { LoadConfigOptions } from '../../config/load.js'
 import type { Flags } from '../../config/sources.js'
 import { DAY, duration } from '../../config/units.js'
-import type { DemoChoices } from '../../demo/open.js'
+import type { DemoOptions } from '../../demo/open.js'
 import { UsageError } from './errors.js'
 import type { Terminal } from './terminal.js'
 
@@ -38,13 +38,13 @@ export interface CommandEntry {
   readonly load: () => Promise<Command>
 }
 
-export function sourcesOf({ terminal, flags, options: { config } }: Invocation): Sources {
+export function sourcesOf({ terminal, flags, options: { config } }: Invocation): LoadConfigOptions {
   const { env, cwd } = terminal
   return { env, cwd, flags, ...(typeof config === 'string' && { configFile: config }) }
 }
 
 /** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
-export function readDemoOptions({ options }: Invocation): DemoChoices | undefined {
+export function readDemoOptions({ options }: Invocation): DemoOptions | undefined {
   const { demo, demoTokenLifetime } = options
   const tokenLifetimeSeconds = readDuration('--demo-token-lifetime', demoTokenLifetime)
   if (demo === true) return { tokenLifetimeSeconds }

@@ -50,14 +50,16 @@ export function apiFetch(input: RequestInfo | URL, init?: RequestInit): Promise<
 export function getProfile(): Promise<{ readonly name: string } | undefined>
 
 /**
- * Passes the public access token and its remaining lifetime to `callback`, as the viewer of Autodesk Platform Services
+ * Returns the public access token and its remaining lifetime in seconds. Also passes both to `callback`, as the viewer of Autodesk Platform Services
  * expects from its option `getAccessToken`. If nobody is signed in, the browser opens the sign-in page. While the
  * network or the identity provider is down, the function keeps trying, because the viewer asks only once when a token
  * expires.
  * @throws Error in single mode, which has no public token, or if the response does not come from the login server
  * @throws SignInLoopError
  */
-export function getAccessToken(callback: (accessToken: string, expiresInSeconds: number) => void): Promise<void>
+export function getAccessToken(
+  callback?: (accessToken: string, expiresInSeconds: number) => void
+): Promise<{ readonly access_token: string; readonly expires_in: number }>
 
 /**
  * Opens the sign-in page. After the sign-in, the browser opens `returnTo`, by default the current page. As an event handler

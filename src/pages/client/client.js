@@ -40,8 +40,9 @@ export async function getProfile() {
 
 export async function getAccessToken(callback) {
   const response = await orSignIn(await send(urlOf('token'), {}, { triesOffline: true }))
-  const { access_token, expires_in } = await read(response, 'access_token')
-  callback(access_token, expires_in)
+  const token = await read(response, 'access_token')
+  callback?.(token.access_token, token.expires_in)
+  return token
 }
 
 export async function signIn(returnTo) {
