@@ -10,7 +10,7 @@ export const AUTH_ROUTES = {
   login: `${AUTH_PATH}/login`,
   callback: `${AUTH_PATH}/callback`,
   logout: `${AUTH_PATH}/logout`,
-  backChannelLogout: `${AUTH_PATH}/backchannel-logout`,
+  backchannelLogout: `${AUTH_PATH}/backchannel-logout`,
   profile: `${AUTH_PATH}/profile`,
   token: `${AUTH_PATH}/token`,
   client: `${AUTH_PATH}/client.js`

@@ -49,7 +49,7 @@ export interface DemoOptions {
    * The URL to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, the demo sends no
    * logout tokens.
    */
-  backChannelLogoutUrl?: string | undefined
+  backchannelLogoutUrl?: string | undefined
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number | undefined
   /**
@@ -70,7 +70,7 @@ export type Demo = Awaited<ReturnType<typeof startDemo>>
  * `listener: 'demo'`.
  */
 export async function startDemo(options: DemoOptions) {
-  const { callbackUrl, backChannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
+  const { callbackUrl, backchannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
   // The id and the secret are about as long as on the platform. Form-encoding does not change their characters, so
   // clients may form-encode the credentials or send them unchanged.
@@ -94,8 +94,8 @@ export async function startDemo(options: DemoOptions) {
       post_logout_redirect_uris: [postLogoutUrl],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      ...(backChannelLogoutUrl !== undefined && {
-        backchannel_logout_uri: backChannelLogoutUrl,
+      ...(backchannelLogoutUrl !== undefined && {
+        backchannel_logout_uri: backchannelLogoutUrl,
         backchannel_logout_session_required: true
       })
     },

@@ -33,8 +33,8 @@ export async function openDemo(config: Config, choices: DemoOptions, log: Logger
   const starting = startDemo({
     callbackUrl,
     log,
-    backChannelLogoutUrl: config.platform.backchannelLogout
-      ? callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backChannelLogout)
+    backchannelLogoutUrl: config.platform.backchannelLogout
+      ? callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backchannelLogout)
       : undefined,
     port: demoPort,
     tokenLifetimeSeconds

@@ -125,13 +125,13 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const profiles = createProfiles({ ...shared, cacheTtlSeconds: config.profile.cacheTtlSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
   // The module that checks logout tokens is loaded only if `platform.backchannelLogout` is on.
-  const backChannelLogout =
+  const backchannelLogout =
     userSessions &&
-    import('../login/back-channel-logout.js').then(module =>
-      module.createBackChannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
+    import('../login/backchannel-logout.js').then(module =>
+      module.createBackchannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
     )
   // Without this handler, a failure before the first logout token would end the process.
-  backChannelLogout?.catch(() => {})
+  backchannelLogout?.catch(() => {})
 
   let isDraining = false
   const shutdown: Shutdown = {
@@ -174,7 +174,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     completeLogin,
     logOut,
     logOutEverywhere: userSessions && logOutEverywhere,
-    backChannelLogout,
+    backchannelLogout,
     demo,
     now,
     log,

@@ -7,7 +7,7 @@ import type { Config } from '../config/settings.js'
 import type { Site } from '../config/site.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { SessionCookie } from '../cookie/session-cookie.js'
-import type { BackChannelLogout } from '../login/back-channel-logout.js'
+import type { BackchannelLogout } from '../login/backchannel-logout.js'
 import type { BeginLogin } from '../login/begin-login.js'
 import type { CompleteLogin } from '../login/complete-login.js'
 import type { LogOut } from '../login/log-out.js'
@@ -38,7 +38,7 @@ export interface Services {
   /** Logs out all sessions of a user. Undefined unless `platform.backchannelLogout` is on. */
   readonly logOutEverywhere: LogOut | undefined
   /** Resolves with the function that handles a logout token. Undefined unless `platform.backchannelLogout` is on. */
-  readonly backChannelLogout: Promise<BackChannelLogout> | undefined
+  readonly backchannelLogout: Promise<BackchannelLogout> | undefined
   /** The built-in demo, if it is the identity provider. */
   readonly demo: DemoProvider | undefined
   /** Milliseconds since the epoch. */

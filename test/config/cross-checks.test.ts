@@ -9,7 +9,7 @@ const dual = { PLATFORM_AUTH_MODE: 'dual' }
 const hubs = 'GET /api/hubs/** https://api.example/hubs/**'
 const noUserInfo = { PLATFORM_AUTH_ACCESS_ALLOW: '@a.example', PLATFORM_USERINFO_ENDPOINT: 'none' }
 
-const backChannel = { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_ISSUER: 'https://idp.example' }
+const backchannel = { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_ISSUER: 'https://idp.example' }
 const problems: readonly (readonly [env: Readonly<Record<string, string>>, problem: string])[] = [
   [
     { PLATFORM_AUTH_SESSION_STORE: 'redis' },
@@ -52,11 +52,11 @@ const problems: readonly (readonly [env: Readonly<Record<string, string>>, probl
     'platform.publicTokenScopes (default) contains viewables:read, which the internal token lacks. Use only scopes of platform.internalTokenScopes (data:read).'
   ],
   [
-    { ...backChannel, PLATFORM_SCOPES: 'a' },
+    { ...backchannel, PLATFORM_SCOPES: 'a' },
     'platform.backchannelLogout (variable PLATFORM_BACKCHANNEL_LOGOUT) is on, but platform.scopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.scopes.'
   ],
   [
-    { ...backChannel, ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' },
+    { ...backchannel, ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' },
     'platform.backchannelLogout (variable PLATFORM_BACKCHANNEL_LOGOUT) is on, but platform.internalTokenScopes does not contain openid, so the server does not know to whom a session belongs. Add openid to platform.internalTokenScopes.'
   ],
   [
@@ -155,6 +155,6 @@ test('a grace period shorter than a refresh may take gets a warning', async t =>
 })
 
 test('back-channel logout is accepted with an issuer and the scope openid', async t => {
-  const { config } = await load(t, { env: { ...backChannel, PLATFORM_SCOPES: 'openid a' } })
+  const { config } = await load(t, { env: { ...backchannel, PLATFORM_SCOPES: 'openid a' } })
   t.true(config.platform.backchannelLogout)
 })

@@ -27,7 +27,7 @@ interface Options {
   /** The server reads its endpoints from a discovery document that the test can change. */
   readonly discovery?: boolean
   /** The server accepts logout tokens. It then reads its endpoints from the discovery document, too. */
-  readonly backChannel?: boolean
+  readonly backchannel?: boolean
   /** The user is signed in, and Redis can no longer be reached. */
   readonly redisIsAway?: boolean
   /** The access list. The login then requests an ID token. */
@@ -42,7 +42,7 @@ interface Options {
 type Provocation = readonly [answer: string, provoke: Provoke, options?: Options]
 
 const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
-const backChannelLogout = '/api/auth/backchannel-logout'
+const backchannelLogout = '/api/auth/backchannel-logout'
 const [profile, token, client] = ['/api/auth/profile', '/api/auth/token', '/api/auth/client.js']
 
 const get = (path: string, more: Headers = {}) => {
@@ -81,7 +81,7 @@ const cameBack = (
 
 const sendLogoutToken = (claims: Record<string, unknown>) => {
   return ({ browser, idp }: TestServer, headers: Headers) =>
-    browser.request('POST', backChannelLogout, { headers, form: { logout_token: idp.logoutToken(claims) } })
+    browser.request('POST', backchannelLogout, { headers, form: { logout_token: idp.logoutToken(claims) } })
 }
 
 const refusedWith = (error: string) =>
@@ -190,16 +190,16 @@ const provocations: readonly Provocation[] = [
   [
     `GET ${logout} 503`,
     get(`${logout}?everywhere=true`, { 'sec-fetch-site': 'same-origin' }),
-    { backChannel: true, redisIsAway: true }
+    { backchannel: true, redisIsAway: true }
   ],
   [`GET ${logout} 413`, withBody(logout)],
-  [`POST ${backChannelLogout} 200`, sendLogoutToken({ sub: 'user-1' }), { backChannel: true }],
-  [`POST ${backChannelLogout} 400`, sendLogoutToken({}), { backChannel: true }],
+  [`POST ${backchannelLogout} 200`, sendLogoutToken({ sub: 'user-1' }), { backchannel: true }],
+  [`POST ${backchannelLogout} 400`, sendLogoutToken({}), { backchannel: true }],
   ...providerFailures.map(
     ([status, fault]): Provocation => [
-      `POST ${backChannelLogout} ${status}`,
+      `POST ${backchannelLogout} ${status}`,
       failing('jwks', fault, sendLogoutToken({ sub: 'user-1' })),
-      { backChannel: true }
+      { backchannel: true }
     ]
   ),
   ...[profile, token].flatMap((path): Provocation[] => [
@@ -255,12 +255,12 @@ for (const [answer, provoke, { what = '', ...options } = {}] of provocations) {
 }
 
 async function start(t: ExecutionContext, options: Options): Promise<TestServer> {
-  const { mode = 'single', discovery, backChannel = false, redisIsAway = false, allow } = options
+  const { mode = 'single', discovery, backchannel = false, redisIsAway = false, allow } = options
   const { timeout = 60, delay = 0 } = options
-  const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
+  const idp = discovery || backchannel ? await createHostileIdp(t) : undefined
   const scopes = ['openid', 'data:read']
-  const openid = (backChannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
-  const platform = { timeout, backchannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
+  const openid = (backchannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
+  const platform = { timeout, backchannelLogout: backchannel, ...(idp && discovered(idp)), ...openid }
   const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
   const server = await startTestServer(t, { mode, overrides, ...(idp && { idp }) })
   if (!redisIsAway) return server

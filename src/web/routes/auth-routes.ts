@@ -13,7 +13,7 @@ import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import { providerFailure } from '../errors/login-error.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
-import { backChannelLogout } from './back-channel-logout.js'
+import { backchannelLogout } from './backchannel-logout.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
@@ -42,8 +42,8 @@ export function authRouter(services: Services): Router {
   if (mode.offersPublicToken) router.get(AUTH_ROUTES.token, pageData(token))
   else router.get(AUTH_ROUTES.token, noPublicToken)
   router.get(AUTH_ROUTES.client, client)
-  if (services.backChannelLogout) {
-    router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout(services.backChannelLogout, services))
+  if (services.backchannelLogout) {
+    router.post(AUTH_ROUTES.backchannelLogout, backchannelLogout(services.backchannelLogout, services))
   }
   return router
 }
@@ -56,7 +56,7 @@ export function authRoutes(services: Services): Middleware {
     authRouter(services).stack.map(({ path, stack }) => [path, stack[0] as unknown as Middleware])
   )
   const methodsByPath = new Map<string, readonly string[]>([[AUTH_ROUTES.client, ['GET', 'HEAD']]])
-  if (services.backChannelLogout) methodsByPath.set(AUTH_ROUTES.backChannelLogout, ['POST'])
+  if (services.backchannelLogout) methodsByPath.set(AUTH_ROUTES.backchannelLogout, ['POST'])
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()

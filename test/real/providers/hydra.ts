@@ -70,7 +70,7 @@ export const hydra: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'viewables:read'
         }
       },
-      async registerBackChannelLogout(url) {
+      async registerBackchannelLogout(url) {
         const json = { ...registered, backchannel_logout_uri: url, backchannel_logout_session_required: true }
         await administer('PUT', `${admin}/clients/${client.id}`, { json })
       },

@@ -47,7 +47,7 @@ export const keycloak: ProviderKind = {
           PUBLIC_TOKEN_SCOPES: 'viewables:read'
         }
       },
-      async registerBackChannelLogout(url) {
+      async registerBackchannelLogout(url) {
         const [found] = (await admin('GET', `/realms/test/clients?clientId=${client.id}`)) as { id: string }[]
         const attributes = {
           'post.logout.redirect.uris': client.homeUrl,

@@ -29,7 +29,7 @@ export interface RunningProvider {
   /** The settings on the provider's page in docs/providers, without those of the client. */
   readonly settings: Readonly<Record<'single' | 'dual', Readonly<Record<string, string>>>>
   /** Registers the URL for logout tokens. Missing if the provider has no back-channel logout. */
-  registerBackChannelLogout?(url: string): Promise<void>
+  registerBackchannelLogout?(url: string): Promise<void>
   /** Puts the user into the group `admins`, or removes it. Missing if the provider has no claim `groups`. */
   setAdmin?(isAdmin: boolean): Promise<void>
   /** Ends all logins at the provider. */

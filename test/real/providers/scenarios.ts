@@ -92,8 +92,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   ),
   'back-channel logout': scenario(
     async ({ signIn, browser, statusOf, settled, logs, provider, serverUrl }) => {
-      if (!provider.registerBackChannelLogout) return 'not supported'
-      await provider.registerBackChannelLogout(`${serverUrl}/api/auth/backchannel-logout`)
+      if (!provider.registerBackchannelLogout) return 'not supported'
+      await provider.registerBackchannelLogout(`${serverUrl}/api/auth/backchannel-logout`)
       await signIn()
       // The user signs in again, so there are two sessions here of one login at the provider.
       const first = browser.clone()

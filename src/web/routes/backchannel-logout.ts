@@ -15,8 +15,8 @@ const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
  * 200 without a body, or 400 if the request or the token cannot be used (section 2.8). If the same token may be usable
  * later, it responds with 503 and `Retry-After`.
  */
-export function backChannelLogout(loading: NonNullable<Services['backChannelLogout']>, { log }: Services): Middleware {
-  return async function backChannelLogoutRoute(ctx) {
+export function backchannelLogout(loading: NonNullable<Services['backchannelLogout']>, { log }: Services): Middleware {
+  return async function backchannelLogoutRoute(ctx) {
     if (!FORM.test(ctx.get('Content-Type')))
       throw closingError(400, 'The body must be application/x-www-form-urlencoded.')
     const [token, ...more] = new URLSearchParams(await readBody(ctx.req)).getAll('logout_token')

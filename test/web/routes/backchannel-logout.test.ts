@@ -199,7 +199,7 @@ test('the logout route accepts POST only, and without the setting nothing, and e
   await signIn(browser)
   const response = await browser.navigate('/api/auth/logout?everywhere=true')
   t.is(response.statusCode, 400)
-  t.regex(response.text(), /platform\.backChannelLogout/)
+  t.regex(response.text(), /platform\.backchannelLogout/)
   t.deepEqual(await areSignedIn(browser), [true])
 })
 

@@ -8,7 +8,7 @@ import type { UserSessions } from '../sessions/index.js'
 import type { EndSessions } from './log-out.js'
 import type { Log } from './refresh-report.js'
 
-interface BackChannelLogoutDependencies extends LogoutTokenOptions {
+interface BackchannelLogoutDependencies extends LogoutTokenOptions {
   readonly userSessions: Pick<UserSessions, 'isUsed' | 'markUsed'>
   readonly endSessions: EndSessions
   readonly metrics: Pick<Metrics, 'loggedOut'>
@@ -20,9 +20,9 @@ interface BackChannelLogoutDependencies extends LogoutTokenOptions {
  * @throws ProviderError if the keys of the provider cannot be read
  * @throws StoreUnavailableError if a logout is not stored now. The same token can then be sent again.
  */
-export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
+export type BackchannelLogout = (logoutToken: string, log: Log) => Promise<boolean>
 
-export function createBackChannelLogout(dependencies: BackChannelLogoutDependencies): BackChannelLogout {
+export function createBackchannelLogout(dependencies: BackchannelLogoutDependencies): BackchannelLogout {
   const { userSessions, endSessions, metrics } = dependencies
   const check = createLogoutTokenCheck(dependencies)
 
@@ -32,7 +32,7 @@ export function createBackChannelLogout(dependencies: BackChannelLogoutDependenc
     return false
   }
 
-  return async function backChannelLogout(logoutToken, log) {
+  return async function backchannelLogout(logoutToken, log) {
     const token = await check(logoutToken).catch((error: unknown) => {
       if (error instanceof UnusableLogoutTokenError) return error.reason
       throw error

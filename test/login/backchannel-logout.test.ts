@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { JSONWebKeySet } from 'jose'
 import { noMetrics } from '#src/base/metrics.js'
-import { createBackChannelLogout } from '#src/login/back-channel-logout.js'
+import { createBackchannelLogout } from '#src/login/backchannel-logout.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
@@ -28,7 +28,7 @@ async function setUp(t: ExecutionContext) {
     unusable: [],
     quirks: quirksOf({})
   }
-  const backChannelLogout = createBackChannelLogout({
+  const backchannelLogout = createBackchannelLogout({
     idp: {
       metadata: async () => metadata,
       signingKeys: async () => (await (await fetch(jwksUri)).json()) as JSONWebKeySet
@@ -45,7 +45,7 @@ async function setUp(t: ExecutionContext) {
       return 1
     }
   })
-  return { clock, redis, logOut: () => backChannelLogout(token, log) }
+  return { clock, redis, logOut: () => backchannelLogout(token, log) }
 }
 
 test('a logout token can be sent again if its logouts could not be stored', async t => {
