@@ -15,7 +15,7 @@ import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/erro
 import type { Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
 import type { Access, CheckedClaims } from './access.js'
 import { needsCheck } from './access-check.js'
-import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from './failure.js'
+import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfThrottled } from './failure.js'
 import type { TokenState } from './grants.js'
 import { revokeInBackground } from './grants.js'
 import { createInternalTokenWatch } from './internal-token-watch.js'
@@ -164,7 +164,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
         const exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: leftMs() })
         return { kind: 'unfinished', finish: async () => ended(await completeLogin(login, exchanged, leftMs)) }
       } catch (error) {
-        pauseIfBusy(sessions, error)
+        pauseIfThrottled(sessions, error)
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return ended({ kind: 'rejected' })
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
       }
@@ -255,7 +255,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
           return mode.nextRequest(state, Math.max(1000, leftMs()))
         })
       } catch (error) {
-        pauseIfBusy(sessions, error)
+        pauseIfThrottled(sessions, error)
         throw error
       }
     }

@@ -44,9 +44,8 @@ export function createSuccesses() {
  * Pauses the token requests of all replicas if the identity provider responded with 429, or with 503 and a `Retry-After` (RFC
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
-export function pauseIfBusy(sessions: Pick<Sessions, 'pause'>, error: unknown): void {
-  // A busy error without a status means that the queue of this process was full. The request was not sent, so the provider has
-  // not said that it is busy.
+export function pauseIfThrottled(sessions: Pick<Sessions, 'pause'>, error: unknown): void {
+  // Without a status, the queue of this process was full. The request was not sent, so the provider asked for no pause.
   if (!(error instanceof ProviderError) || !error.isThrottled || error.status === undefined) return
   sessions.pause((error.retryAfterSeconds ?? 1) * 1000)
 }
@@ -66,7 +65,7 @@ export const DEFAULT_RETRY_SECONDS = 5
 const QUEUE_RETRY_SECONDS = 2
 
 /**
- * Returns the number of seconds after which a call to a busy provider (`error.isThrottled`) should be repeated. It is at least 1,
+ * Returns the number of seconds after which a throttled call (`error.isThrottled`) should be repeated. It is at least 1,
  * because pages would otherwise repeat the call without a pause.
  */
 export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {

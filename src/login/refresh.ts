@@ -30,7 +30,7 @@ import {
   createSuccesses,
   isLasting,
   meaningOfError,
-  pauseIfBusy,
+  pauseIfThrottled,
   pauseSecondsAfter,
   retrySecondsOf
 } from './failure.js'
@@ -200,7 +200,7 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
       run.omitsScope = true
       return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
     }
-    pauseIfBusy(sessions, error)
+    pauseIfThrottled(sessions, error)
     const meaning = meaningOfError(error)
     const isOther = error instanceof OtherIdentityError
     const suspicion = meaning === 'ambiguous' ? refusedAgain() : undefined

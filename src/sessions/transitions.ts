@@ -135,12 +135,12 @@ export type Found<Record> = { readonly kind: 'current' } | Newer<Record> | Over 
 export type Acquired<Record> =
   | Exclude<Found<Record>, { readonly kind: 'current' }>
   | { readonly kind: 'granted'; readonly suspect: Suspicion | undefined }
-  | { readonly kind: 'busy'; readonly lease: Lease }
+  | { readonly kind: 'leased'; readonly lease: Lease }
   /** `isSuspect` is true if the refresh token may be invalid. */
   | { readonly kind: 'paused'; readonly ms: number; readonly isSuspect: boolean }
 
-/** `busy`: the caller no longer has the lease, so the outcome was not stored. New tokens are stored even without the lease. */
-export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'busy' } | Newer<Record> | Over
+/** `notOwner`: the caller no longer owns the lease, so the outcome was not stored. New tokens are stored even without the lease. */
+export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'notOwner' } | Newer<Record> | Over
 
 /** The outcome of a token request, or of a change by a request handler. */
 export type Outcome<Record> =
@@ -223,9 +223,9 @@ export function acquire<Record>(
   const { lease } = entry
   if (lease && lease.until > now && lease.owner !== me.owner && lease.owner !== dead) {
     const until = now + TIMES.leaseMs
-    if (lease.until <= until + TIMES.leewayMs) return { result: { kind: 'busy', lease } }
+    if (lease.until <= until + TIMES.leewayMs) return { result: { kind: 'leased', lease } }
     const shortened = { ...lease, until }
-    return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'busy', lease: shortened } }
+    return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'leased', lease: shortened } }
   }
   const suspect = seriesOf(entry.suspect, now)
   if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs, isSuspect: suspect !== undefined } }
@@ -259,7 +259,7 @@ export function commit<Record>(
     const next = { rev: rev + 1, hasRecord: true, ...keptLease, ...(!isUnchecked && pauseFor(outcome.pauseMs, now)) }
     return { cell: { entry: next, record: outcome.record }, result: { kind: 'stored' } }
   }
-  if (!cell || !isOwner || entry.rev !== rev || hasTokens(outcome)) return { result: { kind: 'busy' } }
+  if (!cell || !isOwner || entry.rev !== rev || hasTokens(outcome)) return { result: { kind: 'notOwner' } }
   switch (outcome.kind) {
     case 'change':
       return {

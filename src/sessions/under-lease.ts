@@ -44,19 +44,19 @@ interface LeaseInUse {
  * - `worked`: the work has run under the lease
  * - `settled`: the work has not run, and a repetition would not help
  * - `stale`: the lease was granted, but must not be used
- * - `busy`, `lost`: as in `Acquired`
+ * - `leased`, `lost`: as in `Acquired`
  */
 type Attempt =
   | { readonly kind: 'worked'; readonly lease: LeaseInUse; readonly result: Result }
   | { readonly kind: 'settled'; readonly current: Current }
   | { readonly kind: 'stale' }
-  | Extract<Acquired<SessionRecord>, { readonly kind: 'busy' | 'lost' }>
+  | Extract<Acquired<SessionRecord>, { readonly kind: 'leased' | 'lost' }>
 
 /** The longest time that a request waits for a lease, in milliseconds. */
 const PATIENCE_MS = 5000
 const MIN_DELAY_MS = 50
 const MAX_DELAY_MS = 500
-/** While a lease is busy, its owner is checked at this interval, in milliseconds, because it may have died. */
+/** While another owner has the lease, that owner is checked at this interval, in milliseconds, because it may have died. */
 const OWNER_CHECK_MS = 1000
 
 const runWithoutSlot: LeaseRequest['inSlot'] = send => send()
@@ -81,7 +81,7 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
     if (known.kind === 'live' && known.record.rev > recordRev) return { kind: 'settled', current: known }
     const acquired = await acquire(session, { dead, isChange: !inSlot })
     switch (acquired.kind) {
-      case 'busy':
+      case 'leased':
       case 'lost':
         return acquired
       case 'paused': {
@@ -131,7 +131,7 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
       dead = undefined
       if (tried.kind === 'worked') return settle(session, tried.lease, tried.result)
       if (tried.kind === 'settled') return tried.current
-      if (tried.kind === 'busy' && sinceStartMs() >= nextCheckAt) {
+      if (tried.kind === 'leased' && sinceStartMs() >= nextCheckAt) {
         nextCheckAt = sinceStartMs() + OWNER_CHECK_MS
         if (await places.isDead(tried.lease).catch(ignoreUnavailable)) dead = tried.lease.owner
       }

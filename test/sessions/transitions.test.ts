@@ -54,8 +54,8 @@ test('acquire grants the lease for 65 seconds, and to one process at a time', t 
   t.deepEqual(result, { kind: 'granted', suspect: undefined })
   t.deepEqual(cell?.entry.lease, { ...me, until: NOW + TIMES.leaseMs })
   const asked = acquire(cell, NOW + 1, { ...knows(2), me: other }, RECOVERY_MS)
-  t.like(asked.result, { kind: 'busy' })
-  t.is(asked.cell, undefined, 'a caller that finds a session busy writes nothing')
+  t.like(asked.result, { kind: 'leased' })
+  t.is(asked.cell, undefined, 'a caller that finds a session leased writes nothing')
   t.is(acquire(cell, NOW + 1, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
   t.is(acquire(cell, NOW + 1, { ...knows(2), me: other, dead: 'me' }, RECOVERY_MS).result.kind, 'granted')
   t.is(acquire(cell, NOW + TIMES.leaseMs, { ...knows(2), me: other }, RECOVERY_MS).result.kind, 'granted')
@@ -64,7 +64,7 @@ test('acquire grants the lease for 65 seconds, and to one process at a time', t 
 test('a lease that lies beyond the longest one is shortened by the first process that finds it', t => {
   const cell = cellAt(2, leased(NOW + 10 * TIMES.leaseMs))
   const first = acquire(cell, NOW, { ...knows(2), me }, RECOVERY_MS)
-  t.like(first.result, { kind: 'busy' })
+  t.like(first.result, { kind: 'leased' })
   t.is(first.cell?.entry.lease?.until, NOW + TIMES.leaseMs)
   t.is(acquire(first.cell, NOW + TIMES.leaseMs, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
 })
@@ -131,7 +131,7 @@ test('a failure, an end or a change counts only under the lease', t => {
   ]
   for (const outcome of outcomes) {
     for (const cell of [undefined, cellAt(2), cellAt(2, leased(NOW + 1000))]) {
-      t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome }), { result: { kind: 'busy' } })
+      t.deepEqual(commit(cell, NOW, { rev: 2, owner: 'me', outcome }), { result: { kind: 'notOwner' } })
     }
     const mine = commit(cellAt(2, leased(NOW + 1000, me)), NOW, { rev: 2, owner: 'me', outcome })
     t.is(mine.result.kind, 'stored')
@@ -183,9 +183,9 @@ test('the lease stays while the access list is checked, and only its owner store
   const unchecked = { rev: 2, owner: 'me', outcome: { kind: 'unchecked', record: 'record 3' } } as const
   const { cell } = commit(cellAt(2, leased(NOW + 1000, me)), NOW, unchecked)
   t.deepEqual(cell, { entry: { rev: 3, hasRecord: true, ...leased(NOW + 1000, me) }, record: 'record 3' })
-  t.is(acquire(cell, NOW, { ...knows(3), me: other }, RECOVERY_MS).result.kind, 'busy')
+  t.is(acquire(cell, NOW, { ...knows(3), me: other }, RECOVERY_MS).result.kind, 'leased')
   const outcome = { kind: 'change', record: 'record 4' } as const
-  t.is(commit(cell, NOW, { rev: 3, owner: 'other', outcome }).result.kind, 'busy')
+  t.is(commit(cell, NOW, { rev: 3, owner: 'other', outcome }).result.kind, 'notOwner')
   t.deepEqual(commit(cell, NOW, { rev: 3, owner: 'me', outcome }).cell, cellAt(4))
   t.is(commit(cellAt(2), NOW, unchecked).cell?.record, 'record 3', 'the refresh token is stored also without the lease')
 })
