@@ -354,9 +354,10 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     const isUnsaved = [...grant.origins.values()].some(
       use => use.storedAt === undefined && !use.replica.process.isAlive
     )
+    // The provider has replaced the token that such an owner sent, so the session can end as lost, or with the next refusal.
+    const killed = isUnsaved && (why === 'lost' || why === 'refused')
     const lossExcuse = why === 'lost' ? provider.excuseOfLoss(startedAt, world.now()) : undefined
-    const excuse =
-      grant.excuse ?? (why === 'lost' && isUnsaved ? 'the owner was killed before its result was stored' : lossExcuse)
+    const excuse = grant.excuse ?? (killed ? 'the owner was killed before its result was stored' : lossExcuse)
     if (excuse === undefined) violations.add(`${user.id} has lost the login: ${why}`)
     else excuses.push(excuse)
   }
