@@ -3,8 +3,8 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-// These files keep a process to themselves. They replace functions for all of their tests, they block the process for so long
-// that time limits in other tests would pass, or they test such time limits themselves.
+// These files keep a process to themselves. They replace functions for all of their tests, they measure its memory, they block it for so
+// long that time limits in other tests would pass, or they test such time limits themselves.
 const ALONE = new RegExp(
   `^(${[
     'architecture',
@@ -12,9 +12,10 @@ const ALONE = new RegExp(
     'whole-run',
     'bench/.*',
     'pages/client',
-    'provider/(client|private-key-jwt|transport)',
+    'provider/(client|private-key-jwt|slow-provider|transport)',
     'proxy/attack',
-    'sessions/(redis-unavailable|sessions-in-redis|ready)',
+    'server',
+    'sessions/(ready|redis-unavailable|reply-limit|sessions-in-redis)',
     'simulation/.*'
   ].join('|')})\\.test\\.js$`
 )

@@ -33,7 +33,7 @@ export async function start({ secret, providerUrl, wwwroot, settings = {} }) {
       apiProxy: { rules: [`GET ${PROXIED_PATH}/* ${providerUrl}${PROXIED_PATH}/*`] },
       ...settings,
       session: { secret, ...settings.session },
-      ...(settings.forwardAuth && { forwardAuth: { host: '127.0.0.1', port: await freePort() } })
+      ...(settings.forwardAuth && { forwardAuth: { address: `127.0.0.1:${await freePort()}` } })
     }
   })
   const { port, forwardAuthPort } = await startServer(config)

@@ -46,7 +46,7 @@ function visitsOf(browser: Browser, t: ExecutionContext) {
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
     t.teardown(() => context.close())
     context.setDefaultTimeout(60_000)
-    context.on('weberror', ({ error }) => complaints.push(`uncaught: ${error().message}`))
+    context.on('weberror', webError => complaints.push(`uncaught: ${webError.error().message}`))
     context.on('console', message => {
       // Chromium logs every failed request and every status of 400 and above as an error. Tests check these statuses
       // themselves.
