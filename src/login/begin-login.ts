@@ -18,7 +18,7 @@ interface BeginLoginDependencies {
   readonly now: () => number
 }
 
-export interface LoginRequest {
+interface LoginRequest {
   /** The random value that identifies this browser, from `newBrowserId()`. */
   readonly browserId: string
   /** The path to open after the login. `safeReturnTo` has accepted it. */

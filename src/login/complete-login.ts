@@ -39,7 +39,7 @@ export type AuthorizationResponse = { readonly state: string; readonly iss: stri
     }
 )
 
-export interface CallbackRequest {
+interface CallbackRequest {
   readonly response: AuthorizationResponse
   /** The random value from the login cookie, which identifies this browser. Undefined if the browser sent no such cookie. */
   readonly browserId: string | undefined

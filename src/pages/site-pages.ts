@@ -9,7 +9,7 @@ import { builtInTemplate } from './template.js'
 import { builtInTexts, languageChoice, type Texts } from './texts.js'
 
 /** The settings `branding.…`. The paths are absolute. */
-export interface PagesSettings {
+interface PagesSettings {
   readonly name?: string | undefined
   readonly logo?: string | undefined
   /** A colour such as `#1d5fc2`. */

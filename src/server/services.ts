@@ -46,7 +46,7 @@ export interface ServiceOptions extends AppOptions {
 }
 
 /** The services of the middleware, and those that only the server itself uses. */
-export interface ServerServices extends Services {
+interface ServerServices extends Services {
   /**
    * Binds a socket that identifies where this process runs (its place, see `sessions/places.ts`), so that leases can name that
    * place. Call this function when the server listens.

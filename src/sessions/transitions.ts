@@ -140,7 +140,7 @@ export type Acquired<Record> =
   | { readonly kind: 'paused'; readonly ms: number; readonly isSuspect: boolean }
 
 /** `notOwner`: the caller no longer owns the lease, so the outcome was not stored. New tokens are stored even without the lease. */
-export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'notOwner' } | Newer<Record> | Over
+type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'notOwner' } | Newer<Record> | Over
 
 /** The outcome of a token request, or of a change by a request handler. */
 export type Outcome<Record> =

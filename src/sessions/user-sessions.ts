@@ -21,7 +21,7 @@ import { createUserNames, nameOfUser, type UserNamesDependencies } from './user-
 
 export type { SessionsOf, UserList } from './user-lists.js'
 
-export interface LoggedOut {
+interface LoggedOut {
   readonly ids: readonly string[]
   /** The newest records of these sessions, except those that neither the store nor this process has. */
   readonly records: readonly SessionRecord[]

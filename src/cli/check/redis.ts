@@ -45,12 +45,10 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
 
 async function withoutRedis({ port, platform }: Config): Promise<Finding[]> {
   const processes = await countProcesses(port)
-  const findings: Finding[] = []
   if (processes > 1) {
     const message = `${processes} processes share port ${port}, but no Redis is configured. Two of them may use the same refresh token, and then the user is signed out.`
-    findings.push(warning(message, 'Set redis.url, or run one process.'))
+    return [warning(message, 'Set redis.url, or run one process.')]
   }
-  if (findings.length > 0) return findings
   const forgets = platform.backchannelLogout
     ? ' After a restart, the server no longer knows which sessions a user has, so a logout token may end none of them.'
     : ''

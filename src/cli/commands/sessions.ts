@@ -113,7 +113,7 @@ interface Revocations {
   readonly reason?: string
 }
 
-/** Revokes refresh tokens even if the settings `logout.…` is `local`, because a thief may have a copy of the session. */
+/** Revokes refresh tokens even if `logout.revoke` is off, because a thief may have a copy of the session. */
 async function revokeAll(records: readonly SessionRecord[], ended: number, config: Config): Promise<Revocations> {
   const transport = createTransport(config.platform.timeoutSeconds * 1000)
   const idp = createIdentityProvider(config.platform, transport, Date.now)

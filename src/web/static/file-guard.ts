@@ -8,7 +8,7 @@ import type { Services } from '../services.js'
  * spelling of a URL avoids it: other letter case, escapes, `/about` for `about.html`, the URL of a folder, symlinks, or
  * the fallback page.
  */
-export interface FileGuard {
+interface FileGuard {
   /**
    * True if a file needs a session.
    * @param path the path below wwwroot that the URL leads to
