@@ -69,6 +69,7 @@ test('a settings file that init writes gives the same values when it is read', a
     host: '::',
     'session.cookieName': 'yes',
     'platform.clientId': '#a"b',
+    'platform.clientKeyId': '0xABC',
     'platform.publicTokenScopes': ['viewables:read'],
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'
