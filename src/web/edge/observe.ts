@@ -9,7 +9,7 @@ import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { HttpError } from '../errors/http-error.js'
-import { requestId, requestLog } from '../request/request.js'
+import { requestId, requestLog, routeThatWasSet } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
@@ -83,8 +83,9 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
  * all paths were labels, clients could create any number of time series.
  */
 function routeOf(ctx: Context): string {
-  const { path, status, state } = ctx
-  if (state.route !== undefined) return state.route
+  const { path, status } = ctx
+  const route = routeThatWasSet(ctx)
+  if (route !== undefined) return route
   if (OWN_PATHS.has(path)) return path
   return (status < 400 && !isAuthPath(path)) || wasExecuted(ctx) ? 'custom' : 'other'
 }

@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
+import { setRoute } from '../request/request.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
 import { createForward } from './forward.js'
@@ -40,7 +41,7 @@ export function proxy(services: Services): Middleware {
       throw invalidRequest(`The URL of this request cannot be forwarded, because ${route.reason}.`)
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
-    ctx.state.route = route.rule.route
+    setRoute(ctx, route.rule.route)
     checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)

@@ -10,11 +10,12 @@ const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 // ff, are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
-// The id and the logger are properties of the context. A WeakMap would keep each context in memory until the next full
-// garbage collection.
+// These values are properties of the context. A WeakMap would keep each context in memory until the next full garbage
+// collection, and `ctx.state` belongs to the custom routes, too.
 const ID = Symbol('request id')
 const LOG = Symbol('request log')
-type IdentifiedContext = Context & { [ID]?: string; [LOG]?: Logger }
+const ROUTE = Symbol('route')
+type IdentifiedContext = Context & { [ID]?: string; [LOG]?: Logger; [ROUTE]?: string }
 
 /** Returns the value of `X-Request-Id` if it is well-formed, otherwise a new random id. */
 export function requestId(ctx: IdentifiedContext): string {
@@ -44,4 +45,14 @@ export function requestLog(ctx: IdentifiedContext, log: Logger): Logger {
 /** True if a log line contains the id of this request, so that an operator can find it. */
 export function isLogged(ctx: IdentifiedContext): boolean {
   return ctx[LOG] !== undefined
+}
+
+/** Sets the route of a request for the log, the metrics and the traces: a path pattern or a group of routes, not a path of the client. */
+export function setRoute(ctx: IdentifiedContext, route: string): void {
+  ctx[ROUTE] = route
+}
+
+/** Returns the route that was set, or undefined if there is none. */
+export function routeThatWasSet(ctx: IdentifiedContext): string | undefined {
+  return ctx[ROUTE]
 }

@@ -41,6 +41,16 @@ test('each request has one log line with method, path, status, duration and clie
   })
 })
 
+test('a custom route may use ctx.state.route, which does not become the route of the request', async t => {
+  const parts = handledBy(ctx => {
+    ctx.state.route = { name: 'mine' }
+    ctx.body = ''
+  })
+  const { browser, line } = await start(t, { parts })
+  t.is((await browser.get('/mine')).statusCode, 200)
+  t.like(await line(), { status: 200, route: 'custom' })
+})
+
 test('the log line of a request has the method of the request and the status of the response', async t => {
   const { browser, server, line } = await start(t)
   const etag = String((await browser.get('/')).headers.etag)
