@@ -15,9 +15,22 @@ export function withSourcePositions(stack: string): string {
     (position, module: string, line: string, column: string) => {
       const origin = mapOf(module)?.findOrigin(Number(line), Number(column))
       if (!origin || !('fileName' in origin)) return position
-      return `${fileURLToPath(new URL(origin.fileName, module))}:${origin.lineNumber}:${origin.columnNumber}`
+      const path = pathOf(origin.fileName, module)
+      return path === undefined ? position : `${path}:${origin.lineNumber}:${origin.columnNumber}`
     }
   )
+}
+
+/**
+ * Returns undefined if the source is not a file. Bundlers write names such as webpack://app/src/routes.ts into the maps of custom
+ * routes, and an error here would replace the log line.
+ */
+function pathOf(source: string, module: string): string | undefined {
+  try {
+    return fileURLToPath(new URL(source, module))
+  } catch {
+    return undefined
+  }
 }
 
 function mapOf(module: string): SourceMap | undefined {
