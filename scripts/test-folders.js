@@ -15,7 +15,7 @@ const ALONE = new RegExp(
     'provider/(client|private-key-jwt|slow-provider|transport)',
     'proxy/attack',
     'server',
-    'sessions/(ready|redis-unavailable|reply-limit|sessions-in-redis)',
+    'sessions/(forward-auth|ready|redis-unavailable|reply-limit|sessions-in-redis)',
     'simulation/.*'
   ].join('|')})\\.test\\.js$`
 )
