@@ -10,12 +10,13 @@ const ALONE = new RegExp(
     'architecture',
     'fuzz',
     'whole-run',
+    'base/expiring-map',
     'bench/.*',
     'pages/client',
     'provider/(client|private-key-jwt|slow-provider|transport)',
     'proxy/attack',
     'server',
-    'sessions/(forward-auth|ready|redis-unavailable|reply-limit|sessions-in-redis)',
+    'sessions/(cells|forward-auth|ready|redis-unavailable|reply-limit|sessions-in-redis)',
     'simulation/.*'
   ].join('|')})\\.test\\.js$`
 )
