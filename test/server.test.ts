@@ -69,7 +69,7 @@ test.serial(
   async t => {
     const size = 20_000_000
     const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
-    const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
+    const { server, browser, idp } = await startWithExpiredSession(t, { settings: { wwwroot } })
     const hold = idp.hold('token')
     const client = connect({ port: server.port, host: '127.0.0.1' })
     const cookie = browser.cookies.header(new URL(String(browser.origin)))
@@ -154,7 +154,7 @@ for (const [what, isAborted] of [
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
       parts: { stores: storesOf(sessions, { close }) },
-      overrides: { shutdown: { grace: isAborted ? 10 : 1 } }
+      settings: { shutdown: { grace: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
     const page = new AbortController()
@@ -194,7 +194,7 @@ const revocations: Record<string, (started: TestServer) => Promise<number>> = {
 
 for (const [what, begin] of Object.entries(revocations)) {
   test(`shutdown finishes the revocation after ${what} and logs its result`, async t => {
-    const started = await startTestServer(t, { mode: 'dual', overrides: { port: await freePort() } })
+    const started = await startTestServer(t, { mode: 'dual', settings: { port: await freePort() } })
     const { server, idp, logs } = started
     const hold = idp.hold('revoke')
     t.is(await begin(started), what === 'a logout' ? 302 : 502)
@@ -215,8 +215,8 @@ for (const [what, begin] of Object.entries(revocations)) {
 
 for (const isAborted of [false, true]) {
   test(`a refresh that is not finished within the grace period is cut off, with its browser ${isAborted ? 'gone' : 'waiting'}`, async t => {
-    const overrides = { shutdown: { grace: 0.2 } }
-    const { server, browser, idp } = await startWithExpiredSession(t, { overrides })
+    const settings = { shutdown: { grace: 0.2 } }
+    const { server, browser, idp } = await startWithExpiredSession(t, { settings })
     const hold = idp.hold('token')
     const page = new AbortController()
     const asked = t.throwsAsync(browser.fetch('/api/auth/profile', { signal: page.signal }))
@@ -232,7 +232,7 @@ for (const isAborted of [false, true]) {
 }
 
 test('at the end of the grace period, a client that has not finished sending its request is cut off, and a revocation is given up', async t => {
-  const { server, browser, idp } = await startSignedIn(t, { overrides: { shutdown: { grace: 0.2 } } })
+  const { server, browser, idp } = await startSignedIn(t, { settings: { shutdown: { grace: 0.2 } } })
   const hold = idp.hold('revoke')
   await browser.navigate('/api/auth/logout')
   await hold.arrived()
@@ -246,7 +246,7 @@ test('at the end of the grace period, a client that has not finished sending its
 
 test('during the shutdown delay /readyz responds with 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
-    overrides: { port: await freePort(), shutdown: { delay: 15 } }
+    settings: { port: await freePort(), shutdown: { delay: 15 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
   const closed = server.close()
@@ -314,7 +314,7 @@ test('handlers that a program adds, also asynchronously, come after the built-in
 })
 
 test('a second close() waits for the same shutdown', async t => {
-  const { server } = await startTestServer(t, { overrides: { port: await freePort() } })
+  const { server } = await startTestServer(t, { settings: { port: await freePort() } })
   t.is(server.close(), server.close())
   await server.close()
   await t.throwsAsync(sendRaw(server.port, healthz), { code: 'ECONNREFUSED' })
@@ -323,7 +323,7 @@ test('a second close() waits for the same shutdown', async t => {
 test('the server starts, serves files and is ready while the provider is offline', async t => {
   const idp = await createHostileIdp(t)
   await idp.offline()
-  const { browser } = await startTestServer(t, { idp, overrides: { platform: { issuer: idp.issuer } } })
+  const { browser } = await startTestServer(t, { idp, settings: { platform: { issuer: idp.issuer } } })
   t.is((await browser.get('/')).statusCode, 200)
   t.is((await browser.get('/readyz')).statusCode, 200)
   t.is(idp.requests.length, 0)

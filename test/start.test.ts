@@ -21,8 +21,8 @@ async function demoConfig(t: ExecutionContext) {
   const cwd = await tempFolder(t)
   // The default time limit of 10 seconds is too short for a slow machine.
   const platform = { timeout: 60 }
-  const overrides = { mode: 'dual', port: 0, host: '127.0.0.1', platform } as const
-  return (await loadConfig({ demo: true, env: {}, cwd, overrides })).config
+  const settings = { mode: 'dual', port: 0, host: '127.0.0.1', platform } as const
+  return (await loadConfig({ demo: true, env: {}, cwd, settings })).config
 }
 
 test('a program starts a demo without any setting, signs in, and keeps its sessions when it reads its settings again', async t => {

@@ -248,7 +248,7 @@ const hostileRuns: readonly { readonly mode: ModeName; readonly options: TestSer
       mode: 'dual',
       what: 'with ID tokens, a refresh margin, credentials in the body and a previous session secret',
       options: {
-        overrides: {
+        settings: {
           platform: {
             internalTokenScopes: ['openid', 'data:read', 'viewables:read'],
             clientAuthMethod: 'client_secret_post'
@@ -326,7 +326,7 @@ for (const mode of modes) {
     const wire = await recordBytes(t, demo.port)
     const run = await startRun(t, mode, {
       clock,
-      overrides: {
+      settings: {
         platform: {
           issuer: demo.issuer,
           clientId: demo.clientId,

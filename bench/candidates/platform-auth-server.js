@@ -13,7 +13,7 @@ export async function start({ secret, providerUrl, wwwroot, settings = {} }) {
     // The folder has no settings file that could have an effect.
     env: false,
     cwd: wwwroot,
-    overrides: {
+    settings: {
       mode: 'dual',
       host: '127.0.0.1',
       port: await freePort(),

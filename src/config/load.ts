@@ -38,7 +38,7 @@ export interface LoadConfigOptions {
   /** True for a demo (see the `demo` option of `startServer`). Only flags override the built-in settings of a demo. */
   readonly demo?: boolean
   /** Settings from the application that calls `startServer`. */
-  readonly overrides?: Settings
+  readonly settings?: Settings
   /**
    * The environment variables. The default is the environment of the process. With `false`, neither variables nor the file
    * `.env` in the working directory are read.
@@ -109,12 +109,12 @@ export interface Resolution {
 
 /** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
 export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<Resolution> {
-  const { flags = {}, demo = false, overrides, env = process.env, cwd = process.cwd() } = inputs
+  const { flags = {}, demo = false, settings, env = process.env, cwd = process.cwd() } = inputs
   const file = await layerOfFile(cwd, inputs.configFile)
   const layers: readonly Layer[] = [
     await layerOfFlags(flags, cwd),
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
-    overrides ? layerOfObject(overrides, applicationSource, { nullIsDefault: true }) : emptyLayer,
+    settings ? layerOfObject(settings, applicationSource, { nullIsDefault: true }) : emptyLayer,
     env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
     file,
     demo ? layerOfObject(demoDefaults, demoSource) : emptyLayer

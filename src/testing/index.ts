@@ -52,8 +52,8 @@ export async function startTestServer({ settings = {}, ...options }: TestServerO
   // Only flags override the proxy rules of a demo, so the rules are passed as flags.
   const rules = settings.apiProxy?.rules
   const flags = rules ? { 'apiProxy.rules': [rules].flat() } : {}
-  const overrides = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
-  const { config } = await loadConfig({ demo: true, env: false, flags, overrides })
+  const merged = { ...merge(TEST_SETTINGS, settings), ...REDIS_SETTINGS }
+  const { config } = await loadConfig({ demo: true, env: false, flags, settings: merged })
   const demo = { apis: false, ...(typeof options.demo === 'object' && options.demo) }
   const server = await startServer({ ...config, redis: { ...config.redis, url: undefined } }, { ...options, demo })
   const newBrowser = () => createTestBrowser(server.url)

@@ -12,10 +12,10 @@ function sampleOf(text: string, series: string): number {
   return line === undefined ? 0 : Number(line.split(' ').at(-1))
 }
 
-const overrides = { metrics: { address: '127.0.0.1:0' } }
+const settings = { metrics: { address: '127.0.0.1:0' } }
 
 test('the metrics count logins, callbacks, refreshes, provider calls, sessions and requests', async t => {
-  const started = await startTestServer(t, { mode: 'dual', overrides })
+  const started = await startTestServer(t, { mode: 'dual', settings })
   const { browser, clock, idp } = started
   await signIn(browser)
   await browser.navigate('/api/auth/callback?code=a&state=forged')
@@ -61,7 +61,7 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
 })
 
 test('the metrics are served only on the port for metrics, which serves nothing else and is not opened without metrics.address', async t => {
-  const started = await startTestServer(t, { overrides })
+  const started = await startTestServer(t, { settings })
   t.is((await scrape(started, '/')).status, 404)
   t.is((await scrape(started, '/metrics?x=1')).status, 200)
   t.is((await scrape(started, '/metric')).status, 404)
@@ -73,7 +73,7 @@ test('the metrics are served only on the port for metrics, which serves nothing 
 })
 
 test('labels of metrics contain no text that a client or the provider sends', async t => {
-  const started = await startTestServer(t, { overrides })
+  const started = await startTestServer(t, { settings })
   const { browser, idp } = started
   idp.failWhen('userinfo', () => faults.error('made-up-error', 418))
   await signIn(browser)
@@ -90,10 +90,10 @@ test('labels of metrics contain no text that a client or the provider sends', as
 
 test('the metrics count the session cookies that are encrypted with a previous secret', async t => {
   const [first, second] = ['1'.repeat(64), '2'.repeat(64)] as const
-  const before = await startTestServer(t, { overrides: { session: { secret: first } } })
+  const before = await startTestServer(t, { settings: { session: { secret: first } } })
   await signIn(before.browser)
   const secrets = { secret: second, previousSecrets: [first] }
-  const after = await startTestServer(t, { overrides: { ...overrides, session: secrets }, idp: before.idp })
+  const after = await startTestServer(t, { settings: { ...settings, session: secrets }, idp: before.idp })
   const { value } = before.browser.cookies.all().find(({ name }) => name === 'platform_session') ?? { value: '' }
   await after.browser.get('/api/auth/profile', { headers: { cookie: `platform_session=${value}` } })
   const { text } = await scrape(after)

@@ -42,8 +42,8 @@ const shows = (page: Page, text: string) => page.getByText(text).waitFor()
 async function openPage(t: ExecutionContext, visit: Visit, answer?: Parameters<typeof startUpstream>[1]) {
   const upstream = await startUpstream(t, answer)
   const apiProxy = { rules: [`GET,POST /api/hubs ${upstream.origin}/hubs`] }
-  const overrides = { wwwroot: await tempFolder(t, files), fallback: 'index.html', apiProxy }
-  const deployment = await deployWithHostileIdp(t, { mode: 'dual', basePath, overrides })
+  const settings = { wwwroot: await tempFolder(t, files), fallback: 'index.html', apiProxy }
+  const deployment = await deployWithHostileIdp(t, { mode: 'dual', basePath, settings })
   const there = `${deployment.url}models/7?view=2d#part-3`
   const visitor = await visit()
   const { page, context } = visitor

@@ -119,7 +119,7 @@ for (const mode of modes) {
       'main.css': '#login { color: rgb(1, 2, 3) }',
       'viewer-of-this-page.js': viewerOfThisPage
     })
-    const { url } = await deployWithDemo(t, { mode, overrides: { wwwroot }, tokenLifetimeSeconds: 3 })
+    const { url } = await deployWithDemo(t, { mode, settings: { wwwroot }, tokenLifetimeSeconds: 3 })
     const { page } = await visit()
     const dialogs: string[] = []
     page.on('dialog', dialog => {
@@ -158,7 +158,7 @@ test('the examples in your-pages.html work if they are copied into a folder of p
   const [example = '', tokenExample = ''] = await page.locator('pre').allTextContents()
 
   const wwwroot = await tempFolder(t, { 'index.html': example })
-  const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot } })
+  const { url } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot } })
   const own = await newTab()
   await own.goto(url)
   await own.getByRole('button', { name: 'Sign in' }).click()
@@ -181,7 +181,7 @@ test('the viewer of the example gets tokens, and closes after a sign-out in anot
     .replace(/https:.*style\.min\.css/, `${platform.url}/viewer.css`)
     .replace(/https:.*viewer3D\.min\.js/, `${platform.url}/viewer.js`)
   const wwwroot = await tempFolder(t, { 'index.html': example })
-  const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot }, tokenLifetimeSeconds: 3 })
+  const { url } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot }, tokenLifetimeSeconds: 3 })
   const { page, newTab } = await visit()
   await page.goto(`${url}?urn=dXJuOmFiYw`)
   await page.getByRole('button', { name: 'Ada Lovelace' }).click()

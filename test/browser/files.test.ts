@@ -41,7 +41,7 @@ test('a user opens the URL of a protected folder, signs in, and gets the page wi
     'reports/chart.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>',
     'reports/sound.wav': wav()
   })
-  const { url } = await deployWithDemo(t, { overrides: { wwwroot, access: { files: ['/reports/**'] } } })
+  const { url } = await deployWithDemo(t, { settings: { wwwroot, access: { files: ['/reports/**'] } } })
   const { page: tab } = await visit()
   const statuses = new Map<string, number[]>()
   tab.on('response', response => {
@@ -85,7 +85,7 @@ test('a page at a URL without .html, and relative links of a folder, work', asyn
     'docs/index.html': link('deep/page', 'Deeper'),
     'docs/deep/page.html': link('../../', 'Home')
   })
-  const { url } = await deployWithDemo(t, { overrides: { wwwroot } })
+  const { url } = await deployWithDemo(t, { settings: { wwwroot } })
   const { page: tab } = await visit()
   await tab.goto(url)
   for (const [name, path] of [

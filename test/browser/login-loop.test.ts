@@ -16,7 +16,7 @@ const heading = 'You signed in, but the browser did not stay signed in'
 
 test('if the session cookie is lost, the login stops at a page with the reason instead of a redirect loop', async (t, visit) => {
   const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url, idp, logs } = await deployWithHostileIdp(t, { overrides: { wwwroot }, loses: 'platform_session' })
+  const { url, idp, logs } = await deployWithHostileIdp(t, { settings: { wwwroot }, loses: 'platform_session' })
   const { page } = await visit()
   const refused = page.waitForResponse(response => response.status() === 400)
   await page.goto(url)
@@ -30,7 +30,7 @@ test('if the session cookie is lost, the login stops at a page with the reason i
 
 test('if the page was opened under another host than the callback URL, the error page links to the right address', async (t, visit) => {
   const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
+  const { url } = await deployWithHostileIdp(t, { settings: { wwwroot } })
   const { page } = await visit()
   await page.goto(url.replace('localhost', '127.0.0.1'))
   await page.getByRole('heading', { name: heading }).waitFor()
@@ -42,7 +42,7 @@ test('if the page was opened under another host than the callback URL, the error
 
 test('on plain http the error page says that Secure cookies need https and links to the https address', async (t, visit) => {
   const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
+  const { url, openFront } = await deployWithHostileIdp(t, { settings: { wwwroot }, https: true, host: 'app.test' })
   const plain = await openFront({ host: 'app.test' })
   const { page } = await visit()
   await page.goto(plain.url)

@@ -29,8 +29,8 @@ async function deploy(t: Parameters<typeof deployWithHostileIdp>[0]) {
   const apiProxy = {
     rules: [`GET /api/files/** ${upstream.origin}/**`, `GET /api/actions/** ${upstream.origin}/** no-links`]
   }
-  const overrides = { wwwroot: await tempFolder(t, files), apiProxy }
-  return deployWithHostileIdp(t, { mode: 'dual', overrides })
+  const settings = { wwwroot: await tempFolder(t, files), apiProxy }
+  return deployWithHostileIdp(t, { mode: 'dual', settings })
 }
 
 test('a bookmark to a proxied file leads to the sign-in page, and signing in opens the file', async (t, visit) => {

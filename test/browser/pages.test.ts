@@ -16,7 +16,7 @@ for (const color of ['#d9480f', '#ffd43b', '#fff', '#000']) {
   test(`a page in Japanese with a logo, a template and the accent ${color} is accessible`, async (t, visit) => {
     const folder = await tempFolder(t, { 'logo.svg': svg, 'pages/page.html': template })
     const branding = { name: 'Nordwerk', logo: join(folder, 'logo.svg'), color, folder: join(folder, 'pages') }
-    const { url } = await deployWithHostileIdp(t, { mode: 'dual', overrides: { branding } })
+    const { url } = await deployWithHostileIdp(t, { mode: 'dual', settings: { branding } })
     const { page } = await visit({ locale: 'ja-JP' })
     await page.goto(`${url}api/auth/token`)
     await page.getByRole('heading', { name: 'サインインしていません', level: 1 }).waitFor()

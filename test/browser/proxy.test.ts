@@ -11,7 +11,7 @@ test('the starter page shows the response to an API call through the proxy, or 4
   await page.getByRole('button', { name: 'Try api/hubs' }).click()
   await answerOf(page).getByText('Bridges').waitFor()
 
-  const without = await deployWithDemo(t, { overrides: { apiProxy: { rules: [] } } })
+  const without = await deployWithDemo(t, { settings: { apiProxy: { rules: [] } } })
   const { page: other } = await visit()
   await other.goto(without.url)
   await signInAs(other, 'Ada Lovelace')
@@ -50,7 +50,7 @@ test('stored content that another user uploaded cannot run or act in our origin'
     response.setHeader('Content-Type', type).setHeader('Service-Worker-Allowed', '/').end(content)
   })
   const { url } = await deployWithHostileIdp(t, {
-    overrides: { apiProxy: { rules: [`GET /stored/* ${upstream.origin}/*`] } }
+    settings: { apiProxy: { rules: [`GET /stored/* ${upstream.origin}/*`] } }
   })
   const { page } = await visit({
     expectedErrors: /sandbox|Blocked script|Refused|MIME type|bad HTTP response code \(403\)/i

@@ -86,7 +86,7 @@ test('a user stays signed in while the provider is down and can continue afterwa
 })
 
 test('the page explains a profile request that fails or hangs, and repeats one by itself after Retry-After, and the session stays', async (t, visit) => {
-  const deploying = deployWithHostileIdp(t, { overrides: { platform: { timeout: 4 } } })
+  const deploying = deployWithHostileIdp(t, { settings: { platform: { timeout: 4 } } })
   const { page, idp, clock } = await openSignedIn(deploying, visit)
   idp.failWhen('userinfo', () => faults.html(500))
   await page.reload()

@@ -67,8 +67,8 @@ serialTest(
 )
 
 test('screen readers do not announce every second of the countdown, and without a demo there is no button that lets a token expire', async (t, visit) => {
-  const overrides = { wwwroot: undefined }
-  const { page } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual', overrides }), visit)
+  const settings = { wwwroot: undefined }
+  const { page } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual', settings }), visit)
   t.false(await page.locator('#fifty').isVisible())
   await page.evaluate(`
     globalThis.announced = []
@@ -212,7 +212,7 @@ test('if no user is signed in, the page says so after one request, and shows no 
 })
 
 test('after signing in, the page first shows the folder for custom pages', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot: undefined } })
+  const { url } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot: undefined } })
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(url)
   t.false(await page.locator('#next').isVisible())

@@ -88,9 +88,9 @@ for (const [what, files, env] of empty) {
 
 test('in an application, access.allow: undefined is refused and access.allow: null allows everyone', async t => {
   const cwd = await tempFolder(t)
-  const given = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: undefined } } })
+  const given = await resolveSettings({ cwd, env: {}, settings: { access: { allow: undefined } } })
   t.true(given.problems.some(({ key }) => key === 'access.allow'))
-  const everyone = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: null } } })
+  const everyone = await resolveSettings({ cwd, env: {}, settings: { access: { allow: null } } })
   t.false(everyone.problems.some(({ key }) => key === 'access.allow'))
 })
 

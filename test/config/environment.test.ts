@@ -36,7 +36,7 @@ for (const [name, secret] of Object.entries(spaces)) {
     flag: { flags: { 'session.secret': 's' }, files: { s: secret } },
     variable: { env: { SERVER_SESSION_SECRET: secret } },
     YAML: { env: unset, files: yamlOf(secret) },
-    application: { overrides: { session: { secret } } }
+    application: { settings: { session: { secret } } }
   })) {
     test(`white space around a secret is removed from every source alike: ${source}, ${name}`, async t => {
       const { config, warnings } = await load(t, situation)

@@ -45,8 +45,8 @@ test('a required setting that is missing or empty is refused with the ways to se
 })
 
 test("mistakes in an application's settings are reported like mistakes in a file", async t => {
-  const overrides = { platform: { clientId: 5 }, prot: 80 } as object
-  const problems = await problemsOf(t, { overrides })
+  const settings = { platform: { clientId: 5 }, prot: 80 } as object
+  const problems = await problemsOf(t, { settings })
   t.deepEqual(keysAndSourcesOf(problems), ['prot (your application)', 'platform.clientId (your application)'])
 })
 
@@ -77,7 +77,7 @@ test('no error contains a refused secret, whatever its source', async t => {
 
 const inOrder = [
   { source: 'flag --port', port: 1001, given: { flags: { port: '1001' } } },
-  { source: 'your application', port: 1002, given: { overrides: { port: 1002 } } },
+  { source: 'your application', port: 1002, given: { settings: { port: 1002 } } },
   { source: 'variable PORT', port: 1003, given: { env: { PORT: '1003' } } },
   { source: 'variable PORT in .env', port: 1004, given: { files: { '.env': 'PORT=1004' } } },
   {
@@ -102,7 +102,7 @@ test("null in an application's settings selects the default, whatever the enviro
   const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
   const { config, sources } = await load(t, {
     env,
-    overrides: { platform: { tokenEndpoint: null }, log: { level: null } }
+    settings: { platform: { tokenEndpoint: null }, log: { level: null } }
   })
   t.is(config.platform.tokenEndpoint, undefined)
   t.is(config.log.level, 'info')
@@ -112,7 +112,7 @@ test("null in an application's settings selects the default, whatever the enviro
 for (const [what, situation, port] of [
   [
     "undefined in an application's settings has no effect",
-    { env: { PORT: '9000' }, overrides: { port: undefined } },
+    { env: { PORT: '9000' }, settings: { port: undefined } },
     9000
   ],
   [

@@ -14,14 +14,14 @@ const scopes = ['openid', 'data:read']
 
 for (const mode of modes) {
   test(`${mode}: when a user signs out at oidc-provider, it ends the sessions of this login and no other session`, async t => {
-    const overrides = {
+    const settings = {
       mode,
       logout: { revoke: false, idp: true },
       port: 0,
       host: '127.0.0.1',
       platform: { backchannelLogout: true, scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
     } as const
-    const { config } = await loadConfig({ demo: true, env: {}, cwd: await tempFolder(t), overrides })
+    const { config } = await loadConfig({ demo: true, env: {}, cwd: await tempFolder(t), settings })
     const logs = await collectLogs('info')
     const server = await startServer(config, { log: logs.log, demo: true })
     t.teardown(() => server.close())

@@ -224,7 +224,7 @@ for (const block of blocksOf('module')) {
     const folder = await tempFolder(t, { [nameOf(block.text)]: block.text })
     const extension = join(folder, nameOf(block.text))
     const [, route = ''] = /router\.get\('([^']+)'/.exec(block.text) ?? []
-    const { browser, idp } = await startTestServer(t, { mode: 'dual', overrides: { extension } })
+    const { browser, idp } = await startTestServer(t, { mode: 'dual', settings: { extension } })
     const asked: (string | null)[] = []
     replaceFetch(t, async (_url, init) => {
       asked.push(new Headers(init?.headers).get('authorization'))
@@ -277,7 +277,7 @@ for (const block of blocksOf('page')) {
     async t => {
       const upstream = await startUpstream(t)
       const rules = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
-      const { browser } = await startTestServer(t, { mode: 'dual', overrides: { apiProxy: { rules } } })
+      const { browser } = await startTestServer(t, { mode: 'dual', settings: { apiProxy: { rules } } })
       const places: string[] = []
       const go = (place: string) => void places.push(place)
       const { href, pathname, search, hash } = new URL(`${publicOrigin}/viewer?urn=abc`)

@@ -261,13 +261,13 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
   const scopes = ['openid', 'data:read']
   const openid = (backchannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
   const platform = { timeout, backchannelLogout: backchannel, ...(idp && discovered(idp)), ...openid }
-  const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
-  const server = await startTestServer(t, { mode, overrides, ...(idp && { idp }) })
+  const settings = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
+  const server = await startTestServer(t, { mode, settings, ...(idp && { idp }) })
   if (!redisIsAway) return server
   const { browser } = server
   await signIn(browser)
-  const away = { ...overrides, redis: { url: 'redis://127.0.0.1:9' } }
-  const replica = await startTestServer(t, { mode, overrides: away, idp: server.idp, clock: server.clock })
+  const away = { ...settings, redis: { url: 'redis://127.0.0.1:9' } }
+  const replica = await startTestServer(t, { mode, settings: away, idp: server.idp, clock: server.clock })
   replica.connect(browser)
   return { ...replica, browser }
 }

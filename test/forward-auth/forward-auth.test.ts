@@ -12,10 +12,10 @@ import { startUpstream } from '../helpers/upstream.js'
 import { openedFields, sessionCookies, sessionHeader } from '../web/support.js'
 
 async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
-  const { overrides = {} } = options
+  const { settings = {} } = options
   const started = await startTestServer(t, {
     ...options,
-    overrides: { forwardAuth: { address: '127.0.0.1:0' }, ...overrides }
+    settings: { forwardAuth: { address: '127.0.0.1:0' }, ...settings }
   })
   const port = started.server.forwardAuthPort as number
   return { ...started, port }
@@ -82,11 +82,11 @@ for (const mode of modes) {
 
   test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
     const upstream = await startUpstream(t)
-    const overrides = {
+    const settings = {
       forwardAuth: { address: '127.0.0.1:0' },
       apiProxy: { rules: [`GET /api/hubs ${upstream.origin}/hubs`] }
     }
-    const { browser, port, idp, clock } = await startGuarded(t, { mode, overrides })
+    const { browser, port, idp, clock } = await startGuarded(t, { mode, settings })
     await signIn(browser)
     const old = sessionHeader(browser)
     clock.advanceSeconds(3600)
@@ -132,8 +132,8 @@ test('a session that forward-auth refreshed and the browser got later still work
 })
 
 test('with a margin, forward-auth also refreshes a kept session early', async t => {
-  const overrides = { forwardAuth: { address: '127.0.0.1:0' }, refresh: { beforeExpiry: 120 } }
-  const { browser, port, clock, idp } = await startGuarded(t, { overrides })
+  const settings = { forwardAuth: { address: '127.0.0.1:0' }, refresh: { beforeExpiry: 120 } }
+  const { browser, port, clock, idp } = await startGuarded(t, { settings })
   await signIn(browser)
   const tokens = new Set<string | undefined>()
   for (let time = 1; time <= 3; time++) {
@@ -184,9 +184,9 @@ test('forward-auth responds with 503 and Retry-After while the provider is busy,
 })
 
 test('if the account is no longer allowed, forward-auth responds with 403', async t => {
-  const overrides = { access: { allow: ['groups=admins'] }, platform: { scopes: ['openid', 'data:read'] } }
+  const settings = { access: { allow: ['groups=admins'] }, platform: { scopes: ['openid', 'data:read'] } }
   const { browser, port, idp, clock } = await startGuarded(t, {
-    overrides: { ...overrides, forwardAuth: { address: '127.0.0.1:0' } }
+    settings: { ...settings, forwardAuth: { address: '127.0.0.1:0' } }
   })
   idp.settings.quirks = { idTokenOnRefresh: true }
   idp.settings.idTokenClaims = claims => ({ ...claims, groups: ['admins'] })
@@ -262,11 +262,11 @@ test('the port for forward-auth is not opened without forwardAuth.address, and a
   const local = (port: number) => `127.0.0.1:${port}`
   const metricsPort = await listen(t, createServer())
   const [port, forwardAuthPort] = [await freePort(), await freePort()]
-  const overrides = { port, forwardAuth: { address: local(forwardAuthPort) }, metrics: { address: local(metricsPort) } }
-  t.like(await t.throwsAsync(startTestServer(t, { overrides })), { code: 'EADDRINUSE', listener: 'metrics' })
+  const settings = { port, forwardAuth: { address: local(forwardAuthPort) }, metrics: { address: local(metricsPort) } }
+  t.like(await t.throwsAsync(startTestServer(t, { settings })), { code: 'EADDRINUSE', listener: 'metrics' })
   for (const closed of [port, forwardAuthPort]) await t.notThrowsAsync(listen(t, createServer(), closed))
   const { port: used } = await startGuarded(t)
-  const failed = startTestServer(t, { overrides: { forwardAuth: { address: local(used) } } })
+  const failed = startTestServer(t, { settings: { forwardAuth: { address: local(used) } } })
   t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
   const { server } = await startTestServer(t)
   t.is(server.forwardAuthPort, undefined)

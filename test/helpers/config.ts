@@ -47,7 +47,7 @@ export type KnownIdp = Readonly<typeof unreachableIdp>
  * Complete, valid settings for a server whose identity provider is `idp`. Every setting that is not given here has its
  * default, except the time limit for requests to the provider.
  */
-export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config {
+export function testConfig(idp: KnownIdp, settings: TestSettings = {}): Config {
   const ofTests: TestSettings = {
     port: 0,
     host: '127.0.0.1',
@@ -67,7 +67,7 @@ export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config 
     log: { level: 'trace', format: 'json', requests: true },
     shutdown: { grace: 10 }
   }
-  return parsed(merge(ofTests, overrides))
+  return parsed(merge(ofTests, settings))
 }
 
 /**
@@ -98,7 +98,7 @@ function leavesOf(value: unknown, path = ''): string[] {
 }
 
 /**
- * For `overrides.platform`: removes the endpoints, so that the server reads them from the provider's discovery
+ * For `settings.platform`: removes the endpoints, so that the server reads them from the provider's discovery
  * document.
  */
 export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): NonNullable<TestSettings['platform']> {
@@ -113,10 +113,10 @@ export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): NonNullable<
 }
 
 /** An override of undefined switches an optional setting off. A list replaces the whole default list. */
-function merge(base: unknown, overrides: unknown): unknown {
-  if (!isPlain(base) || !isPlain(overrides)) return overrides
+function merge(base: unknown, settings: unknown): unknown {
+  if (!isPlain(base) || !isPlain(settings)) return settings
   const merged: Record<string, unknown> = { ...base }
-  for (const [key, value] of Object.entries(overrides)) {
+  for (const [key, value] of Object.entries(settings)) {
     merged[key] = isPlain(merged[key]) && isPlain(value) ? merge(merged[key], value) : value
   }
   return merged

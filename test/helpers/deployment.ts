@@ -30,7 +30,7 @@ interface FrontOptions {
 
 export interface DeploymentOptions extends FrontOptions {
   readonly mode?: Config['mode']
-  readonly overrides?: TestSettings
+  readonly settings?: TestSettings
 }
 
 /** Deploys with the demo identity provider, where a user signs in with a form. */
@@ -50,7 +50,7 @@ export async function deployWithDemo(
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...unreachableIdp, clientId, clientSecret }
-  const withRules = { ...options, overrides: { apiProxy: { rules: proxyRules }, ...options.overrides } }
+  const withRules = { ...options, settings: { apiProxy: { rules: proxyRules }, ...options.settings } }
   return { ...(await startBehind(t, front, idp, withRules, discovered({ issuer }), { demo })), demo }
 }
 
@@ -78,14 +78,14 @@ async function startBehind(
   t: Test,
   front: Awaited<ReturnType<typeof startFront>>,
   idp: KnownIdp,
-  { mode = 'single', overrides = {} }: DeploymentOptions,
+  { mode = 'single', settings = {} }: DeploymentOptions,
   platform: NonNullable<TestSettings['platform']>,
   parts: ServeOptions = {}
 ) {
   const config = testConfig(idp, {
     mode,
-    ...overrides,
-    platform: { callbackUrl: front.callbackUrl, ...platform, ...overrides.platform }
+    ...settings,
+    platform: { callbackUrl: front.callbackUrl, ...platform, ...settings.platform }
   })
   const logs = await collectLogs()
   const server = await serve(config, { ...parts, log: logs.log })

@@ -13,7 +13,7 @@ import { tempFolder } from './temp-folder.js'
 
 export interface TestServerOptions {
   readonly mode?: Config['mode']
-  readonly overrides?: TestSettings
+  readonly settings?: TestSettings
   /** Servers that are given the same provider are replicas of one deployment. */
   readonly idp?: HostileIdp
   readonly clock?: Clock
@@ -28,11 +28,11 @@ export interface TestServerOptions {
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>
 
 export async function startTestServer(t: Pick<ExecutionContext, 'teardown'>, options: TestServerOptions = {}) {
-  const { mode = 'single', overrides = {}, logLevel = 'trace', clock = createClock() } = options
-  const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
+  const { mode = 'single', settings = {}, logLevel = 'trace', clock = createClock() } = options
+  const callbackUrl = settings.platform?.callbackUrl ?? defaultCallbackUrl
   const idp = options.idp ?? (await createHostileIdp(t, { now: clock.now, callbackUrl }))
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
-  const config = testConfig(idp, { mode, wwwroot, ...overrides, log: { level: logLevel, ...overrides.log } })
+  const config = testConfig(idp, { mode, wwwroot, ...settings, log: { level: logLevel, ...settings.log } })
   const logs = await collectLogs(config.log.level)
   const redis = { open: openRedisAt(clock.now), timing: PATIENT, ...options.redis }
   const server = await serve(config, { now: clock.now, log: logs.log, redis, ...options.parts }, options.limits)

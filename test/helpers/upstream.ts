@@ -101,7 +101,7 @@ export type ProxiedServer = Awaited<ReturnType<typeof startProxy>>
 
 /** Starts a server with proxy rules and a signed-in browser. */
 export async function startProxy(t: Test, apiProxy: TestSettings['apiProxy'], options: TestServerOptions = {}) {
-  const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, apiProxy } })
+  const started = await startTestServer(t, { ...options, settings: { ...options.settings, apiProxy } })
   await signIn(started.browser)
   const cookie = started.browser.cookies
     .all()

@@ -43,7 +43,7 @@ interface SetUp extends MockedHost {
   expect(path: string, status: number, body?: unknown, headers?: Record<string, string>): Seen[]
 }
 
-function setUp(t: ExecutionContext, overrides: Partial<TestSettings['platform']> = {}): SetUp {
+function setUp(t: ExecutionContext, settings: Partial<TestSettings['platform']> = {}): SetUp {
   const host = mockHost(t)
   const urlOf = (path: string) => `${host.origin}/${path}`
   const { platform } = testConfig(
@@ -56,7 +56,7 @@ function setUp(t: ExecutionContext, overrides: Partial<TestSettings['platform']>
       revocationEndpoint: urlOf('revoke'),
       endSessionEndpoint: urlOf('logout')
     },
-    { platform: { callbackUrl: 'https://app.example/api/auth/callback', ...overrides } }
+    { platform: { callbackUrl: 'https://app.example/api/auth/callback', ...settings } }
   )
   const transport = createTransport(platform.timeoutSeconds * 1000)
   t.teardown(() => transport.close())

@@ -10,7 +10,7 @@ import { startProxy, startUpstream } from '../helpers/upstream.js'
 test('at the level debug, one line names the request headers that were not forwarded', async t => {
   const upstream = await startUpstream(t)
   const rules = [`GET /api/** ${upstream.origin}/**`]
-  const { browser, logs } = await startProxy(t, { rules }, { overrides: { log: { level: 'debug' } } })
+  const { browser, logs } = await startProxy(t, { rules }, { settings: { log: { level: 'debug' } } })
   await browser.get('/api/x', { headers: { 'x-user-id': 'somebody', 'x-ads-force': 'true', 'X-Secret': 'hunter2' } })
   t.deepEqual(upstream.requests[0]?.headers('x-ads-force'), ['true'])
   t.deepEqual(upstream.requests[0]?.headers('x-user-id'), [])

@@ -47,8 +47,8 @@ test('one user with many sessions cannot take all slots of an upstream', async t
     else response.end('{}')
   })
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-  const overrides = { platform: { ...discovered(idp), scopes: ['openid', 'data:read'] } }
-  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] }, { idp, overrides })
+  const settings = { platform: { ...discovered(idp), scopes: ['openid', 'data:read'] } }
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] }, { idp, settings })
   const signInAs = (sub: string) => {
     idp.settings.profile = { sub, name: sub }
     return newSession(proxied)

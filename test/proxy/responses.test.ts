@@ -182,8 +182,8 @@ test('redirects are not followed, and a Location that a rule covers is mapped to
     response.writeHead(302, { Location: '/v1/hubs/next?page=2' })
     response.end()
   })
-  const overrides = { platform: { callbackUrl: 'https://app.example.com/base/api/auth/callback' } }
-  const { browser } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] }, { overrides })
+  const settings = { platform: { callbackUrl: 'https://app.example.com/base/api/auth/callback' } }
+  const { browser } = await startProxy(t, { rules: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] }, { settings })
   const response = await browser.get('/base/api/hubs/first')
   t.is(response.statusCode, 302)
   t.is(response.headers.location, '/base/api/hubs/next?page=2')

@@ -16,16 +16,16 @@ interface DeploymentOptions extends Omit<TestServerOptions, 'idp' | 'clock'> {
  */
 export async function startDeployment(
   t: ExecutionContext,
-  { redisArguments = [], overrides = {}, ...options }: DeploymentOptions = {}
+  { redisArguments = [], settings = {}, ...options }: DeploymentOptions = {}
 ) {
   const redis = await startRedis(t, redisArguments)
   const clock = createClock()
-  const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
+  const callbackUrl = settings.platform?.callbackUrl ?? defaultCallbackUrl
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl })
   const start = (more: TestSettings = {}, connection: TestServerOptions['redis'] = options.redis) => {
-    const session = { ...overrides.session, ...more.session }
-    const settings = { redis: { url: redis.url }, ...overrides, ...more, session }
-    return startTestServer(t, { ...options, idp, clock, overrides: settings, redis: connection })
+    const session = { ...settings.session, ...more.session }
+    const merged = { redis: { url: redis.url }, ...settings, ...more, session }
+    return startTestServer(t, { ...options, idp, clock, settings: merged, redis: connection })
   }
   return { redis, clock, idp, start }
 }

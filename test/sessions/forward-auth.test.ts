@@ -15,8 +15,8 @@ for (const [mode, store] of [
   ['single', 'redis']
 ] as const) {
   test(`${mode}, session.store: ${store}: two replicas refresh a session 24 times and keep one session in Redis`, async t => {
-    const overrides = { forwardAuth: { address: '127.0.0.1:0' }, session: { store } }
-    const { redis, clock, idp, start } = await startDeployment(t, { mode, overrides })
+    const settings = { forwardAuth: { address: '127.0.0.1:0' }, session: { store } }
+    const { redis, clock, idp, start } = await startDeployment(t, { mode, settings })
     let [one, two] = [await start(), await start()]
     await signIn(one.browser)
     const { browser } = one
@@ -55,7 +55,7 @@ for (const [mode, store] of [
 
 for (const mode of modes) {
   test(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
-    const deployment = await startDeployment(t, { mode, overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
+    const deployment = await startDeployment(t, { mode, settings: { forwardAuth: { address: '127.0.0.1:0' } } })
     const { redis, clock, idp } = deployment
     const { server, browser, config } = await deployment.start()
     const port = server.forwardAuthPort as number
@@ -92,7 +92,7 @@ for (const mode of modes) {
 const [, documentedKilobytes = ''] = /needs ([\d.]+) kB in Redis/.exec(readText('docs/run/capacity.md')) ?? []
 
 test('a session in cookies has the size in Redis that docs/run/capacity.md documents', async t => {
-  const deployment = await startDeployment(t, { mode: 'dual', overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
+  const deployment = await startDeployment(t, { mode: 'dual', settings: { forwardAuth: { address: '127.0.0.1:0' } } })
   const { redis, idp } = deployment
   const { server, browser } = await deployment.start()
   // The platform's tokens have about this length.

@@ -10,8 +10,8 @@ import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { leaseFor, recordOf, underLease } from './replicas.js'
 
-async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
-  const config = testConfig(unreachableIdp, overrides)
+async function setUp(t: { teardown(end: () => unknown): void }, settings: TestSettings = {}) {
+  const config = testConfig(unreachableIdp, settings)
   const keyring = createKeyring([config.session.secret])
   const stores = createStores(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
   t.teardown(() => stores.close())

@@ -11,7 +11,7 @@ const settingsFor = (url: string) => ({ redis: { url: parseRedisUrl(url), ...noT
 
 test('a server does not start if Redis refuses its database', async t => {
   const { url, admin, port } = await startRedis(t)
-  await t.throwsAsync(startTestServer(t, { overrides: { redis: { url: `${url}/16` } } }), {
+  await t.throwsAsync(startTestServer(t, { settings: { redis: { url: `${url}/16` } } }), {
     instanceOf: RedisDatabaseError,
     message:
       'Redis refuses to select database 16 of redis.url (ERR). Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'

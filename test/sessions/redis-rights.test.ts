@@ -69,7 +69,7 @@ test('in a cluster, all scripts work with the documented rights, and all nodes s
   const cluster = await startRedisCluster(t)
   for (const { admin } of cluster.nodes)
     await admin.call('ACL', 'SETUSER', ...documentedUser.slice(1), ...clusterRights)
-  const [one, two] = await startReplicas(t, urlFor(cluster.url), { overrides: listed })
+  const [one, two] = await startReplicas(t, urlFor(cluster.url), { settings: listed })
   await connected(one, two)
   await useEverything(one, two)
   for (const { admin } of cluster.nodes) t.true((await admin.dbsize()) > 0)
@@ -77,7 +77,7 @@ test('in a cluster, all scripts work with the documented rights, and all nodes s
 })
 
 test('none of the documented commands is superfluous', async t => {
-  const { redis, one, two } = await startPair(t, { overrides: listed })
+  const { redis, one, two } = await startPair(t, { settings: listed })
   await connected(one, two)
   await useEverything(one, two)
   const stats = await redis.admin.info('commandstats')

@@ -28,7 +28,7 @@ interface ReplicaOptions {
   readonly secret?: string
   /** The clock of the replica and of its Redis, in milliseconds since the epoch. */
   readonly now?: () => number
-  readonly overrides?: TestSettings
+  readonly settings?: TestSettings
   /** True for tests of outages. */
   readonly isImpatient?: boolean
   readonly recoveryMs?: number
@@ -40,9 +40,9 @@ export const SESSION_PREFIX = `${prefixOf(testConfig(unreachableIdp))}session:`
 export async function startReplica(
   t: Pick<ExecutionContext, 'teardown'>,
   url: string,
-  { secret = 'a secret that replicas share', now = Date.now, overrides, isImpatient, recoveryMs }: ReplicaOptions = {}
+  { secret = 'a secret that replicas share', now = Date.now, settings, isImpatient, recoveryMs }: ReplicaOptions = {}
 ): Promise<Replica> {
-  const config = testConfig(unreachableIdp, { redis: { url }, ...overrides })
+  const config = testConfig(unreachableIdp, { redis: { url }, ...settings })
   const logs = await collectLogs()
   const timing = { ...(isImpatient ? IMPATIENT : PATIENT), ...(recoveryMs !== undefined && { recoveryMs }) }
   const stores = createStores(config, {

@@ -44,7 +44,7 @@ const LONG = 'x'.repeat(60_000_000)
 
 for (const field of ['e', 'r']) {
   test(`a value of 60 MB in the field ${field} costs no memory, and only its session gets 503, until a logout`, async t => {
-    const { redis, servers } = await startServers(t, { overrides: { session: { store: 'redis' } } })
+    const { redis, servers } = await startServers(t, { settings: { session: { store: 'redis' } } })
     const [one, two] = servers
     await signIn(one.browser)
     const [key = ''] = await redis.admin.keys('*:session:*')

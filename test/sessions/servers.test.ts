@@ -57,7 +57,7 @@ for (const [mode, store] of [
   const path = pathOf[mode]
 
   test(`${mode}, session.store: ${store}: a refresh and a logout at one replica are known to another, for the old and the new cookie`, async t => {
-    const { servers, idp, clock, redis } = await startServers(t, { mode, overrides: { session: { store } } })
+    const { servers, idp, clock, redis } = await startServers(t, { mode, settings: { session: { store } } })
     const [one, two] = servers
     const { browser } = one
     await signIn(browser)
@@ -83,7 +83,7 @@ for (const [mode, store] of [
   })
 
   test(`${mode}, session.store: ${store}: a new login in a browser with an old copy of the cookie ends the session of every copy`, async t => {
-    const { servers, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+    const { servers, clock } = await startServers(t, { mode, settings: { session: { store } } })
     const [one, two] = servers
     await signIn(one.browser)
     const copy = one.browser.clone()
@@ -114,8 +114,8 @@ test('a logout during a refresh at another replica ends the session and revokes 
 })
 
 test('if a refresh returns tokens of another user, the session ends at all replicas, for every copy of its cookie', async t => {
-  const overrides = { platform: { scopes: ['openid', 'data:read'] } }
-  const { servers, idp, clock } = await startServers(t, { overrides })
+  const settings = { platform: { scopes: ['openid', 'data:read'] } }
+  const { servers, idp, clock } = await startServers(t, { settings })
   const [{ browser }, two] = servers
   idp.settings.quirks = { idTokenOnRefresh: true }
   await signIn(browser)
@@ -148,7 +148,7 @@ test('the same callback at two replicas exchanges its code once, and both succee
 
 test('/readyz reports whether Redis can be used, and while Redis is down, a server refreshes no session', async t => {
   const redis = await startRedis(t)
-  const server = await startTestServer(t, { mode: 'dual', overrides: { redis: { url: redis.url } } })
+  const server = await startTestServer(t, { mode: 'dual', settings: { redis: { url: redis.url } } })
   const { browser, clock, idp, logs } = server
   const state = async () => (await browser.get('/readyz')).json().redis
   await eventually(async () => (await state()) === 'up')
@@ -181,8 +181,8 @@ test('/readyz reports whether Redis can be used, and while Redis is down, a serv
 for (const mode of modes) {
   serialTest(`${mode}: while Redis is down, valid tokens within the refresh margin are served immediately`, async t => {
     const redis = await startRedis(t)
-    const overrides = { redis: { url: redis.url }, refresh: { beforeExpiry: 120, jitter: 0 } }
-    const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
+    const settings = { redis: { url: redis.url }, refresh: { beforeExpiry: 120, jitter: 0 } }
+    const { browser, clock, idp } = await startTestServer(t, { mode, settings })
     await signIn(browser)
     await redis.kill()
     await eventually(async () => (await browser.get('/readyz')).json().redis === 'down')
@@ -201,7 +201,7 @@ for (const [mode, store, calls] of [
   ['single', 'redis', 2]
 ] as const) {
   test(`${mode}, session.store: ${store}: a request reads once and runs no script, and a refresh runs ${calls}`, async t => {
-    const { servers, redis, clock } = await startServers(t, { mode, overrides: { session: { store } } })
+    const { servers, redis, clock } = await startServers(t, { mode, settings: { session: { store } } })
     const [{ browser }] = servers
     const path = pathOf[mode]
     await signIn(browser)

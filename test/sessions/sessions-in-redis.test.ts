@@ -26,9 +26,9 @@ interface SetUp extends Omit<NonNullable<Parameters<typeof startServers>[1]>, 'p
   readonly extension?: NonNullable<TestServerOptions['parts']>['extension']
 }
 
-function setUp(t: ExecutionContext, { overrides, extension, ...options }: SetUp = {}) {
-  const settings = { ...overrides, session: { store: 'redis', ...overrides?.session } } as const
-  return startServers(t, { ...options, overrides: settings, ...(extension && { parts: { extension } }) })
+function setUp(t: ExecutionContext, { settings, extension, ...options }: SetUp = {}) {
+  const inRedis = { ...settings, session: { store: 'redis', ...settings?.session } } as const
+  return startServers(t, { ...options, settings: inRedis, ...(extension && { parts: { extension } }) })
 }
 
 /** Returns the number of bytes of the `Cookie` header that the browser sends. */
@@ -50,10 +50,10 @@ function referenceIn(browser: Browser, { config }: Pick<TestServer, 'config'>): 
 
 for (const mode of modes) {
   test(`${mode}: tokens of 100 kB work, and the Cookie header stays below 300 bytes`, async t => {
-    const overrides = { platform: { callbackUrl: HTTPS_CALLBACK } }
+    const settings = { platform: { callbackUrl: HTTPS_CALLBACK } }
     const { idp, clock, servers, redis } = await setUp(t, {
       mode,
-      overrides,
+      settings,
       extension(app) {
         app.use(requireTokens)
         app.use((ctx: Context) => {
@@ -111,8 +111,8 @@ test('if the response of the callback is lost, the repeated callback leads to th
 })
 
 test('while Redis is unavailable, a request with a session gets 503 with Retry-After, and nobody is signed out', async t => {
-  const overrides = { forwardAuth: { address: '127.0.0.1:0' } }
-  const { servers, redis, clock } = await setUp(t, { overrides, redis: { timing: IMPATIENT } })
+  const settings = { forwardAuth: { address: '127.0.0.1:0' } }
+  const { servers, redis, clock } = await setUp(t, { settings, redis: { timing: IMPATIENT } })
   const [{ browser, server }] = servers
   await signIn(browser)
   // A process remembers the sessions of the last minute.
@@ -228,7 +228,7 @@ test('if a refresh makes the session too large, the login and its newest refresh
 
 test('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
   const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
-  const { start: startWith, clock } = await startDeployment(t, { overrides: { session: { store: 'redis' } } })
+  const { start: startWith, clock } = await startDeployment(t, { settings: { session: { store: 'redis' } } })
   const start = (secret: string, previousSecrets: string[] = []) => startWith({ session: { secret, previousSecrets } })
   const first = await start(older)
   const { browser } = first
@@ -267,7 +267,7 @@ test('after a change of the setting, sessions in cookies and sessions in Redis s
 
 test('a change of ctx.session is stored although an early refresh has just failed', async t => {
   const { servers, clock, idp } = await setUp(t, {
-    overrides: { refresh: { beforeExpiry: 600 } },
+    settings: { refresh: { beforeExpiry: 600 } },
     extension(app) {
       app.use(requireTokens)
       app.use(async (ctx: Context) => {

@@ -18,7 +18,7 @@ for (const mode of modes) {
       const upstream = await startUpstream(t)
       const { servers, idp, clock } = await startServers(t, {
         mode,
-        overrides: {
+        settings: {
           access: { allow: ['groups=admins'] },
           forwardAuth: { address: '127.0.0.1:0' },
           session: { store },

@@ -157,7 +157,7 @@ test('a logout token is used once', async t => {
 })
 
 testWithRedis('in Redis, the lists are encrypted, and a member that an attacker has added ends no process', async t => {
-  const { redis, one, two } = await startPair(t, { overrides: listed })
+  const { redis, one, two } = await startPair(t, { settings: listed })
   await one.userSessions?.join(sessionOf('first-session', 'ada-lovelace', 'login-1'))
   const [key = ''] = await redis.admin.keys('*:user:*')
   const text = (await redis.admin.hget(key, 'e')) ?? ''
@@ -174,7 +174,7 @@ testWithRedis('in Redis, the lists are encrypted, and a member that an attacker 
 })
 
 testWithRedis('a session that was listed by one replica is logged out by another, and both know it', async t => {
-  const { one, two } = await startPair(t, { overrides: listed })
+  const { one, two } = await startPair(t, { settings: listed })
   await one.userSessions?.join(sessionOf('a1', 'ada', 'login-1'))
   t.deepEqual((await two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }, 1000))?.ids, ['a1'])
   await eventually(() => isOver(one, 'a1'))
@@ -182,7 +182,7 @@ testWithRedis('a session that was listed by one replica is logged out by another
 })
 
 testWithRedis('sessions whose records only their cookies can decrypt also make room in a full list', async t => {
-  const { one, two } = await startPair(t, { overrides: listed })
+  const { one, two } = await startPair(t, { settings: listed })
   for (const id of ['live', 'over'])
     await storeLogin(one.sessions, { ...recordOf(id, 1), key: 'the key in the cookie of this session' })
   await one.sessions.end({ id: 'over' })

@@ -16,8 +16,8 @@ async function startGuarded(
   mode: 'single' | 'dual' = 'single',
   platform: NonNullable<TestSettings['platform']> = {}
 ) {
-  const overrides = { access: { allow: [address, '@team.example'] }, platform }
-  const server = await startTestServer(t, { mode, overrides })
+  const settings = { access: { allow: [address, '@team.example'] }, platform }
+  const server = await startTestServer(t, { mode, settings })
   server.idp.settings.profile = { ...server.idp.settings.profile, email: address, email_verified: true }
   return server
 }
@@ -108,7 +108,7 @@ for (const mode of modes) {
   }
 
   test(`${mode}: if the provider turns out to have neither user info nor an ID token, a sign-in fails and the log says why`, async t => {
-    const server = await startDiscovered(t, { mode, overrides: { access: { allow: [address] } } })
+    const server = await startDiscovered(t, { mode, settings: { access: { allow: [address] } } })
     server.idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
     t.is((await tryToSignIn(server.browser)).statusCode, 502)
     t.deepEqual(sessionCookies(server.browser), [])
@@ -160,7 +160,7 @@ async function startWithGroups(
   mode: 'single' | 'dual',
   platform: NonNullable<TestSettings['platform']>
 ) {
-  const server = await startTestServer(t, { mode, overrides: { ...byGroup, platform } })
+  const server = await startTestServer(t, { mode, settings: { ...byGroup, platform } })
   const { idp } = server
   const account = { groups: ['admins'] as unknown }
   idp.settings.quirks = { idTokenOnRefresh: true }
@@ -284,8 +284,8 @@ for (const mode of modes) {
   })
 
   test(`${mode}: an unknown claim denies access, and the log names the claim of the setting`, async t => {
-    const overrides = { access: { allow: ['realm_access.rolls=admins'] }, platform: withOpenid }
-    const server = await startTestServer(t, { mode, overrides })
+    const settings = { access: { allow: ['realm_access.rolls=admins'] }, platform: withOpenid }
+    const server = await startTestServer(t, { mode, settings })
     server.idp.settings.idTokenClaims = claims => ({ ...claims, realm_access: { roles: ['a-role-of-ada'] } })
     t.is((await tryToSignIn(server.browser)).statusCode, 403)
     await assertRevoked(t, server)

@@ -67,7 +67,7 @@ for (const mode of modes) {
 
   contract('1: static files come from wwwroot, and without an index.html there the path / is 404', async t => {
     const wwwroot = await tempFolder(t, { 'page.html': '<p>a page' })
-    const { browser } = await startTestServer(t, { mode, overrides: { wwwroot } })
+    const { browser } = await startTestServer(t, { mode, settings: { wwwroot } })
     t.is((await browser.get('/page.html')).text(), '<p>a page')
     const landing = await browser.get((await signIn(browser)).headers.location ?? '')
     t.is(landing.statusCode, 404)
@@ -333,7 +333,7 @@ for (const mode of modes) {
 
   contract('4, rule 5: static files take precedence over the routes', async t => {
     const wwwroot = await tempFolder(t, { 'api/auth/profile': 'a file', 'api/auth/extra.txt': 'another' })
-    const { browser, idp } = await startTestServer(t, { mode, overrides: { wwwroot } })
+    const { browser, idp } = await startTestServer(t, { mode, settings: { wwwroot } })
     t.is((await browser.get('/api/auth/profile')).text(), 'a file')
     t.is((await browser.get('/api/auth/extra.txt')).text(), 'another')
     t.is((await browser.navigate('/api/auth/login')).statusCode, 302, 'a route works if there is no file with its path')

@@ -96,7 +96,7 @@ test('if a login began at 127.0.0.1, the callback at localhost explains that the
 
 test('on an https deployment, the page shows plain http as the first likely reason for a missing login cookie', async t => {
   const callbackUrl = httpsCallbackUrl
-  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const { browser } = await startTestServer(t, { settings: { platform: { callbackUrl } } })
   const back = await authorize(browser, '/tools/viewer/api/auth/login')
   browser.cookies.clear()
   const page = await openCallback(browser, back)
@@ -152,7 +152,7 @@ for (const [what, happen] of noLoop) {
 }
 
 test('a session whose maximum age ended after 30 seconds is not treated as a login loop', async t => {
-  const { browser, clock } = await startSignedIn(t, { overrides: { session: { inactivityTimeout: 30 } } })
+  const { browser, clock } = await startSignedIn(t, { settings: { session: { inactivityTimeout: 30 } } })
   clock.advanceSeconds(31)
   t.deepEqual(sessionCookies(browser), [])
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)

@@ -30,8 +30,8 @@ async function start(
 ) {
   const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback', ...rest })
   idp.settings.quirks = quirks
-  const overrides = { logout, platform: { ...discovered(idp), ...scopes, ...platform } }
-  return startTestServer(t, { mode, idp, overrides })
+  const settings = { logout, platform: { ...discovered(idp), ...scopes, ...platform } }
+  return startTestServer(t, { mode, idp, settings })
 }
 
 /** Signs in, lets the tokens expire, and asks for the profile. */

@@ -27,11 +27,11 @@ const scopes = {
 async function start(
   t: ExecutionContext,
   mode: ModeName,
-  { platform, ...overrides }: NonNullable<TestServerOptions['overrides']> = {}
+  { platform, ...settings }: NonNullable<TestServerOptions['settings']> = {}
 ): Promise<TestServer> {
   const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback' })
-  const settings = { ...overrides, platform: { ...discovered(idp), ...scopes, ...platform } }
-  return startTestServer(t, { mode, idp, overrides: settings })
+  const withPlatform = { ...settings, platform: { ...discovered(idp), ...scopes, ...platform } }
+  return startTestServer(t, { mode, idp, settings: withPlatform })
 }
 
 /** Members of the first token response of a login, and the scopes of the warning. */
@@ -186,7 +186,7 @@ for (const mode of modes) {
       mode,
       idp,
       clock,
-      overrides: { logout: { revoke: false, idp: true }, platform: { ...discovered(idp), ...scopes, ...all } }
+      settings: { logout: { revoke: false, idp: true }, platform: { ...discovered(idp), ...scopes, ...all } }
     })
     idp.failWhen('discovery', () => faults.status(503))
     t.is((await browser.navigate('/api/auth/login')).statusCode, 502, 'unknown endpoints are never those of APS')

@@ -29,10 +29,10 @@ test('a hundred sessions that wait for a slow provider do not delay other reques
 
 test('1,200 callbacks with invented codes do not delay the refreshes of nine sessions', async t => {
   // This limit is longer than the test, so that all codes that were sent to the provider keep waiting.
-  const overrides = { platform: { timeout: 600 } }
+  const settings = { platform: { timeout: 600 } }
   const { server, origin, newBrowser, clock, idp } = await startTestServer(t, {
     mode: 'dual',
-    overrides,
+    settings,
     logLevel: 'warn'
   })
   const expired = Array.from({ length: 9 }, newBrowser)

@@ -35,12 +35,12 @@ export async function startSignedIn(
 /** Starts a server that reads the endpoints of the provider from its discovery document. */
 export async function startDiscovered(
   t: Pick<ExecutionContext, 'teardown'>,
-  { overrides, ...options }: TestServerOptions = {}
+  { settings, ...options }: TestServerOptions = {}
 ): Promise<TestServer> {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
-  const platform = { ...discovered(idp), ...overrides?.platform }
-  return startTestServer(t, { ...options, idp, clock, overrides: { ...overrides, platform } })
+  const platform = { ...discovered(idp), ...settings?.platform }
+  return startTestServer(t, { ...options, idp, clock, settings: { ...settings, platform } })
 }
 
 /** Opens a URL of the login route, and then the identity provider. Returns the callback URL. */

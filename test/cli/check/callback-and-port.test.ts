@@ -108,8 +108,8 @@ for (const [url, listening, expected] of wrongCallbacks) {
   })
 }
 
-async function portLines(overrides: TestSettings): Promise<string[]> {
-  const found = await checkPort(testConfig(someProvider, overrides))
+async function portLines(settings: TestSettings): Promise<string[]> {
+  const found = await checkPort(testConfig(someProvider, settings))
   return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 
@@ -147,7 +147,7 @@ for (const [what, listener] of Object.entries(otherPrograms)) {
 }
 
 test('check warns if this server itself already uses the port and the metrics port', async t => {
-  const { server } = await startTestServer(t, { overrides: { metrics: { address: '127.0.0.1:0' } } })
+  const { server } = await startTestServer(t, { settings: { metrics: { address: '127.0.0.1:0' } } })
   const metricsPort = server.metricsPort as number
   t.deepEqual(await portLines({ port: server.port, metrics: { address: `127.0.0.1:${metricsPort}` } }), [
     `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose a different port with --port.`,

@@ -36,9 +36,9 @@ const TRIES = 5
  * Returns the findings about Redis. A check waits for two seconds, and on a busy machine the reply does not always
  * arrive in that time, so the check is repeated.
  */
-async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
+async function findingsOf(settings: TestSettings): Promise<Finding[]> {
   for (let tries = 1; ; tries++) {
-    const findings = await fewAtOnce(() => checkRedis(testConfig(someProvider, overrides)))
+    const findings = await fewAtOnce(() => checkRedis(testConfig(someProvider, settings)))
     if (tries === TRIES || !findings[0]?.message.includes('did not respond within')) return findings
   }
 }

@@ -32,7 +32,7 @@ export async function startSite(
   gateway: Pick<Gateway, 'start'>,
   { mode = 'single', accessTokenLength = 300 }: SiteOptions = {}
 ) {
-  const started = await startTestServer(t, { mode, overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
+  const started = await startTestServer(t, { mode, settings: { forwardAuth: { address: '127.0.0.1:0' } } })
   const { server, idp, clock, logs } = started
   idp.settings.accessTokenLength = accessTokenLength
   const backEnd = await startBackEnd(t)

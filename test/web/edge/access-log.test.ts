@@ -77,7 +77,7 @@ test('the log line of a request has the method of the request and the status of 
 
 test('a client that disconnects before the response is complete is logged as aborted, and its broken response for debugging only', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
-  const { server, logs, line } = await start(t, { overrides: { wwwroot } })
+  const { server, logs, line } = await start(t, { settings: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   client.write('GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await once(client, 'data')
@@ -111,7 +111,7 @@ async function* failingHalfway() {
 
 test('a client that disconnects as soon as a file is complete, as curl does, is not logged as aborted', async t => {
   const wwwroot = await tempFolder(t, { 'index.html': 'hello', 'large.bin': 'x'.repeat(400_000) })
-  const { server, requestLines, line } = await start(t, { overrides: { wwwroot } })
+  const { server, requestLines, line } = await start(t, { settings: { wwwroot } })
   for (let time = 1; time <= 40; time += 1) {
     const path = time % 2 === 0 ? '/' : '/large.bin'
     const { answers } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`, { answers: 1 })
@@ -128,7 +128,7 @@ test('the logged client is the peer, or the last IP address in X-Forwarded-For i
   const direct = await start(t)
   await direct.browser.get('/', { headers: { ...others, 'x-forwarded-for': list } })
   t.is((await direct.line()).client_ip, '127.0.0.1')
-  const { browser, line } = await start(t, { overrides: { log: { trustForwardedFor: 1 } } })
+  const { browser, line } = await start(t, { settings: { log: { trustForwardedFor: 1 } } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const invalid = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
   const sent = [list, ...addresses, ...invalid]
@@ -139,14 +139,14 @@ test('the logged client is the peer, or the last IP address in X-Forwarded-For i
 })
 
 test('with several trusted proxies, the logged client is the address that the first of them added', async t => {
-  const { browser, line } = await start(t, { overrides: { log: { trustForwardedFor: 2 } } })
+  const { browser, line } = await start(t, { settings: { log: { trustForwardedFor: 2 } } })
   for (const sent of ['invented, 203.0.113.1, 198.51.100.2', '198.51.100.2'])
     await browser.get('/', { headers: { 'x-forwarded-for': sent } })
   t.deepEqual([(await line(1)).client_ip, (await line(2)).client_ip], ['203.0.113.1', '198.51.100.2'])
 })
 
 test('without log.requests a successful request has no log line and no request id', async t => {
-  const { browser, requestLines } = await start(t, { overrides: { log: { requests: false } } })
+  const { browser, requestLines } = await start(t, { settings: { log: { requests: false } } })
   const response = await browser.get('/')
   await browser.get('/nothing')
   await signIn(browser)

@@ -31,7 +31,7 @@ async function opened(t: ExecutionContext, port: number, part = ''): Promise<Soc
 
 for (const port of ['port', 'forwardAuthPort'] as const) {
   test.serial(`after a stop of the process, a request at ${port} gets 408 only if it stays incomplete`, async t => {
-    const { server } = await startTestServer(t, { limits, overrides: { forwardAuth: { address: '127.0.0.1:0' } } })
+    const { server } = await startTestServer(t, { limits, settings: { forwardAuth: { address: '127.0.0.1:0' } } })
     const at = server[port] as number
     const unused = await opened(t, at)
     const begun = await opened(t, at, request.slice(0, 20))

@@ -48,7 +48,7 @@ for (const [path, body] of Object.entries(bodies)) {
 
   test(`${path} takes precedence over a file of that name and matches only its exact path`, async t => {
     const wwwroot = await tempFolder(t, { [path.slice(1)]: 'a file' })
-    const { browser } = await startTestServer(t, { overrides: { wwwroot } })
+    const { browser } = await startTestServer(t, { settings: { wwwroot } })
     t.deepEqual((await browser.get(path)).json(), body)
     for (const other of [`${path}/`, `${path}/more`, path.toUpperCase(), `/api${path}`]) {
       t.is((await browser.get(other)).statusCode, 404, other)

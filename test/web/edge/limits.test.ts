@@ -268,7 +268,7 @@ function askWithoutReading(t: ExecutionContext, port: number, request: string) {
 test('a client that stops reading a response is disconnected', async t => {
   const size = 20_000_000
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
-  const { server, logs, noFault } = await start(t, { overrides: { wwwroot }, limits: impatient })
+  const { server, logs, noFault } = await start(t, { settings: { wwwroot }, limits: impatient })
   const clients = [1, 2, 3].map(() => askWithoutReading(t, server.port, head('GET /large.bin')))
   const answers = () => logs.all('request')
   await eventually(() => answers().length === clients.length)
@@ -332,7 +332,7 @@ test('a socket timeout that an application has set is not changed', async t => {
 
 test('a malformed request that follows a request for a file gets its response after the whole file', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
-  const { server } = await start(t, { overrides: { wwwroot } })
+  const { server } = await start(t, { settings: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   client.on('error', () => {})
   client.write(head('GET /large.bin'))

@@ -110,7 +110,7 @@ for (const [what, headers] of Object.entries(ofSibling)) {
     const { browser, server } = await startProxy(
       t,
       { rules: [`GET /api/x ${upstream.origin}/x`] },
-      { mode: 'dual', overrides: { forwardAuth: { address: '127.0.0.1:0' } } }
+      { mode: 'dual', settings: { forwardAuth: { address: '127.0.0.1:0' } } }
     )
     const cookie = sessionHeader(browser)
     for (const path of ['/api/auth/logout', '/api/auth/profile', '/api/auth/token', '/api/x']) {

@@ -50,8 +50,8 @@ const request = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost:8
 
 for (const requests of [true, false]) {
   test(`any request target gets a response and does not end the process, with the request log ${requests ? 'on' : 'off'}`, async t => {
-    const overrides = { log: { requests }, metrics: { address: '127.0.0.1:0' } }
-    const { server, logs } = await startTestServer(t, { overrides })
+    const settings = { log: { requests }, metrics: { address: '127.0.0.1:0' } }
+    const { server, logs } = await startTestServer(t, { settings })
     const cases = [
       ...forms,
       ...malformedHosts.flatMap(host => [

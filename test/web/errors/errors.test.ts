@@ -100,7 +100,7 @@ for (const [what, status, error, cause] of errors) {
 test('a 404 page links to the start page only if the start page exists', async t => {
   const offered = async (files: Record<string, string>) => {
     const wwwroot = await tempFolder(t, files)
-    const { browser } = await startTestServer(t, { overrides: { wwwroot } })
+    const { browser } = await startTestServer(t, { settings: { wwwroot } })
     return (await browser.get('/nothing-here', { headers: asPerson })).text().includes('Go to the start page')
   }
   t.true(await offered({ 'index.html': '' }))

@@ -81,7 +81,7 @@ test('with the settings pages, error pages have the name, logo, colour, texts an
     color: '#d9480f',
     folder: join(folder, 'pages')
   }
-  const { browser } = await startTestServer(t, { overrides: { branding } })
+  const { browser } = await startTestServer(t, { settings: { branding } })
   const page = await browser.navigate(guarded, { headers: { 'accept-language': 'de-DE' } })
   t.is(page.statusCode, 401)
   const text = page.text()

@@ -85,7 +85,7 @@ test('the error page for a login of another browser does not contain the return 
 
 test('if a page of a custom route fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {
   const { browser } = await startTestServer(t, {
-    overrides: { platform: { callbackUrl: httpsCallbackUrl } },
+    settings: { platform: { callbackUrl: httpsCallbackUrl } },
     parts: handledBy(async ctx => ctx.throw(ctx.path.startsWith('/api/') ? 401 : 500))
   })
   const base = '/tools/viewer'

@@ -83,7 +83,7 @@ async function startProtected(t: Parameters<typeof startUpstream>[0], options: T
   const started = await startTestServer(t, {
     mode: 'dual',
     ...options,
-    overrides: { ...options.overrides, apiProxy: { rules: rules, ...options.overrides?.apiProxy } },
+    settings: { ...options.settings, apiProxy: { rules: rules, ...options.settings?.apiProxy } },
     parts: {
       extension: app =>
         void app.use((ctx, next) => {
@@ -166,7 +166,7 @@ for (const [base, path] of [
 ] as const) {
   test(`a login does not return to ${path} of a rule with no-links, although the page of a slow callback opens itself again`, async t => {
     const callbackUrl = `http://localhost:8080${base}/api/auth/callback`
-    const { browser, clock, idp, upstream } = await startProtected(t, { overrides: { platform: { callbackUrl } } })
+    const { browser, clock, idp, upstream } = await startProtected(t, { settings: { platform: { callbackUrl } } })
     const login = `/api/auth/login?return_to=${encodeURIComponent(path)}`
     const back = await authorize(browser, login, { from: 'https://evil.example' })
     const callback = back.replace(callbackUrl, '/api/auth/callback')
@@ -181,7 +181,7 @@ for (const [base, path] of [
 }
 
 test('with apiProxy.csrfHeader, the refusal of a navigation names the setting, whichever other reason there is', async t => {
-  const { browser } = await startProtected(t, { overrides: { apiProxy: { csrfHeader: 'X-CSRF' } } })
+  const { browser } = await startProtected(t, { settings: { apiProxy: { csrfHeader: 'X-CSRF' } } })
   await signIn(browser)
   for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-purpose': 'prefetch' }]) {
     const page = await browser.navigate('/api/actions/a', { from: 'https://portal.example', headers })

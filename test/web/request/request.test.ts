@@ -82,7 +82,7 @@ const nasty = [
 ]
 
 test('no part of a request can break or forge a log line', async t => {
-  const started = await startTestServer(t, { overrides: { log: { trustForwardedFor: 1 } } })
+  const started = await startTestServer(t, { settings: { log: { trustForwardedFor: 1 } } })
   const { server, logs } = started
   const headerNames = [
     'User-Agent',

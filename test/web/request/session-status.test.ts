@@ -20,7 +20,7 @@ test('the profile, the token, rules and custom routes say that a request was not
   const paths = ['/api/auth/profile', '/api/auth/token', '/api/x', '/own']
   const { browser, clock, idp, newBrowser, server } = await startTestServer(t, {
     mode: 'dual',
-    overrides: {
+    settings: {
       forwardAuth: { address: '127.0.0.1:0' },
       apiProxy: { rules: [`GET,POST /api/x ${upstream.origin}/x`] }
     },
@@ -125,7 +125,7 @@ test('a response of an API never has Session-Status', async t => {
 test('Session-User is the same in all sessions of a user, and different for each user and after each login without openid', async t => {
   for (const openid of [true, false]) {
     const scopes = openid ? ['openid', 'data:read'] : ['data:read']
-    const { browser, idp, newBrowser } = await startDiscovered(t, { overrides: { platform: { scopes } } })
+    const { browser, idp, newBrowser } = await startDiscovered(t, { settings: { platform: { scopes } } })
     const userOf = async (visitor: typeof browser) => {
       await signIn(visitor)
       return seen(await visitor.fetch('/api/auth/profile')).user

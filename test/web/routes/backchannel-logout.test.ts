@@ -23,7 +23,7 @@ async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
   // The time between two requests for keys passes only when the test moves the clock, also on a slow machine.
   const parts = { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } }
-  return startTestServer(t, { mode, idp, clock, overrides: settingsOf(idp), parts })
+  return startTestServer(t, { mode, idp, clock, settings: settingsOf(idp), parts })
 }
 
 const withSid = (sid: string) => (claims: Record<string, unknown>) => ({ ...claims, sid })
@@ -207,8 +207,8 @@ testWithRedis('with session.store redis, a logout token and everywhere=true end 
   const redis = await startRedis(t)
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-  const overrides = { ...settingsOf(idp), session: { store: 'redis' }, redis: { url: redis.url } } as const
-  const server = await startTestServer(t, { idp, clock, overrides })
+  const settings = { ...settingsOf(idp), session: { store: 'redis' }, redis: { url: redis.url } } as const
+  const server = await startTestServer(t, { idp, clock, settings })
   const ada = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')] as const
   const grace = [await signInAs(server, 'grace', 'login-3'), await signInAs(server, 'grace', 'login-4')] as const
   t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
@@ -264,8 +264,8 @@ testWithRedis(
   async t => {
     const { url: redisUrl } = await startRedis(t)
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-    const overrides = { ...settingsOf(idp), redis: { url: redisUrl } }
-    const [one, two] = [await startTestServer(t, { idp, overrides }), await startTestServer(t, { idp, overrides })]
+    const settings = { ...settingsOf(idp), redis: { url: redisUrl } }
+    const [one, two] = [await startTestServer(t, { idp, settings }), await startTestServer(t, { idp, settings })]
     const browsers = [await signInAs(one, 'ada', 'login-1'), await signInAs(two, 'ada', 'login-1')]
     const token = idp.logoutToken({ sid: 'login-1' })
     t.is((await send(two, token)).statusCode, 200)

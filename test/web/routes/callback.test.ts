@@ -313,7 +313,7 @@ test('a session too large for four cookies is an error with its sizes in the log
 
 test('the callback URL may contain a query', async t => {
   const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
-  const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const { browser, idp } = await startTestServer(t, { settings: { platform: { callbackUrl } } })
   const back = await startLogin(browser)
   t.true(back.startsWith(`${callbackUrl}&`))
   const callback = await openCallback(browser, back)
@@ -659,8 +659,8 @@ test('a 429 with Retry-After: 30 at the second step of a login pauses the refres
 })
 
 test('if the server runs below a path prefix, the page after a busy provider leads to a new login below this prefix', async t => {
-  const overrides = { platform: { callbackUrl: httpsCallbackUrl } }
-  const { browser, idp } = await startTestServer(t, { overrides })
+  const settings = { platform: { callbackUrl: httpsCallbackUrl } }
+  const { browser, idp } = await startTestServer(t, { settings })
   const back = await startLogin(browser, '/tools/viewer/models?id=1&x=;')
   idp.fail('token', faults.tooManyRequests(60))
   const { headers } = await browser.get(back, html)
@@ -673,7 +673,7 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
     await signIn((await startTestServer(t)).browser)
     const { back, browser, calls, idp, session } = await startReturning(t, {
       mode: 'dual',
-      overrides: { platform: { timeout: 8 } }
+      settings: { platform: { timeout: 8 } }
     })
     let unanswered: ServerResponse | undefined
     idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), exchange => {

@@ -26,10 +26,10 @@ interface Visit extends TestServer {
 }
 
 async function startVisit(t: ExecutionContext, callbackUrl: string, options: TestServerOptions = {}): Promise<Visit> {
-  const { overrides } = options
+  const { settings } = options
   const server = await startTestServer(t, {
     ...options,
-    overrides: { ...overrides, platform: { ...overrides?.platform, callbackUrl } }
+    settings: { ...settings, platform: { ...settings?.platform, callbackUrl } }
   })
   const { browser } = server
   const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
@@ -117,7 +117,7 @@ for (const [cookieName, onHttp, onHttps] of [
       [deployments['plain http on this machine'], onHttp],
       [deployments['https with a path prefix'], onHttps]
     ] as const) {
-      const visit = await startVisit(t, callbackUrl, { overrides: { session: { cookieName } } })
+      const visit = await startVisit(t, callbackUrl, { settings: { session: { cookieName } } })
       t.is((await visit.login()).statusCode, 302)
       t.deepEqual(stored(visit).sort(), [name, `${name}_login`])
       t.is((await visit.open(guarded)).statusCode, 200)

@@ -166,7 +166,7 @@ test('a logout while a handler runs is not undone by a change of the handler', a
 
 for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://app.example/api/auth/callback']) {
   test(`setting ctx.session to null deletes each session cookie once, with the callback URL ${callbackUrl}`, async t => {
-    const options: TestServerOptions = { mode: 'dual', overrides: { platform: { callbackUrl } } }
+    const options: TestServerOptions = { mode: 'dual', settings: { platform: { callbackUrl } } }
     const handlers: Readonly<Record<string, Handler>> = {
       '/forget': ctx => {
         ctx.session = null

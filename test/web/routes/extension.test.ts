@@ -17,7 +17,7 @@ export default function addRoutes(app, { requireTokens, Router, log }) {
 async function startWith(t: ExecutionContext, text: string) {
   const folder = await tempFolder(t, { 'routes.mjs': text })
   const path = join(folder, 'routes.mjs')
-  return { path, starting: startTestServer(t, { mode: 'dual', overrides: { extension: path } }) }
+  return { path, starting: startTestServer(t, { mode: 'dual', settings: { extension: path } }) }
 }
 
 test('a module can add a route that gets the access token for the server or responds with 401, and other paths stay as they are', async t => {
@@ -47,7 +47,7 @@ test('a module in TypeScript runs if Node can strip its types, and otherwise the
   })
   for (const name of ['routes.ts', 'routes.mjs']) {
     const path = join(folder, name)
-    const starting = startTestServer(t, { overrides: { extension: path } })
+    const starting = startTestServer(t, { settings: { extension: path } })
     if (runsTypeScript) await t.notThrowsAsync(starting)
     else {
       const error = await t.throwsAsync(starting, { name: 'ExtensionError' })
@@ -94,7 +94,7 @@ for (const [what, text] of Object.entries(compiled)) {
   test(`a module that was compiled to CommonJS is loaded: ${what}`, async t => {
     const source = `${text} function addRoutes(app) { app.use((ctx, next) => ctx.path === '/x' ? ctx.body = 'x' : next()) }`
     const folder = await tempFolder(t, { 'routes.cjs': source })
-    const { browser } = await startTestServer(t, { overrides: { extension: join(folder, 'routes.cjs') } })
+    const { browser } = await startTestServer(t, { settings: { extension: join(folder, 'routes.cjs') } })
     t.is((await browser.get('/x')).text(), 'x')
   })
 }
@@ -130,7 +130,7 @@ for (const [what, files, place] of wrong) {
   test(`the message about a syntax error names the file, and the line or how to see it: ${what}`, async t => {
     const folder = await tempFolder(t, files)
     const path = join(folder, 'routes.js')
-    const error = await t.throwsAsync(startTestServer(t, { overrides: { extension: path } }), {
+    const error = await t.throwsAsync(startTestServer(t, { settings: { extension: path } }), {
       name: 'ExtensionError'
     })
     t.true(error?.message.startsWith(`${path} (setting extension) cannot be run: SyntaxError: `), error?.message)

@@ -18,7 +18,7 @@ import {
 
 test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
   const { browser } = await startTestServer(t, {
-    overrides: { platform: { authorizationParams: { prompt: 'consent' } } }
+    settings: { platform: { authorizationParams: { prompt: 'consent' } } }
   })
   for (const [query, expected] of [
     ['', 'consent'],
@@ -36,7 +36,7 @@ test('login passes on prompt=login or select_account in place of the configured 
 })
 
 test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
-  const { idp } = await startSignedIn(t, { overrides: { platform: { pkce: false } } })
+  const { idp } = await startSignedIn(t, { settings: { platform: { pkce: false } } })
   t.false('code_challenge' in (idp.requestsTo('authorize')[0]?.query ?? {}))
   t.false('code_challenge_method' in (idp.requestsTo('authorize')[0]?.query ?? {}))
   t.false('code_verifier' in (idp.tokenRequests[0]?.form ?? {}))
@@ -204,7 +204,7 @@ test('a return path that is not safe, or not the only one, is replaced by the st
 })
 
 test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const { browser } = await startTestServer(t, { settings: { platform: { callbackUrl: httpsCallbackUrl } } })
   const prefix = '/tools/viewer'
   const login = await browser.navigate(`${prefix}/api/auth/login`)
   t.is(parameter(login.headers.location, 'redirect_uri'), httpsCallbackUrl)
@@ -218,7 +218,7 @@ for (const trustForwardedFor of [0, 1]) {
     const { protocol, pathname } = new URL(callbackUrl)
     test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} ${trustForwardedFor} trusted proxies)`, async t => {
       const { idp, newBrowser } = await startTestServer(t, {
-        overrides: { log: { trustForwardedFor }, platform: { callbackUrl } }
+        settings: { log: { trustForwardedFor }, platform: { callbackUrl } }
       })
       const path = `${pathname.replace('callback', 'login')}`
       const honest = await newBrowser().get(path)
@@ -269,7 +269,7 @@ test('a login request that is not a navigation gets 403 as JSON and starts no lo
 })
 
 test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { scopes: ['openid', 'data:read'] } } })
+  const { browser } = await startTestServer(t, { settings: { platform: { scopes: ['openid', 'data:read'] } } })
   const nonces: string[] = []
   for (let login = 0; login < 3; login += 1) {
     nonces.push(parameter((await browser.navigate('/api/auth/login')).headers.location, 'nonce'))

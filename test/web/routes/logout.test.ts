@@ -53,7 +53,7 @@ test('logout works while the provider is down, and the log says that the revocat
 })
 
 test('with logout: local no request is sent to the provider', async t => {
-  const { browser, idp } = await startSignedIn(t, { overrides: { logout: { revoke: false } } })
+  const { browser, idp } = await startSignedIn(t, { settings: { logout: { revoke: false } } })
   const before = idp.requests.length
   await browser.navigate('/api/auth/logout')
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
@@ -61,11 +61,11 @@ test('with logout: local no request is sent to the provider', async t => {
 })
 
 test('with logout: idp the browser is redirected to the provider with the URL to return to', async t => {
-  const overrides = {
+  const settings = {
     logout: { revoke: false, idp: true },
     platform: { callbackUrl: 'https://app.example/base/api/auth/callback' }
   } as const
-  const { browser, idp } = await startTestServer(t, { overrides })
+  const { browser, idp } = await startTestServer(t, { settings })
   const { headers } = await browser.navigate('/base/api/auth/logout')
   const location = new URL(String(headers.location))
   t.is(location.origin + location.pathname, idp.endSessionEndpoint)
@@ -80,7 +80,7 @@ test('with logout: idp the browser is redirected to the provider with the URL to
 
 test('with logout: idp the browser is redirected to the discovered endpoint without its return_to, or to the start page if discovery fails', async t => {
   const { browser, idp } = await startDiscovered(t, {
-    overrides: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
+    settings: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
   })
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
@@ -95,7 +95,7 @@ test('with logout: idp the browser is redirected to the discovered endpoint with
 
 test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
   const { browser, idp, logs } = await startDiscovered(t, {
-    overrides: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
+    settings: { logout: { revoke: false, idp: true }, platform: { timeout: 30 } }
   })
   const hold = idp.hold('discovery')
   const started = performance.now()
@@ -123,7 +123,7 @@ test('logout redirects to the path in return_to_raw, whose query contains no par
 })
 
 test('logout without a usable return_to redirects to the start page, below the base path if there is one', async t => {
-  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const { browser } = await startTestServer(t, { settings: { platform: { callbackUrl: httpsCallbackUrl } } })
   const paths = ['/', '//evil.example', '/a&return_to=/b', '%2F%5Cevil.example'].map(path => `?return_to=${path}`)
   const names = ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']
   for (const query of ['', ...paths, ...names.map(name => `?${name}=https://evil.example/`)]) {

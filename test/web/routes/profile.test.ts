@@ -19,7 +19,7 @@ for (const mode of modes) {
       ['no response', faults.hang(), 504]
     ]
     // The server with the short time limit is a second replica, because other requests could exceed the limit on a slow machine.
-    const impatient = await startTestServer(t, { mode, idp, clock, overrides: { platform: { timeout: 0.3 } } })
+    const impatient = await startTestServer(t, { mode, idp, clock, settings: { platform: { timeout: 0.3 } } })
     for (const [name, fault, status, retryAfter] of failures) {
       idp.failWhen('userinfo', () => fault)
       if (status === 504) impatient.connect(browser)
@@ -42,7 +42,7 @@ for (const mode of modes) {
   test(`${mode}: with profile.cacheTtl a display name is cached for its session only, and removed at logout`, async t => {
     const { browser, newBrowser, clock, idp } = await startTestServer(t, {
       mode,
-      overrides: { profile: { cacheTtl: 30 } }
+      settings: { profile: { cacheTtl: 30 } }
     })
     const nameOf = async (one: typeof browser) => (await one.fetch('/api/auth/profile')).json().name
     const asked = () => idp.requestsTo('userinfo').length
@@ -127,7 +127,7 @@ for (const mode of modes) {
     test(`${mode}: the display name comes from the user info, the ID token or sub: ${what}`, async t => {
       const openid = ['openid', 'data:read']
       const platform = { scopes: openid, internalTokenScopes: openid, publicTokenScopes: ['data:read'] }
-      const { browser, idp } = await startTestServer(t, { mode, overrides: { platform } })
+      const { browser, idp } = await startTestServer(t, { mode, settings: { platform } })
       idp.settings.idTokenClaims = right => ({ ...right, ...claims })
       await signIn(browser)
       idp.failWhen('userinfo', () => fault)

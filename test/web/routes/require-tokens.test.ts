@@ -79,8 +79,8 @@ for (const mode of modes) {
   }
 
   test(`${mode}: with a margin a session is refreshed early, and if that fails the valid token is used`, async t => {
-    const overrides = { refresh: { beforeExpiry: 120 } }
-    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    const settings = { refresh: { beforeExpiry: 120 } }
+    const { browser, clock, idp } = await startSignedIn(t, { mode, settings })
     clock.advanceSeconds(3599 - 120)
     const before = idp.tokenRequests.length
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -221,7 +221,7 @@ test('if a refreshed session is too large for its cookies, the log says so, and 
 test('if the provider does not respond to a refresh within the time limit, the response is 503 and the session stays', async t => {
   const { browser, clock, idp } = await startSignedIn(t, {})
   // The server with the short time limit is a second replica, because the login could exceed the limit on a slow machine.
-  const impatient = await startTestServer(t, { idp, clock, overrides: { platform: { timeout: 0.2 } } })
+  const impatient = await startTestServer(t, { idp, clock, settings: { platform: { timeout: 0.2 } } })
   impatient.connect(browser)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.hang())

@@ -85,9 +85,9 @@ test('a value that was sealed by another deployment, for another mode or as a lo
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   const others = {
-    'another secret': { mode: 'dual', overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } },
+    'another secret': { mode: 'dual', settings: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } },
     'the other mode': { mode: 'single' },
-    'another cookie name': { mode: 'dual', overrides: { session: { cookieName: 'other' } } }
+    'another cookie name': { mode: 'dual', settings: { session: { cookieName: 'other' } } }
   } as const
   for (const [what, options] of Object.entries(others)) {
     const other = await startSignedIn(t, { idp, clock, ...options })
@@ -147,7 +147,7 @@ test('a sealed session contains only the fields of the contract and our own five
 })
 
 test('the configured maximum age limits both the sealed session and its cookie', async t => {
-  const server = await startTestServer(t, { overrides: { session: { inactivityTimeout: 600 } } })
+  const server = await startTestServer(t, { settings: { session: { inactivityTimeout: 600 } } })
   const { browser, clock } = server
   t.is(sessionCookiesSet(await signIn(browser))[0]?.attributes['max-age'], '600')
   const cookie = sessionHeader(browser)
@@ -161,8 +161,8 @@ const hourMs = 3_600_000
 
 for (const mode of modes) {
   test(`an absolute maximum age ends a session even if it is refreshed, and limits the age of its cookie (${mode})`, async t => {
-    const overrides = { session: { maxLifetime: 5 * 86_400 } }
-    const server = await startSignedIn(t, { mode, overrides })
+    const settings = { session: { maxLifetime: 5 * 86_400 } }
+    const server = await startSignedIn(t, { mode, settings })
     const { browser, clock, idp } = server
     const { _login } = openedSession(browser, server)
     t.is(_login, clock.now())
@@ -186,8 +186,8 @@ for (const mode of modes) {
   })
 
   test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
-    const overrides = { session: { maxLifetime: 7200 } }
-    const server = await startSignedIn(t, { mode, overrides })
+    const settings = { session: { maxLifetime: 7200 } }
+    const server = await startSignedIn(t, { mode, settings })
     const { browser, clock, idp } = server
     const late = browser.clone()
     clock.advance(hourMs + 1000)
@@ -215,14 +215,14 @@ const [oldSecret, newSecret] = ['pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U', 'wG4vT9qLx2Z
 
 /** Starts three servers of a deployment, with the old secret, with both secrets and with the new secret. */
 async function startRotation(t: ExecutionContext) {
-  const before = await startTestServer(t, { overrides: { session: { secret: oldSecret } } })
+  const before = await startTestServer(t, { settings: { session: { secret: oldSecret } } })
   const { idp, clock } = before
   const during = await startTestServer(t, {
     idp,
     clock,
-    overrides: { session: { secret: newSecret, previousSecrets: [oldSecret] } }
+    settings: { session: { secret: newSecret, previousSecrets: [oldSecret] } }
   })
-  const after = await startTestServer(t, { idp, clock, overrides: { session: { secret: newSecret } } })
+  const after = await startTestServer(t, { idp, clock, settings: { session: { secret: newSecret } } })
   return { before, during, after, clock, idp, browser: before.browser }
 }
 
@@ -297,7 +297,7 @@ test('a session cookie that cannot be read stays until a login replaces it or a 
 
 test("two servers on one host, whose cookies browsers do not separate, do not delete each other's sessions", async t => {
   const first = await startTestServer(t)
-  const second = await startTestServer(t, { overrides: { session: { secret: newSecret } } })
+  const second = await startTestServer(t, { settings: { session: { secret: newSecret } } })
   const { browser } = first
   await signIn(browser)
   second.connect(browser)
@@ -305,7 +305,7 @@ test("two servers on one host, whose cookies browsers do not separate, do not de
   first.connect(browser)
   t.is((await browser.fetch(guarded)).statusCode, 200)
 
-  const third = await startTestServer(t, { overrides: { session: { secret: newSecret, cookieName: 'third' } } })
+  const third = await startTestServer(t, { settings: { session: { secret: newSecret, cookieName: 'third' } } })
   third.connect(browser)
   await signIn(browser)
   t.is((await browser.fetch(guarded)).statusCode, 200)

@@ -2,7 +2,7 @@ import test from 'ava'
 import { startSignedIn } from '../support.js'
 
 test('a request with an active session creates no logger, and a request that refreshes the session creates one', async t => {
-  const { browser, clock, logs } = await startSignedIn(t, { mode: 'dual', overrides: { log: { requests: false } } })
+  const { browser, clock, logs } = await startSignedIn(t, { mode: 'dual', settings: { log: { requests: false } } })
   let children = 0
   logs.log.onChild = () => {
     children += 1

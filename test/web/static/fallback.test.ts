@@ -20,8 +20,8 @@ async function startApplication(t: ExecutionContext, options: Pick<TestServerOpt
     'assets/sub/index.html': 'a folder',
     'app.js': 'let b'
   })
-  const overrides = { wwwroot, fallback: 'index.html', hashedAssets: ['assets', 'fonts/all'] }
-  return { ...(await startTestServer(t, { ...options, overrides })), wwwroot }
+  const settings = { wwwroot, fallback: 'index.html', hashedAssets: ['assets', 'fonts/all'] }
+  return { ...(await startTestServer(t, { ...options, settings })), wwwroot }
 }
 
 test('a path without a file gets the fallback page, by GET and HEAD, and the request log has that path', async t => {

@@ -37,8 +37,8 @@ async function start(t: ExecutionContext, patterns = '!/welcome.html !/welcome.c
   await symlink('../reports/data.json', join(www, 'assets/link.json'))
   await symlink('../welcome.css', join(www, 'reports/public.css'))
   await symlink('reports', join(www, 'public'))
-  const overrides = { ...settings, wwwroot: www, access: { files: patterns.split(' '), ...settings.access } }
-  const started = await startTestServer(t, { overrides: overrides })
+  const guarded = { ...settings, wwwroot: www, access: { files: patterns.split(' '), ...settings.access } }
+  const started = await startTestServer(t, { settings: guarded })
   started.clock.advanceSeconds(3)
   /** Sends one request byte for byte, without cookies. */
   const ask = async (target: string, headers = '', method = 'GET') => {
@@ -276,8 +276,8 @@ test('the files of a mounted Kubernetes ConfigMap are matched by the names that 
   await symlink('..2026_05_01', join(folder, 'www/..data'))
   for (const name of ['welcome.html', 'report.html']) await symlink(`..data/${name}`, join(folder, 'www', name))
   for (const patterns of [['!/welcome.html', '/**'], ['/report']]) {
-    const overrides = { wwwroot: join(folder, 'www'), access: { files: patterns } }
-    const { browser } = await startTestServer(t, { overrides })
+    const settings = { wwwroot: join(folder, 'www'), access: { files: patterns } }
+    const { browser } = await startTestServer(t, { settings })
     t.is((await browser.get('/welcome')).statusCode, 200)
     for (const path of ['/report', '/report.html']) t.is((await browser.get(path)).statusCode, 401)
   }
@@ -310,8 +310,8 @@ test('files of a release that replaces the folder are protected from their first
   const folder = await tempFolder(t, { 'one/welcome.html': 'one', 'two/welcome.html': 'two', 'two/new.html': page })
   const current = join(folder, 'current')
   await symlink('one', current)
-  const overrides = { wwwroot: current, access: { files: ['!/welcome', '/**'] } }
-  const { browser, clock } = await startTestServer(t, { overrides })
+  const settings = { wwwroot: current, access: { files: ['!/welcome', '/**'] } }
+  const { browser, clock } = await startTestServer(t, { settings })
   t.is((await browser.get('/new')).statusCode, 404)
   await symlink('two', `${current}.new`)
   fs.renameSync(`${current}.new`, current)
@@ -322,9 +322,9 @@ test('files of a release that replaces the folder are protected from their first
 
 test('custom routes and other paths are not affected', async t => {
   const folder = await tempFolder(t, files)
-  const overrides = { wwwroot: join(folder, 'www'), access: { files: ['/**'] } }
+  const settings = { wwwroot: join(folder, 'www'), access: { files: ['/**'] } }
   const { browser } = await startTestServer(t, {
-    overrides,
+    settings,
     parts: handledBy(async (ctx, next) => {
       if (ctx.path === '/own') ctx.body = 'custom route'
       else await next()
@@ -337,7 +337,7 @@ test('custom routes and other paths are not affected', async t => {
 })
 
 test('the files of the starter page are always public', async t => {
-  const overrides = { wwwroot: undefined, access: { files: ['/**'] } }
-  const { browser } = await startTestServer(t, { overrides })
+  const settings = { wwwroot: undefined, access: { files: ['/**'] } }
+  const { browser } = await startTestServer(t, { settings })
   for (const path of ['/', '/starter.js', '/starter.css']) t.is((await browser.get(path)).statusCode, 200, path)
 })

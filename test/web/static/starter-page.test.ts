@@ -7,7 +7,7 @@ import { tempFolder } from '../../helpers/temp-folder.js'
 for (const mode of modes) {
   test(`the starter page can read that the server runs in ${mode} mode`, async t => {
     const demo = { calls: { refreshToken: 0, reusedRefreshToken: 0 } }
-    const { browser } = await startTestServer(t, { mode, overrides: { wwwroot: undefined }, parts: { demo } })
+    const { browser } = await startTestServer(t, { mode, settings: { wwwroot: undefined }, parts: { demo } })
     const about = await browser.get('/starter-about.json')
     const own = { folder: resolve('wwwroot'), hasFolder: false }
     t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true, ...own })
@@ -21,12 +21,12 @@ test('a server whose wwwroot has its own pages serves the files of the starter p
   const { browser } = await startTestServer(t)
   for (const path of ['/starter-about.json', '/starter-base.css']) t.is((await browser.get(path)).statusCode, 404)
   const wwwroot = await tempFolder(t, { 'starter.js': '' })
-  const { browser: copied } = await startTestServer(t, { overrides: { wwwroot } })
+  const { browser: copied } = await startTestServer(t, { settings: { wwwroot } })
   t.like((await copied.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
 })
 
 test('a request that names another host does not get the description of the server', async t => {
-  const { browser } = await startTestServer(t, { overrides: { wwwroot: undefined } })
+  const { browser } = await startTestServer(t, { settings: { wwwroot: undefined } })
   for (const host of ['192.168.1.7:8080', 'evil.example:8080', 'evil.localhost:8080', 'localhost.evil.example']) {
     const response = await browser.get('/starter-about.json', { headers: { host } })
     t.is(response.statusCode, 404, host)
@@ -37,7 +37,7 @@ test('a request that names another host does not get the description of the serv
 
 test('a server that other machines can reach does not tell the path of its folder', async t => {
   const platform = { callbackUrl: 'https://app.example/api/auth/callback' }
-  const { browser } = await startTestServer(t, { overrides: { wwwroot: undefined, platform } })
+  const { browser } = await startTestServer(t, { settings: { wwwroot: undefined, platform } })
   t.deepEqual((await browser.get('/starter-about.json')).json(), {
     product: 'platform-auth-server',
     mode: 'single',

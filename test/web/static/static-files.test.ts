@@ -29,7 +29,7 @@ async function startWith(
 ) {
   const folder = await tempFolder(t, { 'www/index.html': html, ...files })
   await prepare(folder)
-  const started = await startTestServer(t, { overrides: { wwwroot: join(folder, 'www') } })
+  const started = await startTestServer(t, { settings: { wwwroot: join(folder, 'www') } })
   /** Sends one request byte for byte on a new connection. */
   const ask = async (target: string, headers = '', method = 'GET') => {
     const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
@@ -178,7 +178,7 @@ test('a wwwroot below a folder whose name begins with a dot, or that is a symbol
   const folder = await tempFolder(t, { '.releases/www/index.html': 'the release' })
   await symlink('.releases/www', join(folder, 'current'))
   for (const name of ['.releases/www', 'current']) {
-    const { browser } = await startTestServer(t, { overrides: { wwwroot: join(folder, name) } })
+    const { browser } = await startTestServer(t, { settings: { wwwroot: join(folder, name) } })
     t.is((await browser.get('/')).text(), 'the release', name)
   }
 })
@@ -644,7 +644,7 @@ for (const callbackUrl of [defaultCallbackUrl, httpsCallbackUrl]) {
   test(`the URL of a folder redirects to the same URL with a slash: ${callbackUrl}`, async t => {
     const files = { 'sub/index.html': html, 'sub/index.html.gz': gzipSync(html), 'caf\u00e9 1/in/index.html': html }
     const wwwroot = await tempFolder(t, files)
-    const { browser } = await startTestServer(t, { overrides: { wwwroot, platform: { callbackUrl } } })
+    const { browser } = await startTestServer(t, { settings: { wwwroot, platform: { callbackUrl } } })
     const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
     for (const path of ['/sub', '/caf%C3%A9%201/in', '/caf%c3%a9%201/%69n']) {
       for (const query of ['', '?x=%2F&y=//evil.example']) {
@@ -711,8 +711,8 @@ test('if wwwroot is a symlink that is replaced, the new folder is served within 
   }
   await leadTo('one')
   const secret = { key: 'session.secret', source: 'a test', path: join(folder, 'with-secret/secret.txt') }
-  const overrides = { wwwroot: current, fallback: 'index.html' }
-  const { browser, clock, config, logs } = await startTestServer(t, { overrides })
+  const settings = { wwwroot: current, fallback: 'index.html' }
+  const { browser, clock, config, logs } = await startTestServer(t, { settings })
   Object.assign(config, { privateFiles: [secret] })
   const served = async () => {
     clock.advanceSeconds(1)
