@@ -125,7 +125,7 @@ const refused: Readonly<Record<string, readonly [files: Files, sources: LoadConf
     { 'wwwroot/client': clientSecret },
     {
       env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'wwwroot/client' },
-      overrides: { platform: { clientSecret } }
+      settings: { platform: { clientSecret } }
     },
     published('platform.clientSecret', 'variable PLATFORM_CLIENT_SECRET_FILE', 'wwwroot/client', '/wwwroot')
   ],
