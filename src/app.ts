@@ -7,7 +7,7 @@ import { normalizeRequest, rejectInvalidRequests } from './web/edge/limits.js'
 import { loadedInBackground } from './web/edge/loaded-in-background.js'
 import { accessLog, brokenResponses, measure, trace } from './web/edge/observe.js'
 import { errors } from './web/errors/errors.js'
-import { sessionHeaders } from './web/request/session-status.js'
+import { serverHeaders } from './web/request/session-status.js'
 import { authRoutes } from './web/routes/auth-routes.js'
 import { customRoutes } from './web/routes/custom-routes.js'
 import type { Services } from './web/services.js'
@@ -26,7 +26,7 @@ export function assemble(services: Services): Koa {
 
   app.use(customRoutes(services))
   app.use(normalizeRequest)
-  app.use(sessionHeaders)
+  app.use(serverHeaders)
   if (tracing) app.use(trace(tracing))
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (config.log.requests) app.use(accessLog(log))

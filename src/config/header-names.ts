@@ -9,9 +9,9 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HOP_BY_HOP =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|http2-settings)$/i
 const NEVER_SENT =
-  /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|sec-.*)$/i
+  /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|x-request-id|sec-.*)$/i
 const NEVER_IN_A_RESPONSE =
-  /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date|session-status|session-user)$/i
+  /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date|session-status|session-user|x-request-id)$/i
 // The headers that browsers send by themselves, and those that a page of another site can set without a CORS preflight.
 const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i

@@ -207,7 +207,7 @@ for (const [key, names] of [
   ],
   [
     'apiProxy.responseHeaders',
-    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data Session-Status session-user'
+    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect Speculation-Rules X-Sendfile Cross-Origin-Opener-Policy Clear-Site-Data Session-Status session-user X-Request-Id'
   ],
   ['apiProxy.csrfHeader', 'Accept Content-Type Cookie Origin Sec-Fetch-Site User-Agent']
 ] as const) {

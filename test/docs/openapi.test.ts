@@ -277,6 +277,12 @@ test('the document has the version of the package, and each of its responses is 
   t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })
 
+test('the document requires the request id of every response', t => {
+  for (const [answer, { headers }] of documented) {
+    t.true(headers?.['X-Request-Id']?.required, answer)
+  }
+})
+
 test('methods and paths that are not documented get the documented responses 405 and 404', async t => {
   const { MethodNotAllowed, NotFound } = document.components.responses
   const { browser } = await start(t, { mode: 'dual' })

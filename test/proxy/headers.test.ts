@@ -9,11 +9,11 @@ const select = createRequestHeaders(['Region'])
 const passed = (
   'Accept Accept-Encoding Accept-Language Content-Type Content-Encoding Content-Disposition Content-MD5 Range ' +
   'If-Match If-None-Match If-Modified-Since If-Unmodified-Since If-Range Prefer Cache-Control User-Agent ' +
-  'traceparent tracestate X-Request-Id X-Ads-Region region Content-Range x-ads-force x-ads-derivative-format X-Ads-Meta-Name'
+  'traceparent tracestate X-Ads-Region region Content-Range x-ads-force x-ads-derivative-format X-Ads-Meta-Name'
 ).split(' ')
 const kept = (
   'Cookie Origin Referer Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Real-IP x-user-id ' +
-  'Expect Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Proxy-Authorization Proxy-Connection ' +
+  'Expect X-Request-Id Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Proxy-Authorization Proxy-Connection ' +
   'Authorization Author.ization _Authorization Host Content-Length Via Sec-Fetch-Site X-CSRF HTTP2-Settings ' +
   'X-Anything X-Ads XX-Ads-Force X-Original-URL X-Rewrite-URL X-HTTP-Method-Override Max-Forwards DNT Priority'
 ).split(' ')
@@ -65,7 +65,7 @@ function selected(headers: readonly string[], { statusCode = 200, setsCookie = f
 
 const responsePassed = (
   'Content-Type Content-Length Content-Encoding Content-Language Content-Range Content-Disposition Content-MD5 ' +
-  'Digest Accept-Ranges Range ETag Last-Modified Date Age Expires Retry-After Allow X-Request-Id x-ads-region ' +
+  'Digest Accept-Ranges Range ETag Last-Modified Date Age Expires Retry-After Allow x-ads-region ' +
   'x-ads-duration RateLimit RateLimit-Policy RateLimit-Remaining X-RateLimit-Limit X-Total-Count'
 ).split(' ')
 const responseKept = (
@@ -73,7 +73,7 @@ const responseKept = (
   'WWW-Authenticate Access-Control-Allow-Origin Access-Control-Allow-Credentials ' +
   'Content-Security-Policy-Report-Only X-Accel-Redirect X-Sendfile Speculation-Rules Service-Worker-Allowed Clear-Site-Data Refresh Link ' +
   'Server X-Powered-By Strict-Transport-Security Alt-Svc NEL Report-To SourceMap Via P3P ' +
-  'Cross-Origin-Opener-Policy X-Frame-Options Permissions-Policy Ratelimited X-Anything Session-Status Session-User'
+  'Cross-Origin-Opener-Policy X-Frame-Options Permissions-Policy Ratelimited X-Anything Session-Status Session-User X-Request-Id'
 ).split(' ')
 
 test('response headers on the list are passed on, also repeated ones, and the Location header is mapped', t => {

@@ -6,17 +6,14 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { ErrorCode } from '../errors/error-codes.js'
+import { requestIdOf } from '../request/request.js'
 import type { Pipelining } from './arrivals.js'
 
 type RawResponse = readonly [status: string, error: ErrorCode, description: string]
 
 const MALFORMED: RawResponse = ['400 Bad Request', 'invalid_request', 'The request is not well-formed HTTP.']
 const BY_CODE: Readonly<Record<string, RawResponse>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    'headers_too_large',
-    'The headers are larger than 32 KiB.'
-  ],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'headers_too_large', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time.']
 }
 
@@ -39,24 +36,26 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     rejected.add(socket)
     const [status, code, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
     // Scanners send such requests all the time, so they are not in a default log.
-    const fields = { status: Number(status.slice(0, 3)), error_code: code, reason: error.code }
+    const requestId = requestIdOf(undefined)
+    const fields = { request_id: requestId, status: Number(status.slice(0, 3)), error_code: code, reason: error.code }
     log.debug({ event: 'client_error', ...fields }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
-      if (socket.writable) socket.end(responseOf(status, code, description))
+      if (socket.writable) socket.end(responseOf(status, code, description, requestId))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
   })
 }
 
-function responseOf(...[status, error, description]: RawResponse): string {
-  const body = JSON.stringify({ error, error_description: description })
+function responseOf(status: string, error: ErrorCode, description: string, requestId: string): string {
+  const body = JSON.stringify({ error, error_description: description, request_id: requestId })
   const head = [
     `HTTP/1.1 ${status}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff'
+    'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }

@@ -9,7 +9,7 @@ import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import type { HttpError } from '../errors/http-error.js'
-import { requestId, requestLog, routeThatWasSet } from '../request/request.js'
+import { requestLog, routeThatWasSet } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
@@ -29,7 +29,6 @@ export function accessLog(log: Logger): Middleware {
     // closed.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
-    ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
       const isSent = wasSent(ctx)
       if (HEALTH_PATHS.has(path) && isSent && ctx.res.statusCode < 400) return

@@ -53,13 +53,12 @@ export function errors({ config, site, pages, log }: Services): Middleware {
 
   function send(ctx: Context, httpError: HttpError) {
     const { status, error, message, headers } = httpError
-    const id = requestId(ctx)
     ctx.status = status
-    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id })
+    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     ctx.vary('Accept')
     for (const name of CONTENT_HEADERS) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError)
-    else ctx.body = { error, error_description: message, request_id: id }
+    else ctx.body = { error, error_description: message, request_id: requestId(ctx) }
   }
 
   function sendPage(ctx: Context, httpError: HttpError) {

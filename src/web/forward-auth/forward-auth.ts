@@ -9,7 +9,8 @@ import type { Logger } from 'pino'
 import { closeServer, listen } from '../../base/listener.js'
 import { decodings, mergePath, readAsText } from '../../base/path-readings.js'
 import type { Span } from '../../base/tracing.js'
-import { ignoreStops } from '../edge/arrivals.js'
+import { ignoreStops, inTurn } from '../edge/arrivals.js'
+import { respondToClientErrors } from '../edge/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
 import { endSpanWithStatus, methodOf } from '../edge/observe.js'
 import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
@@ -52,8 +53,14 @@ export async function listenForGateways(
   const respond = forwardAuth(services)
   const keepAliveTimeout = services.config.keepAliveSeconds * 1000
   const gatewayLimits = { ...LIMITS, keepAliveTimeout, ...limits }
-  const server = http.createServer(gatewayLimits, respond)
+  // Node's own responses to requests without a host, with an unknown expectation or with a syntax error have no request id.
+  const pipelining = inTurn(respond, () =>
+    services.log.debug({ event: 'client_error', reason: 'too_many_pipelined' }, 'connection closed')
+  )
+  const server = http.createServer({ ...gatewayLimits, requireHostHeader: false }, pipelining.listener)
+  server.on('checkExpectation', pipelining.listener)
   ignoreStops(server, gatewayLimits)
+  respondToClientErrors(server, pipelining, services.log)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
     close: (graceMs: number) => closeServer(server, graceMs)
@@ -116,6 +123,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
       'Content-Length': 0,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
+      'X-Request-Id': requestId,
       Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
       ...(status === 401 && { 'Session-Status': 'signed-out' satisfies SessionStatus }),
       ...(status === 503 && { 'Session-Status': 'retry' satisfies SessionStatus }),

@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 import type { Requester } from '../../base/fair-queue.js'
 import type { ResponseLabels } from '../../base/metrics.js'
 import { hasBody, postponeBody } from '../edge/arrivals.js'
-import { requestLog } from '../request/request.js'
+import { requestId, requestLog } from '../request/request.js'
 import { sessionRecord } from '../request/session.js'
 import { mayBeExecuted } from '../request/session-status.js'
 import { tokensOf } from '../routes/require-tokens.js'
@@ -215,7 +215,9 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
         'authorization',
         `Bearer ${tokensOf(ctx)[rule.token].access_token}`,
         'via',
-        '1.1 platform-auth-server'
+        '1.1 platform-auth-server',
+        'x-request-id',
+        requestId(ctx)
       ],
       body: body && { ...body, length: length === undefined ? undefined : Number(length) },
       silenceMs

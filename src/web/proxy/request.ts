@@ -9,13 +9,13 @@ const ALWAYS_SENT = [
   ...['accept', 'accept-encoding', 'accept-language'],
   ...['content-type', 'content-encoding', 'content-disposition', 'content-md5'],
   ...['content-range', 'range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range'],
-  ...['prefer', 'cache-control', 'user-agent', 'traceparent', 'tracestate', 'x-request-id']
+  ...['prefer', 'cache-control', 'user-agent', 'traceparent', 'tracestate']
 ]
 
 // The headers of the APIs of Autodesk Platform Services, such as x-ads-force and x-ads-derivative-format.
 const ALWAYS_SENT_PREFIX = 'x-ads-'
 // This server sets these headers itself, so they are not missing.
-const REPLACED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'via'])
+const REPLACED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'via', 'x-request-id'])
 
 /** Returns the names of the request headers that were not selected, in lower case and without duplicates. */
 export function namesNotSelected(rawHeaders: readonly string[], selected: readonly string[]): string[] {

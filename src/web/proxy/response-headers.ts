@@ -11,7 +11,7 @@ import type { FindRoute, ForwardRoute } from './routes.js'
 const FORWARDED = [
   ...['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range'],
   ...['content-disposition', 'content-md5', 'digest', 'accept-ranges', 'range', 'etag', 'last-modified'],
-  ...['date', 'age', 'expires', 'retry-after', 'location', 'allow', 'x-request-id']
+  ...['date', 'age', 'expires', 'retry-after', 'location', 'allow']
 ]
 const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 

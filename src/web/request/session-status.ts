@@ -1,10 +1,12 @@
 /**
- * The two response headers about the session, which the client module reads. `Session-Status` says that the request was not
- * executed, so that a page may send it again. `Session-User` is different for each user, so that a page notices when another user
- * has signed in. No other response has these headers, even if a handler or an API sets them.
+ * The response headers that only this server sets, even if a handler or an API sets them, too. The client module reads the two
+ * headers about the session: `Session-Status` says that the request was not executed, so that a page may send it again.
+ * `Session-User` is different for each user, so that a page notices when another user has signed in. `X-Request-Id` is the id by
+ * which an operator finds the log lines of the request, so every response has it.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Context, Middleware } from 'koa'
+import { requestId } from './request.js'
 
 /** `signed-out`: sign in, and then send the request again. `retry`: wait, and then send the request again. */
 export type SessionStatus = 'signed-out' | 'retry'
@@ -12,7 +14,7 @@ export type SessionStatus = 'signed-out' | 'retry'
 // A response with a different status did not come from the code that set the header.
 const HTTP_STATUS = { 'signed-out': 401, retry: 503 } as const satisfies Record<SessionStatus, number>
 
-const NAMES = ['Session-Status', 'Session-User'] as const
+const NAMES = ['Session-Status', 'Session-User', 'X-Request-Id'] as const
 
 // The values are properties of the context. A WeakMap would keep each context in memory until the next full garbage
 // collection.
@@ -41,7 +43,7 @@ export function setSessionUser(ctx: WithStatus, user: string): void {
 }
 
 /** Sets and removes the headers when the head of a response is written, also if a handler writes the head itself. */
-export const sessionHeaders: Middleware = function sessionHeaders(ctx: WithStatus, next) {
+export const serverHeaders: Middleware = function serverHeaders(ctx: WithStatus, next) {
   const { res } = ctx
   const write = res.writeHead.bind(res) as (...head: HeadArgument[]) => typeof res
   Object.assign(res, {
@@ -53,6 +55,7 @@ export const sessionHeaders: Middleware = function sessionHeaders(ctx: WithStatu
           res.setHeader('Session-Status', reported)
         }
         if (user !== undefined) res.setHeader('Session-User', user)
+        res.setHeader('X-Request-Id', requestId(ctx))
       }
       return write(status, ...head.map(withoutNames))
     }

@@ -47,7 +47,7 @@ test('thirty KiB of cookies are accepted, and a request with more than 32 KiB of
     t.is(answer?.statusCode, 431)
     t.regex(answer?.head ?? '', /^connection: close$/im)
     t.regex(answer?.head ?? '', /^x-content-type-options: nosniff$/im)
-    t.deepEqual(Object.keys(JSON.parse(String(answer?.body))), ['error', 'error_description'])
+    t.deepEqual(Object.keys(JSON.parse(String(answer?.body))), ['error', 'error_description', 'request_id'])
     t.true(closedByServer)
   }
   t.deepEqual(refusals(), Array(tooMuch.length).fill(431))
@@ -209,7 +209,7 @@ test('a request that is not complete in time gets 408, and the connection is clo
     const { answers, closedByServer } = await send(piece)
     t.deepEqual(statusesOf(answers), [408], piece)
     t.regex(answers[0]?.head ?? '', /^connection: close$/im)
-    t.deepEqual(Object.keys(JSON.parse(String(answers[0]?.body))), ['error', 'error_description'])
+    t.deepEqual(Object.keys(JSON.parse(String(answers[0]?.body))), ['error', 'error_description', 'request_id'])
     t.true(closedByServer)
   }
   t.deepEqual(refusals(), Array(unfinished.length).fill(408))
