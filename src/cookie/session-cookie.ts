@@ -3,13 +3,13 @@
  * session, and the session is in Redis (`src/sessions/`). A cookie that cannot be decrypted is treated like a missing cookie, so a
  * client cannot cause an exception. The code says "seal" for encrypting with authentication, and "open" for decrypting.
  */
-import { deflateSync, inflateSync } from 'node:zlib'
+import { deflateSync } from 'node:zlib'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import type { Sealer } from './keyring.js'
 import {
   type CookieSession,
-  type Identity,
+  isKeptInRedis,
   MAX_STORED_BYTES,
   type SessionFields,
   type SessionRecord,
@@ -23,6 +23,7 @@ import {
   SINGLE_COOKIE_LENGTH,
   splitIntoChunks
 } from './request-cookies.js'
+import { decodeSession, encodeSession, MAX_CONTENT_BYTES } from './session-content.js'
 
 interface SessionCookieOptions {
   readonly sealer: Sealer
@@ -91,34 +92,6 @@ export function requireStorable(record: SessionRecord): void {
   if (bytes > MAX_STORED_BYTES) throw new SessionTooLargeError(record, bytes)
 }
 
-// The JSON that is encrypted. The names of the fields that only this server uses begin with an underscore, because request
-// handlers can add other fields.
-interface SealedJson extends SessionFields {
-  readonly _id: string
-  readonly _rev: number
-  readonly _login: number
-  readonly _issued: number
-  readonly _expire: number
-  /** The expiry of the internal token of a half-refreshed session. */
-  readonly _internal?: number
-  readonly _identity?: Identity
-  readonly _listed?: number
-  /** 1 if the ID token of the login satisfied the access list. */
-  readonly _allowed?: 1
-  /** 1 if the access list must be checked before the next refresh can complete. */
-  readonly _unchecked?: 1
-}
-
-// The JSON of a reference. It is an array, so that the `Cookie` header stays short.
-type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
-
-// The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But the limit is
-// so small that decompressing a crafted value cannot exhaust the memory.
-const MAX_CONTENT_BYTES = 64 * 1024
-// The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace or a
-// bracket.
-const ZLIB_HEADER = 0x78
-
 // Decrypted cookies are cached, because a browser sends the same cookie with many requests, and decryption takes as long as the
 // rest of a request.
 const MAX_CACHED = 1000
@@ -142,8 +115,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
   const { sealer, name, inactivityTimeoutSeconds, now, metrics = noMetrics } = options
   const { maxLifetimeSeconds = Number.POSITIVE_INFINITY } = options
   const names = chunkNames(name)
-  const cached = new Map<string, Opened>()
-  const seenOnce = new Map<string, true>()
+  const opened = createOpenedCache(unseal)
 
   function absoluteEnd({ loggedInAt }: Pick<SessionRecord, 'loggedInAt'>): number {
     return loggedInAt + maxLifetimeSeconds * 1000
@@ -156,79 +128,32 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
     const isOutdated = !sealer.isNewest(sealed)
-    const json = plaintext && parseContent(plaintext)
-    if (isReference(json)) {
-      const [id, rev, loggedInAt, expire, key] = json
-      return { sealed, session: { id, rev, key }, isOutdated, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
-    }
-    if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
-    // A cookie of an earlier version has no revision, so it cannot be used.
-    if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
-    const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, _allowed, _unchecked, ...fields } = json
-    const session: SessionRecord = {
-      ...(_internal === undefined ? { kind: 'complete' } : { kind: 'half-refreshed', internalExpiresAt: _internal }),
-      id: _id,
-      rev: _rev,
-      loggedInAt: _login,
-      issuedAt: _issued,
-      fields,
-      ...(_identity !== undefined && { identity: _identity }),
-      ...(_listed !== undefined && { listedAt: _listed }),
-      ...(_allowed !== undefined && { isAllowedByIdToken: true }),
-      ...(_unchecked !== undefined && { isUnchecked: true })
-    }
+    const content = plaintext && decodeSession(plaintext)
+    if (!content) return undefined
     // The operator may have lowered `maxLifetimeSeconds` since the cookie was written, so apply the limit again.
-    return { sealed, session, isOutdated, expire: Math.min(_expire, absoluteEnd(session)) }
-  }
-
-  function openCached(sealed: string): Opened | undefined {
-    const tag = sealed.slice(-TAG_CHARACTERS)
-    const known = cached.get(tag)
-    if (known?.sealed === sealed) return known
-    const opened = unseal(sealed)
-    // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
-    // evict the cookies that arrive often.
-    if (opened && seenOnce.delete(tag)) addToCache(cached, tag, { ...opened, sealed: copyOf(sealed) })
-    else if (opened) addToCache(seenOnce, tag, true)
-    return opened
+    const expire = Math.min(content.expire, absoluteEnd(content))
+    return { sealed, session: content.session, isOutdated, expire }
   }
 
   return {
     names,
     open(cookieHeader) {
       const sealed = joinChunks(cookieHeader, names)
-      const opened = sealed && openCached(sealed)
+      const known = sealed && opened.get(sealed)
       // A session may have expired since it was cached, so check the expiry for every request.
-      if (opened && opened.expire >= now()) {
+      if (known && known.expire >= now()) {
         metrics.sessionCookieRead('valid')
-        if (opened.isOutdated) metrics.previousSecretUsed()
-        return opened.session
+        if (known.isOutdated) metrics.previousSecretUsed()
+        return known.session
       }
-      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionCookieRead(opened ? 'expired' : 'unreadable')
+      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionCookieRead(known ? 'expired' : 'unreadable')
       return undefined
     },
     lifetimeMs,
     seal(record) {
-      const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked, key } = record
-      if (key !== undefined) {
-        const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
-        return splitIntoChunks(sealer.seal(Buffer.from(JSON.stringify(reference)), name))
-      }
-      const content: SealedJson = {
-        ...fields,
-        _id: id,
-        _rev: rev,
-        _login: loggedInAt,
-        _issued: issuedAt,
-        _expire: now() + lifetimeMs(record),
-        ...(record.kind === 'half-refreshed' && { _internal: record.internalExpiresAt }),
-        ...(identity !== undefined && { _identity: identity }),
-        ...(listedAt !== undefined && { _listed: listedAt }),
-        ...(isAllowedByIdToken && { _allowed: 1 }),
-        ...(isUnchecked && { _unchecked: 1 })
-      }
-      const plaintext = Buffer.from(JSON.stringify(content))
+      const plaintext = encodeSession(record, now() + lifetimeMs(record))
       let sealed = sealer.seal(plaintext, name)
+      if (isKeptInRedis(record)) return splitIntoChunks(sealed)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
       // A session that compresses well can fit into the cookies and still exceed the limit for decompression. `open` would then
       // reject it.
@@ -240,7 +165,32 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
     sentNames(cookieHeader) {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
-    forgetOpened() {
+    forgetOpened: opened.clear
+  }
+}
+
+interface OpenedCache {
+  /** Returns what `unseal` returned for this encrypted value, now or earlier. */
+  get(sealed: string): Opened | undefined
+  clear(): void
+}
+
+function createOpenedCache(unseal: (sealed: string) => Opened | undefined): OpenedCache {
+  const cached = new Map<string, Opened>()
+  const seenOnce = new Map<string, true>()
+  return {
+    get(sealed) {
+      const tag = sealed.slice(-TAG_CHARACTERS)
+      const known = cached.get(tag)
+      if (known?.sealed === sealed) return known
+      const opened = unseal(sealed)
+      // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
+      // evict the cookies that arrive often.
+      if (opened && seenOnce.delete(tag)) addToCache(cached, tag, { ...opened, sealed: copyOf(sealed) })
+      else if (opened) addToCache(seenOnce, tag, true)
+      return opened
+    },
+    clear() {
       cached.clear()
       seenOnce.clear()
     }
@@ -255,20 +205,6 @@ function addToCache<T>(map: Map<string, T>, key: string, value: T): void {
 /** Copies a string. Without the copy, V8 may store the string as a view, which keeps the whole `Cookie` header in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
-}
-
-function parseContent(plaintext: Buffer): SealedJson | ReferenceJson | undefined {
-  try {
-    const json =
-      plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: MAX_CONTENT_BYTES }) : plaintext
-    return JSON.parse(json.toString()) as SealedJson | ReferenceJson
-  } catch {
-    return undefined
-  }
-}
-
-function isReference(json: SealedJson | ReferenceJson | undefined): json is ReferenceJson {
-  return Array.isArray(json)
 }
 
 function sizesOf(tokens: SessionFields & { id_token?: string }): Record<string, number> {

@@ -5,6 +5,8 @@ import { connectOptions } from '../base/connect-options.js'
 /** Returns the URL of the proxy for a call, or undefined if the call must not use a proxy. */
 export type ProxyFor = (url: string) => string | undefined
 
+export type Agents = ReturnType<typeof createAgents>
+
 /**
  * Creates the agents, which keep connections open for later calls. An https call through a proxy uses a tunnel (RFC
  * 9110 section 9.3.6), so the proxy sees only the host and the port.

@@ -8,9 +8,10 @@ import { isJsonObject } from '../base/json.js'
 import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
 import { discoveredEndpointProblem, withoutUser } from '../config/urls.js'
+import type { TransportResponse } from './attempt.js'
 import { ProviderError } from './errors.js'
 import { type Quirks, quirksOf } from './quirks.js'
-import type { Transport, TransportResponse } from './transport.js'
+import type { Transport } from './transport.js'
 
 export interface ProviderMetadata {
   readonly issuer: string | undefined
@@ -45,6 +46,14 @@ export interface ProviderMetadata {
  *   the metadata is already known.
  */
 export type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
+
+/**
+ * Returns the URL of an endpoint, or undefined if the provider has none. A configured endpoint works while discovery does not.
+ * @throws ProviderError if the endpoint is unknown, because discovery does not work
+ */
+export type GetEndpoint = <Name extends EndpointName>(name: Name) => Promise<ProviderMetadata[Name]>
+
+type EndpointName = Exclude<keyof typeof APS, 'issuer'>
 
 /** Is called once for each unusable endpoint, when the discovery document has been read. */
 export type OnUnusable = (problem: string) => void
@@ -163,6 +172,15 @@ export function createMetadata(
           `it redirects to a URL that cannot be used: ${problem}`
         )
     }
+  }
+}
+
+export function createEndpoint(platform: Endpoints, metadata: GetMetadata): GetEndpoint {
+  return async function endpoint(name) {
+    const configured = platform[name]
+    if (configured !== undefined && configured !== 'none') return configured as ProviderMetadata[typeof name]
+    if (configured === 'none') return undefined as ProviderMetadata[typeof name]
+    return (await metadata())[name]
   }
 }
 

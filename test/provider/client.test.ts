@@ -2,10 +2,11 @@
 // of the calls in these tests.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
+import type { TransportRequest } from '#src/provider/attempt.js'
 import { createIdentityProvider, type IdentityProvider } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
-import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
+import { createTransport, type Transport } from '#src/provider/transport.js'
 import { discovered, type TestSettings, testConfig } from '../helpers/config.js'
 import { abortPendingRequests, type MockedHost, mockHost } from '../helpers/nock.js'
 import { holdsNone } from './secrets.js'

@@ -1,8 +1,8 @@
 import test from 'ava'
+import type { TransportRequest, TransportResponse } from '#src/provider/attempt.js'
 import { ProviderError } from '#src/provider/errors.js'
 import { APS, createMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
-import type { TransportRequest, TransportResponse } from '#src/provider/transport.js'
 
 type Platform = Parameters<typeof createMetadata>[0]
 

@@ -6,14 +6,9 @@ import { gzipSync } from 'node:zlib'
 import 'got'
 import test, { type ExecutionContext } from 'ava'
 import { noMetrics, type ResponseLabels } from '#src/base/metrics.js'
+import { type TransportRequest, waitOf } from '#src/provider/attempt.js'
 import { ProviderError, type ProviderProblem } from '#src/provider/errors.js'
-import {
-  createTransport,
-  type Transport,
-  type TransportOptions,
-  type TransportRequest,
-  waitOf
-} from '#src/provider/transport.js'
+import { createTransport, type Transport, type TransportOptions } from '#src/provider/transport.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { startUpstream } from '../helpers/upstream.js'

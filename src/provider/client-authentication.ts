@@ -1,0 +1,97 @@
+/** Authenticates this server, as a client of the identity provider, with its client secret or its private key. */
+import { randomUUID } from 'node:crypto'
+import { type SigningKey, signingKeyOf } from '../config/client-key.js'
+import type { Config } from '../config/settings.js'
+import type { TransportRequest } from './attempt.js'
+import { type GetEndpoint, issuerOf } from './metadata.js'
+import { quirksOf } from './quirks.js'
+
+export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId'>
+
+export interface ClientAuthentication {
+  /** Returns the form with the parameters or the header that authenticate this client. */
+  authenticated(form: Record<string, string>): Promise<Pick<TransportRequest, 'form' | 'headers'>>
+  /** Replaces the client secret and the private key. The next request uses the new credentials. */
+  replaceCredentials(fresh: Credentials): void
+}
+
+interface ClientAuthenticationDependencies {
+  readonly platform: Config['platform']
+  readonly endpoint: GetEndpoint
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+// RFC 7521 section 4.2.
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+// An assertion is used for one request only, so its lifetime only has to allow for a difference between the clocks of
+// the two servers.
+const ASSERTION_LIFETIME_SECONDS = 120
+
+export function createClientAuthentication({
+  platform,
+  endpoint,
+  now
+}: ClientAuthenticationDependencies): ClientAuthentication {
+  const { clientId, clientAuthMethod } = platform
+  const issuer = issuerOf(platform)
+  let { clientSecret } = platform
+  let signingKey = signingKeyOf(platform)
+  let basicCredentials: string | undefined
+
+  return {
+    async authenticated(form) {
+      const tokenEndpoint = await endpoint('tokenEndpoint')
+      if (clientAuthMethod === 'private_key_jwt' && signingKey) {
+        // The audience is the issuer if it is known. If the audience were the token endpoint, a hostile provider could
+        // name the token endpoint of another provider in its metadata, and replay the assertion there.
+        const audience = issuer ?? tokenEndpoint
+        return { form: { ...form, ...(await clientAssertion(signingKey, clientId, audience, now)) } }
+      }
+      if (clientAuthMethod === 'client_secret_post') {
+        return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
+      }
+      // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
+      const { takesPlainCredentials } = quirksOf({ issuer, tokenEndpoint })
+      const encode = takesPlainCredentials ? (value: string) => value : formEncoded
+      basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
+      return { form, headers: { authorization: `Basic ${basicCredentials}` } }
+    },
+    replaceCredentials(fresh) {
+      clientSecret = fresh.clientSecret
+      signingKey = signingKeyOf(fresh)
+      basicCredentials = undefined
+    }
+  }
+}
+
+/**
+ * Returns the parameters with which a client authenticates with its private key (RFC 7523 sections 2.2 and 3, OpenID
+ * Connect Core section 9). The first call loads the package jose, so a server without a client key never loads it.
+ * @param audience the recipient, which is the issuer of the provider
+ * @param now the clock, in milliseconds since the epoch
+ */
+async function clientAssertion(
+  { key, algorithm, keyId }: SigningKey,
+  clientId: string,
+  audience: string,
+  now: () => number
+): Promise<Record<string, string>> {
+  const { SignJWT } = await import('jose')
+  const issuedAt = Math.floor(now() / 1000)
+  const assertion = await new SignJWT({ jti: randomUUID() })
+    .setProtectedHeader({ alg: algorithm, ...(keyId !== undefined && { kid: keyId }) })
+    .setIssuer(clientId)
+    .setSubject(clientId)
+    .setAudience(audience)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + ASSERTION_LIFETIME_SECONDS)
+    .sign(key)
+  return { client_id: clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
+}
+
+/** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */
+function formEncoded(value: string): string {
+  return new URLSearchParams({ '': value }).toString().slice(1)
+}
