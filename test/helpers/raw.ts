@@ -65,6 +65,16 @@ export function sendRaw(
   })
 }
 
+/** Sends one request byte for byte on a new connection. `headers` contains complete header lines. */
+export async function askRaw(port: number, target: string, headers = '', method = 'GET') {
+  const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
+  const { answers, bytes } = await sendRaw(port, request, { head: method === 'HEAD' })
+  const [answer] = answers
+  if (!answer) throw new Error(`No response to ${method} ${target}: ${bytes}`)
+  const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(answer.head)?.[1]
+  return { ...answer, header, text: answer.body.toString() }
+}
+
 function writeAll(socket: Socket, pieces: readonly (string | Buffer)[], end: boolean): void {
   const [first, ...rest] = pieces
   if (first === undefined) {

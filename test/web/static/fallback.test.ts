@@ -3,14 +3,15 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
-import { startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { words } from '../../helpers/words.js'
 import { handledBy } from '../support.js'
 
 const shell = '<!doctype html><title>The application</title>'
 const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-async function startApplication(t: ExecutionContext, options: Pick<TestServerOptions, 'parts'> = {}) {
+async function startApplication(t: ExecutionContext) {
   const wwwroot = await tempFolder(t, {
     'index.html': shell,
     'index.html.gz': gzipSync(shell),
@@ -21,26 +22,31 @@ async function startApplication(t: ExecutionContext, options: Pick<TestServerOpt
     'app.js': 'let b'
   })
   const settings = { wwwroot, fallback: 'index.html', hashedAssets: ['assets', 'fonts/all'] }
-  return { ...(await startTestServer(t, { ...options, settings })), wwwroot }
+  const parts = handledBy(async (ctx, next) => {
+    if (ctx.path === '/own') ctx.body = 'custom route'
+    else await next()
+  })
+  return { ...(await startTestServer(t, { settings, parts })), wwwroot }
 }
 
 test('a path without a file gets the fallback page, by GET and HEAD, and the request log has that path', async t => {
   const { browser, logs } = await startApplication(t)
   for (const path of ['/models', '/models/7?view=top', '/assets/no-such-page', '/a.b/c', '/apis', '/%C3%BC']) {
     const answer = await browser.get(path, { headers: page })
-    t.is(answer.statusCode, 200, path)
-    t.is(answer.text(), shell)
-    t.is(answer.headers['cache-control'], 'no-cache')
-    t.is(answer.headers['content-type'], 'text/html; charset=utf-8')
+    t.deepEqual([answer.statusCode, answer.text()], [200, shell], path)
+    t.like(answer.headers, {
+      'cache-control': 'no-cache',
+      'content-type': 'text/html; charset=utf-8',
+      'x-content-type-options': 'nosniff'
+    })
     t.regex(String(answer.headers.vary), /\bAccept\b(?!-)/)
-    t.is(answer.headers['x-content-type-options'], 'nosniff')
     const head = await browser.request('HEAD', path, { headers: page })
-    t.is(head.statusCode, 200)
-    t.is(head.headers['content-length'], String(shell.length))
-    t.is(head.text(), '')
+    t.deepEqual([head.statusCode, head.headers['content-length'], head.text()], [200, String(shell.length), ''])
   }
   t.truthy(logs.find(({ event, path }) => event === 'request' && path === '/models/7'))
   t.false(logs.entries.some(({ path }) => String(path).includes('index.html')))
+  t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
+  t.is((await browser.get('/own', { headers: page })).text(), 'custom route')
 })
 
 test('the fallback page can be revalidated with its ETag and is sent compressed if the client accepts that', async t => {
@@ -71,16 +77,7 @@ test('a request that does not prefer HTML gets 404 and not the fallback page, an
 
 test('the fallback does not apply to API paths, hidden files and malformed paths', async t => {
   const { browser } = await startApplication(t)
-  const reserved = [
-    '/api',
-    '/api/',
-    '/api/hubs',
-    '/api/auth',
-    '/api/auth/nothing',
-    '/.env',
-    '/a/.git/config',
-    '/%2eenv'
-  ]
+  const reserved = words`/api /api/ /api/hubs /api/auth /api/auth/nothing /.env /a/.git/config /%2eenv`
   for (const path of reserved) {
     t.is((await browser.get(path, { headers: page })).statusCode, 404, path)
   }
@@ -88,18 +85,6 @@ test('the fallback does not apply to API paths, hidden files and malformed paths
   t.is((await browser.request('POST', '/models', { headers: page })).statusCode, 405)
   t.is((await browser.get('/api/auth/profile', { headers: page })).statusCode, 401)
   t.is((await browser.get('/healthz', { headers: page })).json().status, 'ok')
-})
-
-test('files and custom routes take precedence over the fallback', async t => {
-  const { browser } = await startApplication(t, {
-    parts: handledBy(async (ctx, next) => {
-      if (ctx.path === '/own') ctx.body = 'custom route'
-      else await next()
-    })
-  })
-  t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
-  t.is((await browser.get('/own', { headers: page })).text(), 'custom route')
-  t.is((await browser.get('/else', { headers: page })).text(), shell)
 })
 
 test('hashed files may be cached for a year, and other files may not, whatever the spelling of the URL is', async t => {

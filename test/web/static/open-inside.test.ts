@@ -4,6 +4,7 @@ import { mkdir, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { closeFile, openInside } from '#src/web/static/open-inside.js'
+import { replace } from '../../helpers/replace.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 
 for (const hasDescriptorPaths of fs.existsSync('/proc/self/fd') ? [true, false] : [false]) {
@@ -35,17 +36,13 @@ for (const hasDescriptorPaths of fs.existsSync('/proc/self/fd') ? [true, false] 
     const kept = join(folder, 'kept')
     fs.renameSync(place, kept)
     fs.symlinkSync('../outside', place)
-    const { fstatSync } = fs
     // The status of the opened file is the first that is examined.
-    fs.fstatSync = ((...parameters: Parameters<typeof fstatSync>) => {
+    replace(t, fs, 'fstatSync', fstatSync => (...parameters: unknown[]) => {
       if (fs.existsSync(kept)) {
         fs.unlinkSync(place)
         fs.renameSync(kept, place)
       }
-      return fstatSync(...parameters)
-    }) as typeof fstatSync
-    t.teardown(() => {
-      fs.fstatSync = fstatSync
+      return Reflect.apply(fstatSync, fs, parameters)
     })
     t.is(await openInside(join(folder, 'www'), hasDescriptorPaths)(join(place, 'file.txt')), undefined)
     t.false(fs.existsSync(kept), 'the folder was swapped back')
@@ -57,12 +54,8 @@ test.serial(
   async t => {
     const folder = await realpath(await tempFolder(t, { 'www/file.txt': 'a', 'outside.txt': 'b' }))
     await symlink('../outside.txt', join(folder, 'www/out.txt'))
-    const { readlinkSync } = fs
-    fs.readlinkSync = ((path: string) => {
-      throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
-    }) as typeof readlinkSync
-    t.teardown(() => {
-      fs.readlinkSync = readlinkSync
+    replace(t, fs, 'readlinkSync', () => () => {
+      throw Object.assign(new Error('ENOENT'), { code: 'ENOENT' })
     })
     const open = openInside(join(folder, 'www'), true)
     const file = await open(join(folder, 'www/file.txt'))
@@ -77,13 +70,9 @@ test.serial('a file that is replaced just after it was opened keeps its path', a
     await tempFolder(t, { 'www/file.txt': 'old', 'new.txt': 'new', 'www/a (deleted)': 'b' })
   )
   const path = join(folder, 'www/file.txt')
-  const { readlinkSync } = fs
-  fs.readlinkSync = ((link: string) => {
+  replace(t, fs, 'readlinkSync', readlinkSync => (link: string) => {
     if (fs.existsSync(join(folder, 'new.txt'))) fs.renameSync(join(folder, 'new.txt'), path)
     return readlinkSync(link)
-  }) as typeof readlinkSync
-  t.teardown(() => {
-    fs.readlinkSync = readlinkSync
   })
   const open = openInside(join(folder, 'www'))
   for (const name of ['file.txt', 'a (deleted)']) {

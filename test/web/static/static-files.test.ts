@@ -1,16 +1,18 @@
 // The files of wwwroot as clients see them, including clients that look for a way out of the folder.
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
-import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { defaultCallbackUrl, testConfig, unreachableIdp } from '../../helpers/config.js'
 import { isWarning } from '../../helpers/logs.js'
-import { sendRaw } from '../../helpers/raw.js'
+import { askRaw, sendRaw } from '../../helpers/raw.js'
+import { replace } from '../../helpers/replace.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startServerProcess } from '../../helpers/server-process/index.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
+import { words } from '../../helpers/words.js'
 import { httpsCallbackUrl, sessionHeader, statusesOf, warningIn } from '../support.js'
 
 type Files = Readonly<Record<string, string | Buffer>>
@@ -22,22 +24,12 @@ const html = '<!doctype html><title>Page</title>'
 const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
 
 /** Starts a server whose root is the folder `www` in a new folder. `files` are written into the new folder. */
-async function startWith(
-  t: ExecutionContext,
-  files: Files,
-  prepare: (folder: string) => Promise<unknown> = async () => {}
-) {
+async function startWith(t: ExecutionContext, files: Files, prepare?: (folder: string) => Promise<unknown>) {
   const folder = await tempFolder(t, { 'www/index.html': html, ...files })
-  await prepare(folder)
+  await prepare?.(folder)
   const started = await startTestServer(t, { settings: { wwwroot: join(folder, 'www') } })
-  /** Sends one request byte for byte on a new connection. */
-  const ask = async (target: string, headers = '', method = 'GET') => {
-    const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
-    const { answers, bytes } = await sendRaw(started.server.port, request, { head: method === 'HEAD' })
-    const [answer] = answers
-    if (!answer) throw new Error(`No response to ${method} ${target}: ${bytes}`)
-    return { ...answer, text: answer.body.toString() }
-  }
+  const ask = (target: string, headers?: string, method?: string) =>
+    askRaw(started.server.port, target, headers, method)
   return { ...started, folder, ask }
 }
 
@@ -45,45 +37,15 @@ test('no spelling of a path leads out of wwwroot', async t => {
   const files = { 'outside.txt': marker, 'www-neighbour/outside.txt': marker, 'www/sub/page.html': html }
   const { ask, folder, logs } = await startWith(t, files)
   const absolute = join(folder, 'outside.txt')
-  const targets = [
-    '/../outside.txt',
-    '/../www-neighbour/outside.txt',
-    '/sub/../../outside.txt',
-    '/./../outside.txt',
-    '/%2e%2e/outside.txt',
-    '/%2E%2E/outside.txt',
-    '/.%2e/outside.txt',
-    '/..%2foutside.txt',
-    '/..%2Foutside.txt',
-    '/%2e%2e%2foutside.txt',
-    '/sub/..%2f..%2foutside.txt',
-    '/sub%2f..%2f..%2foutside.txt',
-    '/..%5coutside.txt',
-    '/%2e%2e%5coutside.txt',
-    '/..\\outside.txt',
-    '/\\..\\outside.txt',
-    '/sub/..\\..\\outside.txt',
-    '/%252e%252e%252foutside.txt',
-    '/..%252foutside.txt',
-    '/%c0%ae%c0%ae/outside.txt',
-    '/..%c0%afoutside.txt',
-    '/\xc0\xae\xc0\xae/outside.txt',
-    '/%u002e%u002e/outside.txt',
-    '/..;/outside.txt',
-    '/..%00/outside.txt',
-    '/%00/../outside.txt',
-    '/....//outside.txt',
-    `/${absolute}`,
-    `//${absolute}`,
-    `/${encodeURIComponent(absolute)}`,
-    `/file:${absolute}`,
-    '/C:/outside.txt',
-    '/C%3a%5coutside.txt',
-    'http://localhost/../outside.txt',
-    'http://localhost/%2e%2e/outside.txt',
-    `http://localhost/${absolute}`
-  ]
-  for (const target of targets) {
+  const targets = words`
+    /../outside.txt /../www-neighbour/outside.txt /sub/../../outside.txt /./../outside.txt /....//outside.txt
+    /%2e%2e/outside.txt /%2E%2E/outside.txt /.%2e/outside.txt /%252e%252e%252foutside.txt /%u002e%u002e/outside.txt
+    /..%2foutside.txt /..%2Foutside.txt /%2e%2e%2foutside.txt /sub/..%2f..%2foutside.txt /sub%2f..%2f..%2foutside.txt
+    /..%252foutside.txt /..%5coutside.txt /%2e%2e%5coutside.txt /..\outside.txt /\..\outside.txt /sub/..\..\outside.txt
+    /%c0%ae%c0%ae/outside.txt /..%c0%afoutside.txt /..;/outside.txt /..%00/outside.txt /%00/../outside.txt
+    /${absolute} //${absolute} /${encodeURIComponent(absolute)} /file:${absolute} /C:/outside.txt /C%3a%5coutside.txt
+    http://localhost/../outside.txt http://localhost/%2e%2e/outside.txt http://localhost/${absolute}`
+  for (const target of [...targets, '/\xc0\xae\xc0\xae/outside.txt']) {
     const { statusCode, head, text } = await ask(target)
     t.true(statusCode === 400 || statusCode === 404, `${target}: ${statusCode}`)
     t.false(head.includes(marker) || text.includes(marker), target)
@@ -138,19 +100,10 @@ test('a symbolic link is followed only if it leads to a file inside wwwroot whos
   })
   await symlink('../outside/file.txt', join(folder, 'www/late.txt'))
   for (const target of ['/link.txt', '/linked-folder/file.txt']) t.is((await ask(target)).text, 'inside')
-  const refused = [
-    ...[
-      '/out.txt',
-      '/absolute.txt',
-      '/out/file.txt',
-      '/neighbour/file.txt',
-      '/up/outside/file.txt',
-      '/twice.txt',
-      '/late.txt'
-    ],
-    ...['/circle', '/circle/file', '/dangling', '/dangling/file'],
-    ...['/settings.txt', '/git/config', '/folder/link.txt', '/twice-hidden.txt']
-  ]
+  const refused = words`
+    /out.txt /absolute.txt /out/file.txt /neighbour/file.txt /up/outside/file.txt /twice.txt /late.txt
+    /circle /circle/file /dangling /dangling/file
+    /settings.txt /git/config /folder/link.txt /twice-hidden.txt`
   for (const target of refused) {
     for (const method of ['GET', 'HEAD']) {
       const { statusCode, head, text } = await ask(target, '', method)
@@ -185,27 +138,18 @@ test('a wwwroot below a folder whose name begins with a dot, or that is a symbol
 
 test('impossible file names get 400 or 404 and are not logged as errors', async t => {
   const { ask, logs } = await startWith(t, {})
-  const cases: readonly (readonly [target: string, status: number])[] = [
-    ['/%00', 400],
-    ['/index.html%00', 400],
-    ['/index.html%00.png', 400],
-    ['/%', 400],
-    ['/%zz', 400],
-    ['/%ff', 400],
-    ['/%c0%ae', 400],
-    ['/%e2%28%a1', 400],
-    ['/%ed%a0%80', 400],
-    [`/${'a'.repeat(300)}`, 404],
-    [`/${'a/'.repeat(4000)}`, 404],
-    [`/${'%41'.repeat(5000)}`, 404],
-    ['/%0d%0aSet-Cookie:%20a=b', 404],
-    ['/a\x80\xff', 400],
-    ['/a%20b%09c%0bd', 404]
-  ]
-  for (const [target, status] of cases) {
-    const { statusCode, head } = await ask(target)
-    t.is(statusCode, status, target.slice(0, 40))
-    t.notRegex(head, /^set-cookie:/im)
+  const malformed = words`
+    /%00 /index.html%00 /index.html%00.png /% /%zz /%ff /%c0%ae /%e2%28%a1 /%ed%a0%80`
+  const missing = ['a'.repeat(300), 'a/'.repeat(4000), '%41'.repeat(5000), '%0d%0aSet-Cookie:%20a=b', 'a%20b%09c%0bd']
+  for (const [status, targets] of [
+    [400, [...malformed, '/a\x80\xff']],
+    [404, missing.map(name => `/${name}`)]
+  ] as const) {
+    for (const target of targets) {
+      const { statusCode, header } = await ask(target)
+      t.is(statusCode, status, target.slice(0, 40))
+      t.is(header('set-cookie'), undefined)
+    }
   }
   t.is(warningIn(logs), undefined)
 })
@@ -227,11 +171,8 @@ test('a conditional request gets 304 until the content changes, whatever the tim
   const first = await browser.get('/app.js')
   const etag = String(first.headers.etag)
   t.regex(etag, /^"[\w-]{22}"$/)
-  const unchanged: readonly Record<string, string>[] = [
-    { 'if-none-match': etag },
-    { 'if-none-match': `W/${etag}` },
-    { 'if-none-match': `"other", ${etag}` },
-    { 'if-none-match': '*' },
+  const unchanged = [
+    ...[etag, `W/${etag}`, `"other", ${etag}`, '*'].map(value => ({ 'if-none-match': value })),
     { 'if-none-match': etag, 'cache-control': 'no-cache' },
     { 'if-none-match': etag, 'if-modified-since': new Date(0).toUTCString() }
   ]
@@ -240,18 +181,15 @@ test('a conditional request gets 304 until the content changes, whatever the tim
       const again = await browser.request(method, '/app.js', { headers })
       t.is(again.statusCode, 304, `${method} ${JSON.stringify(headers)}`)
       t.is(again.body.length, 0)
-      t.is(again.headers.etag, etag)
-      t.is(again.headers['content-type'], undefined)
-      t.is(again.headers['content-length'], undefined)
+      const { etag: sent, 'content-type': type, 'content-length': length } = again.headers
+      t.deepEqual([sent, type, length], [etag, undefined, undefined])
     }
   }
   const now = new Date().toUTCString()
-  const other: readonly Record<string, string>[] = [
+  const other = [
     { 'if-none-match': '"other"' },
     { 'if-none-match': '"other"', 'if-modified-since': now },
-    { 'if-modified-since': String(first.headers['last-modified']) },
-    { 'if-modified-since': now },
-    { 'if-modified-since': 'yesterday' }
+    ...[String(first.headers['last-modified']), now, 'yesterday'].map(time => ({ 'if-modified-since': time }))
   ]
   for (const headers of other)
     t.is((await browser.get('/app.js', { headers })).text(), 'let a = 1', JSON.stringify(headers))
@@ -259,8 +197,7 @@ test('a conditional request gets 304 until the content changes, whatever the tim
   await writeFile(file, 'let a = 2')
   await utimes(file, packedAt, packedAt)
   const changed = await browser.get('/app.js', { headers: { 'if-none-match': etag } })
-  t.is(changed.statusCode, 200)
-  t.is(changed.text(), 'let a = 2')
+  t.deepEqual([changed.statusCode, changed.text()], [200, 'let a = 2'])
   await utimes(file, new Date(), new Date())
   const touched = await browser.get('/app.js', { headers: { 'if-none-match': String(changed.headers.etag) } })
   t.is(touched.statusCode, 304)
@@ -269,6 +206,7 @@ test('a conditional request gets 304 until the content changes, whatever the tim
 test('a large file has an ETag of its content too, which is absent just after a change', async t => {
   const content = randomBytes(100_000)
   const { browser, folder, clock } = await startWith(t, { 'www/a.bin': content, 'www/b.bin': content })
+  const file = join(folder, 'www/a.bin')
   const etagOf = async (path: string) => (await browser.request('HEAD', path)).headers.etag
   t.is(await etagOf('/a.bin'), undefined)
   t.is((await browser.get('/a.bin', { headers: { 'if-none-match': '*' } })).statusCode, 304)
@@ -279,10 +217,9 @@ test('a large file has an ETag of its content too, which is absent just after a 
   for (const method of ['GET', 'HEAD']) {
     t.is((await browser.request(method, '/a.bin', { headers: { 'if-none-match': etag } })).statusCode, 304)
   }
-  const { stat } = fs.promises
-  const { size, mtime } = await stat(join(folder, 'www/a.bin'))
-  await writeFile(join(folder, 'www/a.bin'), randomBytes(size))
-  await utimes(join(folder, 'www/a.bin'), mtime, mtime)
+  const { size, mtime } = await stat(file)
+  await writeFile(file, randomBytes(size))
+  await utimes(file, mtime, mtime)
   clock.advanceSeconds(3)
   t.not(await etagOf('/a.bin'), etag)
 })
@@ -312,44 +249,32 @@ test('responses without a body and aborted responses close their files', async t
 })
 
 /**
- * Calls `before` just before a file of this process is opened, and `after` just after that. Both get the path. `before` may
- * throw the error with which opening the file fails.
+ * Calls `before` just before the file with this path is opened, and `after` just after that. `before` may throw the error with
+ * which opening the file fails.
  */
-function whenOpened(t: ExecutionContext, before: (path: string) => void, after: (path: string) => void = () => {}) {
-  const { open } = fs
-  const replacement = (...parameters: readonly unknown[]) => {
-    const path = String(parameters[0])
+function whenOpened(t: ExecutionContext, file: string, before: () => void, after?: () => void) {
+  replace(t, fs, 'open', open => (...parameters: unknown[]) => {
+    if (parameters[0] !== file) return Reflect.apply(open, fs, parameters)
     const callback = parameters.at(-1) as (error: unknown, fd?: number) => void
     try {
-      before(path)
+      before()
     } catch (error) {
-      setImmediate(callback, error)
-      return
+      return setImmediate(callback, error)
     }
     const opened = (error: unknown, fd?: number) => {
-      after(path)
+      after?.()
       callback(error, fd)
     }
-    Reflect.apply(open, fs, [...parameters.slice(0, -1), opened])
-  }
-  fs.open = replacement as typeof fs.open
-  t.teardown(() => {
-    fs.open = open
+    return Reflect.apply(open, fs, [...parameters.slice(0, -1), opened])
   })
 }
 
 /** Calls `before` just before each read of a file of this process, with the number of reads so far. */
-function whenRead(t: ExecutionContext, before: (reads: number) => void) {
-  const { read } = fs
+function whenRead(t: ExecutionContext, before: (reads: number) => unknown) {
   let reads = 0
-  const replacement = (...parameters: readonly unknown[]) => {
-    before(reads)
-    reads += 1
+  replace(t, fs, 'read', read => (...parameters: unknown[]) => {
+    before(reads++)
     Reflect.apply(read, fs, parameters)
-  }
-  fs.read = replacement as typeof fs.read
-  t.teardown(() => {
-    fs.read = read
   })
 }
 
@@ -363,9 +288,8 @@ for (const [what, code] of unopened) {
     const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
     const gzip = 'Accept-Encoding: gzip\r\n'
     // File permissions are of no use here, because root may read all files.
-    whenOpened(t, opened => {
-      if (opened === join(folder, 'www/file.js.gz'))
-        throw Object.assign(new Error(`${code}: open '${opened}'`), { code })
+    whenOpened(t, join(folder, 'www/file.js.gz'), () => {
+      throw Object.assign(new Error(code), { code })
     })
     const { answers } = await sendRaw(server.port, [get('/file.js', gzip), get('/index.html', gzip)], { answers: 2 })
     t.deepEqual(statusesOf(answers), [500, 200])
@@ -373,23 +297,19 @@ for (const [what, code] of unopened) {
     t.is(JSON.parse(body.toString()).error, 'server_error')
     t.notRegex(head, /^(content-encoding|etag|last-modified):/im)
     t.regex(head, /^cache-control: no-store$/im)
-    const faults = logs.entries.filter(isWarning)
-    t.deepEqual(
-      faults.map(({ event, err }) => [event, (err as { code?: string }).code]),
-      [['request_failed', code]]
-    )
+    const [fault, ...more] = logs.entries.filter(isWarning)
+    t.like(fault, { event: 'request_failed', err: { code } })
+    t.deepEqual(more, [])
   })
 }
 
 test('empty, small and large files are sent completely', async t => {
-  const sizes = [0, 1, 65_536, 65_537, 1_000_000]
-  const files = sizes.map(size => [`www/${size}.bin`, randomBytes(size)] as const)
-  const { ask } = await startWith(t, Object.fromEntries(files))
-  for (const [index, size] of sizes.entries()) {
-    const { statusCode, head, body } = await ask(`/${size}.bin`)
-    t.is(statusCode, 200)
-    t.regex(head, new RegExp(`^content-length: ${size}$`, 'im'))
-    t.true(body.equals(files[index]?.[1] ?? Buffer.alloc(0)), `${size} bytes`)
+  const contents = [0, 1, 65_536, 65_537, 1_000_000].map(size => randomBytes(size))
+  const { ask } = await startWith(t, Object.fromEntries(contents.map(bytes => [`www/${bytes.length}.bin`, bytes])))
+  for (const content of contents) {
+    const { statusCode, header, body } = await ask(`/${content.length}.bin`)
+    t.deepEqual([statusCode, header('content-length')], [200, String(content.length)])
+    t.true(body.equals(content), `${content.length} bytes`)
   }
 })
 
@@ -408,80 +328,59 @@ for (const size of [5, 70_000, 1_000_000]) {
 
 test.serial('a large file that becomes shorter while it is sent closes the connection', async t => {
   const { server, folder, logs } = await startWith(t, { 'www/file.bin': randomBytes(1_000_000) })
-  whenRead(t, reads => {
-    if (reads === 1) fs.truncateSync(join(folder, 'www/file.bin'), 100_000)
-  })
+  whenRead(t, reads => reads === 1 && fs.truncateSync(join(folder, 'www/file.bin'), 100_000))
   const { bytes, closedByServer } = await sendRaw(server.port, get('/file.bin'))
   t.true(closedByServer, 'the client does not wait for the rest')
   t.regex(bytes.toString('latin1'), /^content-length: 1000000\r$/im)
   t.true(bytes.length < 200_000)
-  const broken = logs.first('response_broken')
-  t.regex(String((broken?.err as Error | undefined)?.message), /became shorter/)
+  t.regex(JSON.stringify(logs.first('response_broken')), /became shorter/)
 })
 
 test.serial('a small file that becomes shorter while it is read is 500, and the connection stays usable', async t => {
   const { server, folder } = await startWith(t, { 'www/file.txt': 'the first content' })
-  whenRead(t, reads => {
-    if (reads === 0) fs.truncateSync(join(folder, 'www/file.txt'), 3)
-  })
+  whenRead(t, reads => reads === 0 && fs.truncateSync(join(folder, 'www/file.txt'), 3))
   const { answers } = await sendRaw(server.port, [get('/file.txt'), get('/index.html')], { answers: 2 })
   t.deepEqual(statusesOf(answers), [500, 200])
   t.notRegex(answers[0]?.head ?? '', /^(etag|last-modified):/im)
 })
 
-// Each swap replaces a file or folder in wwwroot by a link that leads out, or brings it back.
-const swaps: readonly (readonly [what: string, name: string, target: string])[] = [
-  ['a file', 'sub/file.txt', '../../outside/file.txt'],
-  ['a folder', 'sub', '../outside']
-]
+// Each swap replaces a file or folder in wwwroot by a link that leads out, and may bring it back after the opening.
+const swaps = [
+  ['a file', 'sub/file.txt', '../../outside/file.txt', false],
+  ['a file', 'sub/file.txt', '../../outside/file.txt', true],
+  ['a folder', 'sub', '../outside', false],
+  ['a folder', 'sub', '../outside', true]
+] as const
 
-for (const [what, name, target] of swaps) {
-  for (const isSwappedBack of [false, true]) {
-    const end = isSwappedBack ? ' and back after that' : ''
-    test.serial(`${what} that is swapped for a link just before the file is opened${end} leaks nothing`, async t => {
-      const files = { 'www/sub/file.txt': 'harmless', 'outside/file.txt': marker }
-      const { ask, folder, logs } = await startWith(t, files)
-      const place = join(folder, 'www', name)
-      const kept = join(folder, 'kept')
-      const isFile = (path: string) => path === join(folder, 'www/sub/file.txt')
-      const swap = (path: string) => {
-        if (!isFile(path)) return
-        fs.renameSync(place, kept)
-        fs.symlinkSync(target, place)
-      }
-      const swapBack = (path: string) => {
-        if (!isFile(path)) return
-        fs.unlinkSync(place)
-        fs.renameSync(kept, place)
-      }
-      whenOpened(t, swap, isSwappedBack ? swapBack : undefined)
-      const { statusCode, head, text } = await ask('/sub/file.txt')
-      t.false(text.includes(marker))
-      t.is(statusCode, 404)
-      t.notRegex(head, /^(etag|last-modified):/im)
-      t.is(warningIn(logs), undefined)
-    })
-  }
+for (const [what, name, target, isSwappedBack] of swaps) {
+  const end = isSwappedBack ? ' and back after that' : ''
+  test.serial(`${what} that is swapped for a link just before the file is opened${end} leaks nothing`, async t => {
+    const { ask, folder, logs } = await startWith(t, { 'www/sub/file.txt': 'harmless', 'outside/file.txt': marker })
+    const place = join(folder, 'www', name)
+    const kept = join(folder, 'kept')
+    const swap = () => {
+      fs.renameSync(place, kept)
+      fs.symlinkSync(target, place)
+    }
+    const swapBack = () => {
+      fs.unlinkSync(place)
+      fs.renameSync(kept, place)
+    }
+    whenOpened(t, join(folder, 'www/sub/file.txt'), swap, isSwappedBack ? swapBack : undefined)
+    const { statusCode, head, text } = await ask('/sub/file.txt')
+    t.false(text.includes(marker))
+    t.is(statusCode, 404)
+    t.notRegex(head, /^(etag|last-modified):/im)
+    t.is(warningIn(logs), undefined)
+  })
 }
 
 test('encoded dot segments are 404, because caches would take the file for that of another URL', async t => {
   const { ask } = await startWith(t, { 'www/sub/page.html': html, 'www/app.js': 'let a', 'www/100%25.html': html })
-  const hidden = [
-    '/sub/%2e%2e/app.js',
-    '/sub/%2E%2E/app.js',
-    '/sub/.%2e/app.js',
-    '/sub/%2e./app.js',
-    '/sub/..%2fapp.js',
-    '/sub/..%2Fapp.js',
-    '/sub%2f../app.js',
-    '/sub%2f..%2fapp.js',
-    '/sub/..%5capp.js',
-    '/%2e/app.js',
-    '/sub/../%2e/app.js',
-    '/sub/%2e%2e/sub/page.html',
-    '/sub/%2e%2e',
-    '/sub/%2e%2e/'
-  ]
+  const hidden = words`
+    /sub/%2e%2e/app.js /sub/%2E%2E/app.js /sub/.%2e/app.js /sub/%2e./app.js /sub/..%2fapp.js /sub/..%2Fapp.js
+    /sub%2f../app.js /sub%2f..%2fapp.js /sub/..%5capp.js /%2e/app.js /sub/../%2e/app.js
+    /sub/%2e%2e/sub/page.html /sub/%2e%2e /sub/%2e%2e/`
   for (const target of hidden) t.is((await ask(target)).statusCode, 404, target)
   for (const target of ['/sub/../app.js', '/./app.js', '/sub%2fpage.html', '/%61pp.js', '/100%2525.html']) {
     t.is((await ask(target)).statusCode, 200, target)
@@ -497,34 +396,27 @@ test('a compressed variant of a file is sent to clients that accept its encoding
     'www/style.css.gz': gzipSync('by gzip')
   })
   const readers: Readonly<Record<string, (body: Buffer) => Buffer>> = { br: brotliDecompressSync, gzip: gunzipSync }
-  const cases: readonly (readonly [target: string, accepted: string, encoding: string | undefined, text: string])[] = [
+  const types: Readonly<Record<string, RegExp>> = { '/app.js': /^text\/javascript/, '/style.css': /^text\/css/ }
+  for (const [target, accepted, encoding, text] of [
     ['/app.js', 'gzip, deflate, br', 'br', 'by brotli'],
     ['/app.js', 'gzip', 'gzip', 'by gzip'],
     ['/app.js', 'br;q=0, gzip', 'gzip', 'by gzip'],
     ['/app.js', 'identity', undefined, 'plain'],
     ['/app.js', 'br;q=0, gzip;q=0', undefined, 'plain'],
+    ['/app.js', undefined, undefined, 'plain'],
     ['/style.css', 'gzip, br', 'gzip', 'by gzip'],
     ['/style.css', 'br', undefined, 'plain']
-  ]
-  const types: Readonly<Record<string, RegExp>> = {
-    '/app.js': /^content-type: text\/javascript/im,
-    '/style.css': /^content-type: text\/css/im
-  }
-  for (const [target, accepted, encoding, text] of cases) {
-    const { statusCode, head, body } = await ask(target, `Accept-Encoding: ${accepted}\r\n`)
+  ] as const) {
+    const headers = accepted === undefined ? '' : `Accept-Encoding: ${accepted}\r\n`
+    const { statusCode, header, body } = await ask(target, headers)
     t.is(statusCode, 200)
-    t.is(/^content-encoding: (.+)$/im.exec(head)?.[1], encoding, `${target} ${accepted}`)
+    t.is(header('content-encoding'), encoding, `${target} ${accepted}`)
     t.is((readers[encoding ?? ''] ?? (plain => plain))(body).toString(), text)
-    t.regex(head, /^vary: accept-encoding$/im)
-    t.regex(head, types[target] ?? /^$/)
-    const etag = /^etag: (.+)$/im.exec(head)?.[1]
-    const again = await ask(target, `Accept-Encoding: ${accepted}\r\nIf-None-Match: ${etag}\r\n`)
-    t.is(again.statusCode, 304)
-    t.regex(again.head, /^vary: accept-encoding$/im)
+    t.is(header('vary'), 'Accept-Encoding')
+    t.regex(header('content-type') ?? '', types[target] ?? /^$/)
+    const again = await ask(target, `${headers}If-None-Match: ${header('etag')}\r\n`)
+    t.deepEqual([again.statusCode, again.header('vary')], [304, 'Accept-Encoding'])
   }
-  const { head } = await ask('/app.js')
-  t.regex(head, /^vary: accept-encoding$/im)
-  t.notRegex(head, /^content-encoding:/im)
 })
 
 test('a compressed variant that cannot be sent is ignored', async t => {
@@ -532,15 +424,10 @@ test('a compressed variant that cannot be sent is ignored', async t => {
     await symlink('../outside.br', join(folder, 'www/page.html.br'))
     await mkdir(join(folder, 'www/folder.gz'))
   })
-  for (const [target, accepted, status] of [
-    ['/page.html', 'br', 200],
-    ['/folder', 'gzip', 404]
-  ] as const) {
-    const { statusCode, head, text } = await ask(target, `Accept-Encoding: ${accepted}\r\n`)
-    t.is(statusCode, status)
-    t.notRegex(head, /^content-encoding:/im)
-    if (status === 200) t.is(text, html)
-  }
+  const page = await ask('/page.html', 'Accept-Encoding: br\r\n')
+  t.deepEqual([page.statusCode, page.header('content-encoding'), page.text], [200, undefined, html])
+  const folder = await ask('/folder', 'Accept-Encoding: gzip\r\n')
+  t.deepEqual([folder.statusCode, folder.header('content-encoding')], [404, undefined])
 })
 
 test('a single range of a file is sent with 206, for small and large files and compressed variants', async t => {
@@ -552,33 +439,33 @@ test('a single range of a file is sent with 206, for small and large files and c
     'www/empty.bin': ''
   })
   clock.advanceSeconds(3)
-  const ranges: readonly (readonly [range: string, start: number, end: number])[] = [
+  const ranges = [
     ['bytes=0-1', 0, 1],
     ['BYTES=2-2', 2, 2],
     ['bytes=5-', 5, -1],
     ['bytes=-3', -3, -1],
     ['bytes=-999999', 0, -1],
     ['bytes=4-999999', 4, -1]
-  ]
+  ] as const
   for (const [target, size, encoding] of [
     ['/small.txt', 10, 'identity'],
     ['/small.txt', 10, 'gzip'],
     ['/large.bin', 100_000, 'identity']
   ] as const) {
     const whole = await ask(target, `Accept-Encoding: ${encoding}\r\n`)
-    t.regex(whole.head, /^accept-ranges: bytes$/im)
-    const etag = /^etag: (.+)$/im.exec(whole.head)?.[1]
+    t.is(whole.header('accept-ranges'), 'bytes')
+    const etag = whole.header('etag')
     for (const [range, from, to] of ranges) {
       const [start, end] = [from, to].map(position => (position + size) % size) as [number, number]
       const headers = `Accept-Encoding: ${encoding}\r\nRange: ${range}\r\n`
       for (const condition of ['', `If-Range: ${etag}\r\n`]) {
-        const { statusCode, head, body } = await ask(target, headers + condition)
+        const { statusCode, header, body } = await ask(target, headers + condition)
         t.is(statusCode, 206, `${target} ${range}`)
         t.is(body.toString(), digits.subarray(start, end + 1).toString())
-        t.regex(head, new RegExp(`^content-range: bytes ${start}-${end}/${size}$`, 'im'))
-        t.regex(head, new RegExp(`^content-length: ${end - start + 1}$`, 'im'))
-        t.is(/^content-type: .*$/im.exec(head)?.[0], /^content-type: .*$/im.exec(whole.head)?.[0])
-        t.is(/^etag: (.+)$/im.exec(head)?.[1], etag)
+        t.is(header('content-range'), `bytes ${start}-${end}/${size}`)
+        t.is(header('content-length'), String(end - start + 1))
+        t.is(header('content-type'), whole.header('content-type'))
+        t.is(header('etag'), etag)
       }
       t.is((await ask(target, `${headers}If-None-Match: ${etag}\r\n`)).statusCode, 304)
       for (const outdated of ['"other"', `W/${etag}`, new Date().toUTCString()]) {
@@ -587,15 +474,13 @@ test('a single range of a file is sent with 206, for small and large files and c
       t.is((await ask(target, headers, 'HEAD')).statusCode, 200)
     }
     for (const range of [`bytes=${size}-`, `bytes=${size}-${size + 5}`, 'bytes=-0', `bytes=${'9'.repeat(400)}-`]) {
-      const { statusCode, head, body } = await ask(target, `Range: ${range}\r\n`)
-      t.is(statusCode, 416, range)
-      t.is(body.length, 0)
-      t.regex(head, new RegExp(`^content-range: bytes \\*/${size}$`, 'im'))
+      const { statusCode, header, body } = await ask(target, `Range: ${range}\r\n`)
+      t.deepEqual([statusCode, body.length], [416, 0], range)
+      t.is(header('content-range'), `bytes */${size}`)
     }
     for (const range of ['bytes=0-0,2-2', 'bytes=5-4', 'bytes=-', 'bytes=a-b', 'lines=1-2', 'nonsense']) {
       const { statusCode, body } = await ask(target, `Range: ${range}\r\n`)
-      t.is(statusCode, 200, range)
-      t.is(body.length, size)
+      t.deepEqual([statusCode, body.length], [200, size], range)
     }
   }
   t.is((await ask('/empty.bin', 'Range: bytes=0-\r\n')).statusCode, 416)
@@ -664,33 +549,17 @@ for (const callbackUrl of [defaultCallbackUrl, httpsCallbackUrl]) {
 
 test('no spelling of the URL of a folder redirects to another site', async t => {
   const { ask } = await startWith(t, { 'www/evil.example/index.html': html, 'www/a/b/index.html': html })
-  const targets = [
-    '//evil.example/%2e%2e',
-    '//evil.example',
-    '///evil.example',
-    '/%2Fevil.example',
-    '/%2f%2fevil.example/%2e%2e',
-    '//evil.example/..',
-    '//evil.example/.',
-    '/\\evil.example',
-    '/%5Cevil.example',
-    '/\\evil.example/..',
-    '/.//evil.example',
-    '/..//evil.example',
-    '/a//b',
-    '/a/./b',
-    '/a%2Fb%2F',
-    '/evil.example/../evil.example',
-    'http://evil.example//evil.example',
-    '/\t/evil.example',
-    '/%09/evil.example'
-  ]
-  for (const target of targets) {
-    const { statusCode, head } = await ask(target)
+  const targets = words`
+    //evil.example //evil.example/%2e%2e //evil.example/.. //evil.example/. ///evil.example
+    /%2Fevil.example /%2f%2fevil.example/%2e%2e /\evil.example /%5Cevil.example /\evil.example/..
+    /.//evil.example /..//evil.example /a//b /a/./b /a%2Fb%2F /evil.example/../evil.example
+    http://evil.example//evil.example /%09/evil.example`
+  for (const target of [...targets, '/\t/evil.example']) {
+    const { statusCode, header } = await ask(target)
     t.true([400, 404].includes(statusCode), `${target}: ${statusCode}`)
-    t.notRegex(head, /^location:/im, target)
+    t.is(header('location'), undefined, target)
   }
-  t.regex((await ask('http://evil.example/a/b')).head, /^location: \/a\/b\/$/im)
+  t.is((await ask('http://evil.example/a/b')).header('location'), '/a/b/')
 })
 
 test('if wwwroot is a symlink that is replaced, the new folder is served within a second, unless it cannot be served', async t => {
@@ -747,32 +616,24 @@ test('if wwwroot is a symlink that is replaced, the new folder is served within 
 
 test('the content type of a file depends on its extension', async t => {
   const types: Readonly<Record<string, string>> = {
-    'page.html': 'text/html; charset=utf-8',
-    'app.js': 'text/javascript; charset=utf-8',
-    'app.mjs': 'text/javascript; charset=utf-8',
-    'style.css': 'text/css; charset=utf-8',
-    'data.json': 'application/json; charset=utf-8',
-    'image.svg': 'image/svg+xml',
-    'image.png': 'image/png',
-    'module.wasm': 'application/wasm',
-    'a.tar.gz': 'application/gzip',
-    'objects_attrs.json.gz': 'application/gzip',
-    'font.woff2': 'font/woff2',
-    'UPPER.HTML': 'text/html; charset=utf-8',
-    'page.html.txt': 'text/plain; charset=utf-8',
-    noextension: 'application/octet-stream',
-    'file.unheard-of': 'application/octet-stream',
-    'gr\u00fc\u00dfe \u4e16\u754c.txt': 'text/plain; charset=utf-8'
+    'text/html; charset=utf-8': 'page.html UPPER.HTML',
+    'text/javascript; charset=utf-8': 'app.js app.mjs',
+    'text/css; charset=utf-8': 'style.css',
+    'text/plain; charset=utf-8': 'page.html.txt gr\u00fc\u00dfe-\u4e16\u754c.txt',
+    'application/json; charset=utf-8': 'data.json',
+    'application/gzip': 'a.tar.gz objects_attrs.json.gz',
+    'application/wasm': 'module.wasm',
+    'application/octet-stream': 'noextension file.unheard-of',
+    'image/svg+xml': 'image.svg',
+    'image/png': 'image.png',
+    'font/woff2': 'font.woff2'
   }
-  const files = Object.fromEntries(Object.keys(types).map(name => [`www/${name}`, 'content']))
-  const { browser } = await startWith(t, files)
-  for (const [name, type] of Object.entries(types)) {
+  const files = Object.entries(types).flatMap(([type, names]) => names.split(' ').map(name => [name, type] as const))
+  const { browser } = await startWith(t, Object.fromEntries(files.map(([name]) => [`www/${name}`, 'content'])))
+  for (const [name, type] of files) {
     const { statusCode, headers, text } = await browser.get(`/${encodeURIComponent(name)}`)
-    t.is(statusCode, 200, name)
-    t.is(headers['content-type'], type, name)
-    t.is(headers['content-length'], '7')
-    t.is(headers['x-content-type-options'], 'nosniff')
-    t.is(text(), 'content')
+    t.deepEqual([statusCode, text()], [200, 'content'], name)
+    t.like(headers, { 'content-type': type, 'content-length': '7', 'x-content-type-options': 'nosniff' }, name)
   }
 })
 
@@ -811,12 +672,10 @@ test('pages in wwwroot get no security policy headers, so that they can load a v
 
 test('all methods except GET and HEAD get 405 with the allowed methods, whether the file exists or not', async t => {
   const { ask } = await startWith(t, { 'www/page.html': html })
-  const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'SEARCH']
-  for (const method of methods) {
+  for (const method of words`POST PUT PATCH DELETE OPTIONS TRACE PROPFIND PURGE SEARCH`) {
     for (const target of ['/', '/page.html', '/nothing', '/healthz', '/readyz']) {
-      const { statusCode, head, text } = await ask(target, 'X-Echo: hello\r\n', method)
-      t.is(statusCode, 405, `${method} ${target}`)
-      t.regex(head, /^allow: GET, HEAD$/im)
+      const { statusCode, head, header, text } = await ask(target, 'X-Echo: hello\r\n', method)
+      t.deepEqual([statusCode, header('allow')], [405, 'GET, HEAD'], `${method} ${target}`)
       t.is(JSON.parse(text).error, 'method_not_allowed')
       t.false(`${head}${text}`.includes('hello'), 'the response contains no part of the request')
     }
