@@ -4,6 +4,7 @@ import test from 'ava'
 import { parseRules } from '#src/config/proxy-rules.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 import { createRandom } from '../helpers/random.js'
+import { words } from '../helpers/words.js'
 
 type Step = 'decode' | 'nfkc' | 'merge' | 'parameters' | 'query' | 'fragment'
 
@@ -116,75 +117,13 @@ const lists: readonly (readonly string[])[] = [
   ['/r/*/*/* /r/*/*/*', '/r/*/ /r/*/', '/r/** /r/**']
 ]
 
-const slashes = [
-  '/',
-  '/',
-  '/',
-  '/',
-  '%2F',
-  '%2f',
-  '%252F',
-  '%25252f',
-  '%EF%BC%8F',
-  '%25EF%25BC%258F',
-  '/%2F',
-  '//',
-  '%2F/',
-  '%2%46'
-]
-const noise = [
-  ...[
-    '.',
-    '..',
-    '%2e',
-    '%2E%2e',
-    '%252e',
-    '.%2e',
-    '...',
-    '%EF%BC%8E',
-    '%E2%80%A5',
-    '%E2%80%A4',
-    '%20',
-    '%C2%A0',
-    '%FF'
-  ],
-  ...[';', ';x', '%3B', '%253b', '%EF%BC%9B', '?', '%3F', '%253F', '%EF%BC%9F', '%23', '%2523', '%EF%BC%83', '#'],
-  ...[
-    '%',
-    '%25',
-    '%2525',
-    '%EF%BC%85',
-    '%EF%B9%AA',
-    '2',
-    'F',
-    'f',
-    '2F',
-    '2e',
-    '%32',
-    '%46',
-    '%EF%BC%92',
-    '%CC%87',
-    '%C2%B2'
-  ],
-  ...[
-    '%5C',
-    '%255c',
-    '%EF%BC%BC',
-    '%00',
-    '%0a',
-    '%2500',
-    '%E2%84%85',
-    '%C0%AF',
-    '%E5%B9%B3',
-    'x',
-    'y',
-    'a',
-    'b',
-    'c',
-    'd'
-  ]
-]
-const words = ['a', 'b', 'c', 'd', 'e', 'm', 's', 'x', 'projects', 'api', 'auth', 'healthz', 'token']
+const slashes = words`/ / / / %2F %2f %252F %25252f %EF%BC%8F %25EF%25BC%258F /%2F // %2F/ %2%46`
+const noise = words`
+  . .. ... %2e %2E%2e .%2e %252e %EF%BC%8E %E2%80%A5 %E2%80%A4 %20 %C2%A0 %FF
+  ; ;x %3B %253b %EF%BC%9B ? %3F %253F %EF%BC%9F # %23 %2523 %EF%BC%83
+  % %25 %2525 %EF%BC%85 %EF%B9%AA 2 F f 2F 2e %32 %46 %EF%BC%92 %CC%87 %C2%B2
+  %5C %255c %EF%BC%BC %00 %0a %2500 %E2%84%85 %C0%AF %E5%B9%B3 x y a b c d`
+const names = words`a b c d e m s x projects api auth healthz token`
 
 function createPaths(random: () => number) {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
@@ -197,8 +136,8 @@ function createPaths(random: () => number) {
     return pick([letters, letters.replaceAll('%', '%25'), full, text, text, text])
   }
   function segment(of: string): string {
-    const text = of === '*' || of === '**' ? pick(words) : of
-    if (of === '*' && chance(0.15)) return `${segment(pick(words))}${pick(slashes.slice(4))}${segment(pick(words))}`
+    const text = of === '*' || of === '**' ? pick(names) : of
+    if (of === '*' && chance(0.15)) return `${segment(pick(names))}${pick(slashes.slice(4))}${segment(pick(names))}`
     const spelled = chance(0.2) ? encoded(text) : text
     const before = chance(0.06) ? pick(noise) : ''
     return before + spelled + (chance(0.15) ? pick(noise) + (chance(0.3) ? pick(noise) : '') : '')
@@ -208,7 +147,7 @@ function createPaths(random: () => number) {
     const raw = pick(rules).path.split('/').slice(1)
     const other = chance(0.5) ? pick(rules).path.split('/').slice(1) : []
     const parts = [...raw.filter(part => part !== '**'), ...other.slice(chance(0.5) ? 0 : raw.length - 1)]
-    while (chance(0.3)) parts.push(pick(words))
+    while (chance(0.3)) parts.push(pick(names))
     // The literals at the beginning stay as they are, so that the rule matches.
     return parts
       .map(
@@ -221,12 +160,10 @@ function createPaths(random: () => number) {
 }
 
 function createUpstreams(random: () => number) {
-  const names = Object.keys(steps) as Step[]
+  const all = Object.keys(steps) as Step[]
   return function upstream(): Upstream {
-    const chosen = Array.from(
-      { length: 1 + Math.floor(random() * 6) },
-      () => names[Math.floor(random() * names.length)] as Step
-    )
+    const length = 1 + Math.floor(random() * 6)
+    const chosen = Array.from({ length }, () => all[Math.floor(random() * all.length)] as Step)
     let decodings = 0
     return chosen.filter(step => step !== 'decode' || ++decodings <= 3)
   }

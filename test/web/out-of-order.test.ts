@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { type ModeName, modes } from '../helpers/modes.js'
-import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
+import { signIn, startTestServer } from '../helpers/server.js'
 import { startSignedIn } from './support.js'
 
 /** Starts a server with a signed-in browser whose request waits for a refresh, until `hold.release()`. */
@@ -58,20 +58,6 @@ for (const mode of modes) {
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     })
   }
-
-  test(`${mode}: if the first response to a callback was lost, repeating the callback replaces the older session of the browser`, async t => {
-    const { browser, clock, idp } = await startSignedIn(t, { mode })
-    clock.advanceSeconds(10)
-    const back = await startLogin(browser)
-    const lost = browser.clone()
-    await openCallback(lost, back)
-    const before = idp.tokenRequests.length
-    const repeated = await openCallback(browser, back)
-    t.is(repeated.statusCode, 302)
-    t.is(idp.tokenRequests.length, before)
-    t.is(browser.cookies.value('platform_session')?.length, lost.cookies.value('platform_session')?.length)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  })
 
   test(`${mode}: a session from a clock that ran three days ahead is refreshed when the clock is right again`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
