@@ -3,10 +3,22 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import type { ExecutionContext } from 'ava'
+import type { TestSettings } from '../helpers/config.js'
 import { signIn } from '../helpers/server.js'
-import type { ProxiedServer } from '../helpers/upstream.js'
+import { type ProxiedServer, startProxy } from '../helpers/upstream.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
+
+/** Starts a server whose proxy leads `/api/*` to an upstream, and signs its browser in. */
+export async function startBehind<Upstream extends { readonly origin: string }>(
+  t: Test,
+  starting: Promise<Upstream>,
+  { options = '', ...settings }: TestSettings['apiProxy'] & { readonly options?: string } = {}
+) {
+  const upstream = await starting
+  const rules = [`GET,POST /api/* ${upstream.origin}/* ${options}`.trim()]
+  return { upstream, ...(await startProxy(t, { ...settings, rules })) }
+}
 
 export interface Sent {
   /** The Cookie header. By default, it contains the first session. */
