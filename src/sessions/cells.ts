@@ -1,7 +1,7 @@
 /**
- * A cell is one value in the store. A cell is changed only by compare-and-swap. Everything that the store keeps is in cells:
- * sessions, the lists of each user's sessions, user names, used logout tokens, and places (`places.ts`). Cells are in Redis, in
- * the memory of a process without Redis, or, in tests, in a simulated store.
+ * What the store keeps. Sessions are in cells, which are changed only by compare-and-swap. The lists of each user's sessions, user
+ * names, used logout tokens and places (`places.ts`) are values. Both are in Redis, in the memory of a process without Redis, or,
+ * in tests, in a simulated store.
  */
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { End } from './transitions.js'
@@ -73,7 +73,7 @@ export type Message =
   | { readonly kind: 'pause'; readonly ms: number }
 
 /** `Content` is the content of a cell. `Key` is what is needed to find and decrypt the cell. */
-export interface Cells<Content, Key = string> {
+export interface Cells<Content, Key> {
   /** Returns the time of the store, in whole milliseconds since the epoch. */
   now(): number
   /**
@@ -116,6 +116,19 @@ interface ApplyOptions<Content> {
   readonly replacesUnreadable?: boolean
   /** Called with each cell that was read or written. */
   readonly onSeen?: (snapshot: Snapshot<Content>) => void
+}
+
+/** The values of one kind, by their names. */
+export interface Values<Value> {
+  /** Returns the time of the store, in whole milliseconds since the epoch. */
+  now(): number
+  /** @throws StoreUnavailableError, also if this process cannot decrypt the value */
+  read(name: string): Promise<Value | undefined>
+  /**
+   * Runs a rule on a value, and stores the value that the rule returns, if it returns one.
+   * @throws StoreUnavailableError
+   */
+  change<Result>(name: string, rule: Rule<Value, Result>): Promise<Result>
 }
 
 const ATTEMPTS = 5

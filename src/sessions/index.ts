@@ -12,21 +12,21 @@ import type { RedisUrl } from '../config/redis-url.js'
 import type { Config } from '../config/settings.js'
 import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
-import type { Cells, Message } from './cells.js'
+import type { Message, Values } from './cells.js'
 import { type ConnectionTiming, openConnection } from './connection.js'
 import { createSessions } from './create-sessions.js'
-import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
+import { createMemoryCells, createMemoryValues } from './memory-cells.js'
 import { createPlaces } from './places.js'
 import {
   createMessageSeal,
   createRedisCells,
+  createRedisValues,
   createSwapScript,
   type SendCommand,
-  sessionFormat,
-  valueFormat
+  sessionFormat
 } from './redis-cells.js'
 import { openRedisClient } from './redis-client.js'
-import type { Cell } from './transitions.js'
+import { type Cell, isLogin } from './transitions.js'
 import { createUserSessions, type UserList } from './user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
@@ -78,17 +78,16 @@ export function createStores(config: Config, options: StoreOptions) {
   // A cell outlives every cookie of its session, so a missing cell always means data loss.
   const lifetimeMs = 2 * maxAgeMs
   const times = { clock, maxAgeMs, lifetimeMs }
-  const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
-    entry.rev === 0 && !entry.isFinal ? LOGIN_LIFETIME_MS : lifetimeMs
+  const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) => (isLogin(entry) ? LOGIN_LIFETIME_MS : lifetimeMs)
   const redis = redisUrl && openRedis(config, options)
   const cells = {
     sessions: redis
       ? createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs))
-      : createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
-    lists: valueCells<UserList>('user', 'user sessions', lifetimeMs),
-    names: valueCells<readonly string[]>('user-name', 'user names', lifetimeMs),
-    usedTokens: valueCells<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
-    places: valueCells<number>('place', 'place', PLACE_LIFETIME_MS)
+      : createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
+    lists: values<UserList>('user', 'user sessions', lifetimeMs),
+    names: values<readonly string[]>('user-name', 'user names', lifetimeMs),
+    usedTokens: values<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
+    places: values<number>('place', 'place', PLACE_LIFETIME_MS)
   }
   const places = createPlaces({
     cells: cells.places,
@@ -122,9 +121,9 @@ export function createStores(config: Config, options: StoreOptions) {
   })
 
   /** @param purpose the purpose for which the encryption keys are derived */
-  function valueCells<Content>(kind: string, purpose: string, lifetimeMs: number): Cells<Content> {
-    if (redis) return createRedisCells(redis, valueFormat<Content>(keyring.sealer(purpose), kind, lifetimeMs))
-    return createMemoryCells<Content, string>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  function values<Value>(kind: string, purpose: string, lifetimeMs: number): Values<Value> {
+    if (redis) return createRedisValues(redis, keyring.sealer(purpose), { kind, lifetimeMs })
+    return createMemoryValues(clock.now, lifetimeMs)
   }
 
   return {

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { apply, type Cells, ignoreUnavailable } from './cells.js'
+import { ignoreUnavailable, type Values } from './cells.js'
 import { createPortSocket, type PortSocketOptions } from './port-socket.js'
 import type { Lease, Owner } from './transitions.js'
 
@@ -20,7 +20,7 @@ interface Place {
 }
 
 interface PlacesOptions extends PortSocketOptions {
-  readonly cells: Cells<number>
+  readonly cells: Values<number>
   /** The random name of this process. */
   readonly owner: string
 }
@@ -43,7 +43,7 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
     const announced = current()
     if (!announced) return
     const { name, since } = announced
-    const newest = apply(cells, name, stored => {
+    const newest = cells.change(name, stored => {
       if (stored !== undefined && stored >= since) return { result: stored }
       return { result: since, cell: since }
     })
@@ -79,14 +79,13 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
     /** Also call this function after each new connection, because Redis may have lost the start time of this process. */
     announce,
     /**
-     * True if the owner of the lease has died, because a later process has bound the socket at the same place. Returns false if
-     * the cell of the place cannot be decrypted, because such a cell proves nothing.
+     * True if the owner of the lease has died, because a later process has bound the socket at the same place.
      * @throws StoreUnavailableError
      */
     async isDead({ place, since }: Lease): Promise<boolean> {
       if (place === undefined || since === undefined) return false
-      const { content } = await cells.read(place, true)
-      return content !== undefined && content > since
+      const newest = await cells.read(place)
+      return newest !== undefined && newest > since
     },
     close(): void {
       place = undefined

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.js'
 import type { Sealer } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
-import { type Cells, type Message, type Snapshot, StoreUnavailableError } from './cells.js'
+import { apply, type Cells, type Message, type Snapshot, StoreUnavailableError, type Values } from './cells.js'
 import type { RedisCommands } from './redis-client.js'
 import { MAX_REPLY_BYTES } from './reply-limit.js'
 import type { SessionKey } from './sessions.js'
@@ -215,17 +215,30 @@ export function createRedisCells<Content, Key>(
   }
 }
 
-/** Returns the format of a cell that has a single value and no record. */
-export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: number): Format<Content, string> {
-  return {
+/** Creates values. Each of them is the entry of a cell without a record. */
+export function createRedisValues<Value>(
+  redis: RedisCellsDependencies,
+  sealer: Sealer,
+  { kind, lifetimeMs }: { readonly kind: string; readonly lifetimeMs: number }
+): Values<Value> {
+  const cells = createRedisCells<Value, string>(redis, {
     nameOf: key => `${kind}:${key}`,
     lifetimeMs: () => lifetimeMs,
-    sealEntry: (content, name) => sealer.seal(Buffer.from(JSON.stringify(content)), name),
+    sealEntry: (value, name) => sealer.seal(Buffer.from(JSON.stringify(value)), name),
     sealRecord: () => undefined,
     open(entry, _record, name) {
       const plaintext = sealer.open(entry, name)
-      return plaintext && (JSON.parse(plaintext.toString()) as Content)
+      return plaintext && (JSON.parse(plaintext.toString()) as Value)
     }
+  })
+  return {
+    now: cells.now,
+    async read(key) {
+      const { content, isUnreadable } = await cells.read(key, false)
+      if (isUnreadable) throw new StoreUnavailableError('unreadable')
+      return content
+    },
+    change: (key, rule) => apply(cells, key, rule)
   }
 }
 

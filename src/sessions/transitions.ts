@@ -186,6 +186,11 @@ interface AcquireRequest<Record> extends Known<Record> {
   readonly isChange?: boolean | undefined
 }
 
+/** True for the cell of a login that has not been completed. */
+export function isLogin({ rev, isFinal }: Entry): boolean {
+  return rev === 0 && !isFinal
+}
+
 function isOverForGood(entry: Entry): entry is Entry & { readonly over: End } {
   return entry.isFinal === true && entry.over !== undefined
 }
@@ -199,6 +204,19 @@ export function hasTokens<Record>(
   outcome: Outcome<Record>
 ): outcome is Extract<Outcome<Record>, { readonly kind: 'tokens' | 'unchecked' }> {
   return outcome.kind === 'tokens' || outcome.kind === 'unchecked'
+}
+
+/**
+ * Creates an entry. The caller must give every field, so that the compiler shows each rule that a new field of `Entry` concerns.
+ * The entry does not have the fields that are undefined.
+ */
+function entryOf(fields: { readonly [Field in keyof Required<Entry>]: Entry[Field] }): Entry {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as unknown as Entry
+}
+
+/** Returns the entry of a session that is over. */
+function overAt(rev: number, over: End, isFinal?: true): Entry {
+  return entryOf({ rev, hasRecord: false, over, isFinal, lease: undefined, notBefore: undefined, suspect: undefined })
 }
 
 /** Requests the lease. If the cell has lost data, repairs the cell instead. */
@@ -255,8 +273,15 @@ export function commit<Record>(
   }
   if (hasTokens(outcome) && entry.rev <= rev + 1) {
     const isUnchecked = outcome.kind === 'unchecked'
-    const keptLease = lease && (isUnchecked || !isOwner) ? { lease } : {}
-    const next = { rev: rev + 1, hasRecord: true, ...keptLease, ...(!isUnchecked && pauseFor(outcome.pauseMs, now)) }
+    const next = entryOf({
+      rev: rev + 1,
+      hasRecord: true,
+      over: undefined,
+      isFinal: undefined,
+      lease: isUnchecked || !isOwner ? lease : undefined,
+      notBefore: isUnchecked ? undefined : pauseFor(outcome.pauseMs, now),
+      suspect: undefined
+    })
     return { cell: { entry: next, record: outcome.record }, result: { kind: 'stored' } }
   }
   if (!cell || !isOwner || entry.rev !== rev || hasTokens(outcome)) return { result: { kind: 'notOwner' } }
@@ -267,11 +292,18 @@ export function commit<Record>(
         result: { kind: 'stored' }
       }
     case 'over':
-      return { cell: { entry: { rev, hasRecord: false, over: outcome.end } }, result: { kind: 'stored' } }
+      return { cell: { entry: overAt(rev, outcome.end) }, result: { kind: 'stored' } }
     case 'failure': {
-      // A failure of another kind says nothing about the token, so it neither adds to the suspicion nor removes it.
-      const suspect = outcome.isAmbiguous ? refusedAgain(entry.suspect, now) : entry.suspect
-      const next = { rev, hasRecord: entry.hasRecord, ...(suspect && { suspect }), ...pauseFor(outcome.pauseMs, now) }
+      const next = entryOf({
+        rev,
+        hasRecord: entry.hasRecord,
+        over: undefined,
+        isFinal: undefined,
+        lease: undefined,
+        notBefore: pauseFor(outcome.pauseMs, now),
+        // A failure of another kind says nothing about the token, so it neither adds to the suspicion nor removes it.
+        suspect: outcome.isAmbiguous ? refusedAgain(entry.suspect, now) : entry.suspect
+      })
       return { cell: { ...cell, entry: next }, result: { kind: 'stored' } }
     }
   }
@@ -341,8 +373,7 @@ export function logOut<Record>(
   if (cell?.entry.isFinal) return { result: undefined }
   const rev = Math.max(cell?.entry.rev ?? 0, knownRev)
   const result = cell?.record === undefined ? undefined : { rev: cell.entry.rev, record: cell.record }
-  const ended = { rev, hasRecord: false, over: end, isFinal: true as const }
-  return { cell: { entry: ended }, message: 'loggedOut', result }
+  return { cell: { entry: overAt(rev, end, true) }, message: 'loggedOut', result }
 }
 
 /**
@@ -361,11 +392,19 @@ function repair<Record>(
   const isComplete = entry && (entry.over !== undefined || entry.hasRecord || newest === undefined)
   if (entry?.rev === rev && isComplete) return cell
   const until = now + (newest === undefined ? TIMES.lostRecordMs : recoveryMs)
-  const repaired = { rev, hasRecord: newest !== undefined, notBefore: { until, why: 'loss' as const } }
-  return { entry: { ...repaired, ...(entry?.lease && { lease: entry.lease }) }, record: newest }
+  const repaired = entryOf({
+    rev,
+    hasRecord: newest !== undefined,
+    over: undefined,
+    isFinal: undefined,
+    lease: entry?.lease,
+    notBefore: { until, why: 'loss' },
+    suspect: undefined
+  })
+  return { entry: repaired, record: newest }
 }
 
-function pauseFor(pauseMs: number, now: number): Pick<Entry, 'notBefore'> {
-  if (pauseMs <= 0) return {}
-  return { notBefore: { until: now + Math.min(Math.round(pauseMs), TIMES.maxPauseMs), why: 'failure' } }
+function pauseFor(pauseMs: number, now: number): Entry['notBefore'] {
+  if (pauseMs <= 0) return undefined
+  return { until: now + Math.min(Math.round(pauseMs), TIMES.maxPauseMs), why: 'failure' }
 }

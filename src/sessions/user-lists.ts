@@ -7,7 +7,7 @@
 import { type Clock, wait } from '../base/clock.js'
 import type { Hasher } from '../cookie/keyring.js'
 import type { Identity, SessionRecord } from '../cookie/record.js'
-import { apply, type Cells, type Rule, StoreUnavailableError } from './cells.js'
+import { type Rule, StoreUnavailableError, type Values } from './cells.js'
 import type { ProcessSessions } from './create-sessions.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
@@ -41,7 +41,7 @@ const CONFLICTS = 10
 const MAX_CONFLICT_MS = 50
 
 export interface UserListsDependencies {
-  readonly lists: Cells<UserList>
+  readonly lists: Values<UserList>
   readonly sessions: Pick<ProcessSessions, 'end' | 'read'>
   readonly hasher: Hasher
   readonly clock: Clock
@@ -71,7 +71,7 @@ export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: Us
   async function untilUnchanged<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await apply(lists, list, rule)
+        return await lists.change(list, rule)
       } catch (error) {
         const isConflict = error instanceof StoreUnavailableError && error.problem === 'conflict'
         if (!isConflict || attempt === CONFLICTS) throw error
@@ -103,11 +103,11 @@ export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: Us
 
   /** If a list is full, removes the sessions that are over, so that no live session has to be dropped. */
   async function makeRoom(list: string): Promise<void> {
-    const { content } = await lists.read(list, true)
-    if (!content || content.members.length < MAX_MEMBERS) return
-    const cells = await Promise.all(content.members.map(({ id }) => sessions.read(id)))
+    const { members = [] } = (await lists.read(list)) ?? {}
+    if (members.length < MAX_MEMBERS) return
+    const cells = await Promise.all(members.map(({ id }) => sessions.read(id)))
     const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
-    await remove(list, new Set(content.members.filter(isOver).map(({ id }) => id)))
+    await remove(list, new Set(members.filter(isOver).map(({ id }) => id)))
   }
 
   async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {

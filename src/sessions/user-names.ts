@@ -1,14 +1,14 @@
 /** Finds users by their names: an e-mail address, a user name or a display name. Upper and lower case do not matter. */
 import type { Hasher } from '../cookie/keyring.js'
 import type { Identity } from '../cookie/record.js'
-import { apply, type Cells, type Rule } from './cells.js'
+import type { Rule, Values } from './cells.js'
 import { cellName } from './user-lists.js'
 
 const MAX_USERS_OF_NAME = 100
 
 export interface UserNamesDependencies {
   /** For each name, the `sub` of every user with this name. The user who was added last comes last. */
-  readonly names: Cells<readonly string[]>
+  readonly names: Values<readonly string[]>
   readonly hasher: Hasher
 }
 
@@ -23,7 +23,7 @@ export function createUserNames({ names, hasher }: UserNamesDependencies) {
       }
       const emails = typeof claims.email === 'string' ? [nameOfUser('email', iss, claims.email)] : []
       const cells = [...emails, ...namesIn(claims).map(name => nameOfUser('name', iss, name))]
-      for (const cell of cells) apply(names, hasher.newest(cell), add).catch(() => {})
+      for (const cell of cells) names.change(hasher.newest(cell), add).catch(() => {})
     }
   }
 }

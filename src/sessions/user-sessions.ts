@@ -5,7 +5,7 @@
  */
 
 import type { Identity, SessionRecord } from '../cookie/record.js'
-import { apply, type Cells, ignoreUnavailable, StoreUnavailableError } from './cells.js'
+import { ignoreUnavailable, StoreUnavailableError, type Values } from './cells.js'
 import type { ProcessSessions } from './create-sessions.js'
 import { createRetries } from './restores.js'
 import {
@@ -97,7 +97,7 @@ export interface UserSessions {
 }
 
 interface UserSessionsDependencies extends UserListsDependencies, UserNamesDependencies {
-  readonly usedTokens: Cells<true>
+  readonly usedTokens: Values<true>
   readonly sessions: Pick<ProcessSessions, 'end' | 'newest' | 'read'>
 }
 
@@ -170,9 +170,9 @@ export function createUserSessions(dependencies: UserSessionsDependencies): User
       for (const list of new Set([...names, ...ofUser])) lists.remove(list, ended).catch(() => {})
       return { ids, records }
     },
-    isUsed: tokenId => apply(usedTokens, hasher.newest(tokenId), content => ({ result: content !== undefined })),
+    isUsed: async tokenId => (await usedTokens.read(hasher.newest(tokenId))) !== undefined,
     async markUsed(tokenId) {
-      const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
+      const used = usedTokens.change(hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
       await used.catch(ignoreUnavailable)
     },
     close: retries.close
@@ -185,10 +185,9 @@ function createListing({ lists, names, sessions, hasher, maxAgeMs }: UserSession
    * Returns the contents of the cells with this name. Names are hashed with the session secret, so look up the hash of the name
    * with each secret.
    */
-  async function readAll<Content>(cells: Cells<Content>, name: string): Promise<readonly Content[]> {
-    const snapshots = await Promise.all(hasher.all(name).map(hash => cells.read(hash, true)))
-    if (snapshots.some(({ isUnreadable }) => isUnreadable)) throw new StoreUnavailableError('unreadable')
-    return snapshots.flatMap(({ content }) => content ?? [])
+  async function readAll<Value>(values: Values<Value>, name: string): Promise<readonly Value[]> {
+    const found = await Promise.all(hasher.all(name).map(hash => values.read(hash)))
+    return found.filter(value => value !== undefined)
   }
 
   async function listedSession({ id, signedIn, joinedAt }: ListEntry): Promise<ListedSession | undefined> {

@@ -4,7 +4,7 @@
 import test from 'ava'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { createSessions } from '#src/sessions/create-sessions.js'
-import { createMemorySessionCells } from '#src/sessions/memory-cells.js'
+import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { createClock } from '../helpers/clock.js'
 import { recordOf, underLease } from './replicas.js'
@@ -20,7 +20,7 @@ function setUp() {
   const clock = createClock()
   const lifetimeMs = ({ entry }: Cell<SessionRecord>) => (entry.rev === 0 ? LOGIN_LIFETIME_MS : LIFETIME_MS)
   const sessions = createSessions({
-    cells: createMemorySessionCells({ now: clock.now, lifetimeMs }, LIMITS),
+    cells: createMemoryCells({ now: clock.now, lifetimeMs }, LIMITS),
     clock,
     me: () => ({ owner: 'me' }),
     places: { isDead: async () => false },

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
-import { createMemoryCells } from '#src/sessions/memory-cells.js'
+import { createMemoryValues } from '#src/sessions/memory-cells.js'
 import { createPlaces } from '#src/sessions/places.js'
 import { countProcesses } from '#src/sessions/port-socket.js'
 import { createBrowser } from '../helpers/browser.js'
@@ -18,7 +18,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const log = { warn() {} }
 
 function createCells() {
-  return createMemoryCells<number, string>({ now: Date.now, lifetimeMs: () => 300_000 })
+  return createMemoryValues<number>(Date.now, 300_000)
 }
 
 type Options = Partial<Parameters<typeof createPlaces>[0]>
@@ -120,9 +120,8 @@ testOnLinux('a machine that was reset to a snapshot names no place, because its 
   places.start(await freePort())
   await eventually(() => places.me().place !== undefined)
   const name = places.me().place as string
-  await eventually(async () => (await cells.read(name, true)).content !== undefined)
-  const options = { now: Date.now(), message: undefined, mayFail: false }
-  await cells.swap(name, await cells.read(name, true), Number.MAX_SAFE_INTEGER, options)
+  await eventually(async () => (await cells.read(name)) !== undefined)
+  await cells.change(name, () => ({ result: undefined, cell: Number.MAX_SAFE_INTEGER }))
   await places.announce()
   t.deepEqual(places.me(), { owner: 'one' })
 })

@@ -10,7 +10,7 @@ import { createRefreshes } from '#src/login/refreshes.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/sessions/cells.js'
 import { createSessions, type ProcessSessions } from '#src/sessions/create-sessions.js'
 import type { SessionKey, Stores } from '#src/sessions/index.js'
-import { createMemorySessionCells } from '#src/sessions/memory-cells.js'
+import { createMemoryCells } from '#src/sessions/memory-cells.js'
 import type { Cell } from '#src/sessions/transitions.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { collectLogs } from '../helpers/logs.js'
@@ -34,7 +34,7 @@ export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
 /** Returns the memory of a test that stands for Redis, and `connect`, which creates the store of one more process. */
 export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
   const lifetimeMs = 2 * 86_400_000
-  const memory = createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  const memory = createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
   const receivers = new Set<(message: Message) => void>()
   let processes = 0
 

@@ -12,7 +12,7 @@ import {
   serverCommands
 } from '#src/cli/check/redis-inspection.js'
 import { prefixOf } from '#src/sessions/index.js'
-import { createMemoryCells } from '#src/sessions/memory-cells.js'
+import { createMemoryValues } from '#src/sessions/memory-cells.js'
 import { createPlaces } from '#src/sessions/places.js'
 import { countProcesses } from '#src/sessions/port-socket.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
@@ -64,7 +64,7 @@ test('check reports that no Redis is configured', async t => {
 const testOnLinux = process.platform === 'linux' ? test : test.skip
 
 testOnLinux('check warns if several processes share the port without Redis', async t => {
-  const cells = createMemoryCells<number, string>({ now: Date.now, lifetimeMs: () => 300_000 })
+  const cells = createMemoryValues<number>(Date.now, 300_000)
   const port = await freePort()
   for (const owner of ['one', 'two']) {
     const places = createPlaces({
