@@ -71,17 +71,12 @@ export type ProcessMemory = ReturnType<typeof createProcessMemory>
 /** @param lifetimeMs the lifetime of a cell */
 export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   const { now } = clock
-  const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
+  const records = createRecords(now, lifetimeMs)
   const revisions = createExpiringMap<KnownRevision>(MAX_REVISIONS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
   // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
   const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
-  const unsaved = new Map<string, SessionRecord>()
   const uses = createLeaseUses()
-
-  function recordOf(id: string): SessionRecord | undefined {
-    return unsaved.get(id) ?? records.get(id)
-  }
 
   /** Remembers that a session has this revision. Also remembers the record of the revision, if the caller has it. */
   function remember(id: string, rev: number, record?: SessionRecord): void {
@@ -93,27 +88,19 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       revisions.set(id, { rev, at: clock.monotonic(), ...(seen && { seen }) }, lifetimeMs)
       logins.delete(id)
     }
-    const newest = recordOf(id)
-    if (!record || (newest?.rev ?? 0) > record.rev) return
-    // Each request whose cookie was decrypted anew has an equal record. The old one stays, because V8 frees objects that have lived
-    // for long much later.
-    if (record === newest || isDeepStrictEqual(record, newest)) return
-    // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
-    // writes. So remember the record only for a minute.
-    records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
+    if (record) records.remember(record)
   }
 
   /** Returns the highest revision that this process has learned of, and the newest record that it has. */
   function known(id: string): Known<SessionRecord> {
-    const record = recordOf(id)
+    const record = records.recordOf(id)
     const recordRev = record?.rev ?? 0
     return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
   }
 
   function logOut(session: SessionKey, isSaved: boolean, end: End): void {
     const { id } = session
-    records.delete(id)
-    unsaved.delete(id)
+    records.forget(id)
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
     else logouts.set(id, { session, end, at: clock.monotonic(), isSaved }, lifetimeMs)
@@ -121,7 +108,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
 
   return {
     remember,
-    recordOf,
+    recordOf: records.recordOf,
     known,
     /** Remembers the revision of a cookie, and its record if it contains one. */
     note(session: Revision | SessionRecord): void {
@@ -147,13 +134,14 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     /** Remembers a result that is not stored yet. */
     addUnsaved(record: SessionRecord): void {
       remember(record.id, record.rev, record)
-      unsaved.set(record.id, record)
+      records.unsaved.set(record.id, record)
     },
     /** Notes that the store has this result, or a newer result. */
     markSaved({ id, rev }: Pick<SessionRecord, 'id' | 'rev'>): void {
+      const { unsaved } = records
       if ((unsaved.get(id)?.rev ?? Number.POSITIVE_INFINITY) <= rev) unsaved.delete(id)
     },
-    isUnsaved: (id: string) => unsaved.has(id),
+    isUnsaved: (id: string) => records.unsaved.has(id),
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
     ...uses,
@@ -165,10 +153,39 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
       const since = clock.monotonic() - RECENT_MS
       const others = [...newestFirst(logouts.entries(), since), ...newestFirst(revisions.entries(), since)]
-      return new Set([...unsaved.keys(), ...uses.inProgress(), ...unsavedLogouts, ...others])
+      return new Set([...records.unsaved.keys(), ...uses.inProgress(), ...unsavedLogouts, ...others])
     },
     /** The number of sessions that this process remembers. */
     size: () => revisions.size
+  }
+}
+
+/** Remembers the newest record of each session. `unsaved` has the records that are not stored yet. */
+function createRecords(now: () => number, lifetimeMs: number) {
+  const records = createExpiringMap<SessionRecord>(MAX_RECORD_BYTES, now, bytesOf)
+  const unsaved = new Map<string, SessionRecord>()
+
+  function recordOf(id: string): SessionRecord | undefined {
+    return unsaved.get(id) ?? records.get(id)
+  }
+
+  return {
+    unsaved,
+    recordOf,
+    remember(record: SessionRecord): void {
+      const newest = recordOf(record.id)
+      if ((newest?.rev ?? 0) > record.rev) return
+      // Each request whose cookie was decrypted anew has an equal record. The old one stays, because V8 frees objects that have
+      // lived for long much later.
+      if (record === newest || isDeepStrictEqual(record, newest)) return
+      // A session that is kept in Redis may be large, and its record is needed only to restore the session if Redis loses its last
+      // writes. So remember the record only for a minute.
+      records.set(record.id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
+    },
+    forget(id: string): void {
+      records.delete(id)
+      unsaved.delete(id)
+    }
   }
 }
 
