@@ -14,9 +14,9 @@ import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { Message, Values } from './cells.js'
 import { type ConnectionTiming, openConnection } from './connection.js'
-import { createSessions } from './create-sessions.js'
+import { createSessions, type ProcessSessions } from './create-sessions.js'
 import { createMemoryCells, createMemoryValues } from './memory-cells.js'
-import { createPlaces } from './places.js'
+import { createPlaces, type Places } from './places.js'
 import {
   createMessageSeal,
   createRedisCells,
@@ -27,7 +27,7 @@ import {
 } from './redis-cells.js'
 import { openRedisClient } from './redis-client.js'
 import { type Cell, isLogin } from './transitions.js'
-import { createUserSessions, type UserList } from './user-sessions.js'
+import { createUserSessions, type UserList, type UserSessions } from './user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
 export { countProcesses } from './port-socket.js'
@@ -52,7 +52,16 @@ export interface StoreOptions {
 /** `off` means that no Redis is configured, and `down` that it does not work at the moment. */
 export type RedisStatus = 'up' | 'down' | 'off'
 
-export type Stores = ReturnType<typeof createStores>
+export interface Stores {
+  readonly sessions: ProcessSessions
+  /** Undefined unless `platform.backchannelLogout` is on. */
+  readonly userSessions: UserSessions | undefined
+  readonly places: Places
+  status(): RedisStatus
+  /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
+  isStarting(): boolean
+  close(): Promise<void>
+}
 
 // Anybody can create the cell of a login by sending a made-up code, so such a cell has a short lifetime. But the cell must
 // outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
@@ -68,7 +77,7 @@ const NODES_RECOVERY_MS = 5000
  * Creates the store and returns immediately. The connection to Redis opens in the background, and calls to the store wait for it.
  * @example const { sessions } = createStores(config, { keyring, clock, log })
  */
-export function createStores(config: Config, options: StoreOptions) {
+export function createStores(config: Config, options: StoreOptions): Stores {
   const {
     redis: { url: redisUrl },
     session
@@ -128,13 +137,11 @@ export function createStores(config: Config, options: StoreOptions) {
 
   return {
     sessions,
-    /** Undefined unless `platform.backchannelLogout` is on. */
     userSessions,
     places,
-    status: (): RedisStatus => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
-    /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
-    isStarting: (): boolean => redis?.connection.isStarting() ?? false,
-    async close(): Promise<void> {
+    status: () => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
+    isStarting: () => redis?.connection.isStarting() ?? false,
+    async close() {
       sessions.close()
       userSessions?.close()
       places.close()

@@ -25,9 +25,26 @@ interface PlacesOptions extends PortSocketOptions {
   readonly owner: string
 }
 
-export type Places = ReturnType<typeof createPlaces>
+export interface Places {
+  /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no place. */
+  me(): Owner
+  /**
+   * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens on
+   * its port. On a system without abstract sockets, the process has no place. If such a process dies, its leases end only when
+   * they expire.
+   */
+  start(port: number): void
+  /** Also call this function after each new connection, because Redis may have lost the start time of this process. Never rejects. */
+  announce(): Promise<void>
+  /**
+   * True if the owner of the lease has died, because a later process has bound the socket at the same place.
+   * @throws StoreUnavailableError
+   */
+  isDead(lease: Lease): Promise<boolean>
+  close(): void
+}
 
-export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
+export function createPlaces({ cells, owner, ...options }: PlacesOptions): Places {
   const socket = createPortSocket(options)
   /** Undefined until this process has bound the socket. */
   let place: Place | undefined
@@ -38,7 +55,7 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
     return isCopy ? undefined : place
   }
 
-  /** Stores the time at which this process bound its socket. Never rejects. */
+  /** Stores the time at which this process bound its socket. */
   async function announce(): Promise<void> {
     const announced = current()
     if (!announced) return
@@ -54,20 +71,11 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
   }
 
   return {
-    /**
-     * Returns the `Owner` that this process writes into its leases. If this process has not bound the socket, the owner has no
-     * place.
-     */
-    me(): Owner {
+    me() {
       const bound = current()
       return bound ? { owner, place: bound.name, since: bound.since } : { owner }
     },
-    /**
-     * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens
-     * on its port. On a system without abstract sockets, the process has no place. If such a process dies, its leases end only
-     * when they expire.
-     */
-    start(port: number): void {
+    start(port) {
       const name = nameOfPlace(port)
       if (isStarted || name === undefined) return
       isStarted = true
@@ -76,18 +84,13 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions) {
         void announce()
       })
     },
-    /** Also call this function after each new connection, because Redis may have lost the start time of this process. */
     announce,
-    /**
-     * True if the owner of the lease has died, because a later process has bound the socket at the same place.
-     * @throws StoreUnavailableError
-     */
-    async isDead({ place, since }: Lease): Promise<boolean> {
+    async isDead({ place, since }) {
       if (place === undefined || since === undefined) return false
       const newest = await cells.read(place)
       return newest !== undefined && newest > since
     },
-    close(): void {
+    close() {
       place = undefined
       socket.close()
     }
