@@ -1,9 +1,14 @@
-import type { ExecutionContext } from 'ava'
+import test, { type ExecutionContext } from 'ava'
+import type { Finding } from '#src/cli/check/findings.js'
 import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
+import { carries } from '../../helpers/messages.js'
 import { environmentFor, environmentWithEndpoints } from '../../helpers/program.js'
 import { run, type ShellOptions } from '../shell.js'
 
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
+
+/** The endpoints of the provider that a check uses. */
+export const usedEndpoints = ['authorize', 'token', 'userinfo', 'revoke'] as const
 
 /** A provider that receives no request. */
 export const someProvider = {
@@ -39,15 +44,53 @@ export async function fewAtOnce<T>(run: () => Promise<T>): Promise<T> {
 export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions) {
   const { code, output, errors } = await fewAtOnce(() => run(t, ['check', ...args], options))
   // The last line counts the findings.
-  const [findings = '', summary = ''] = output.trimEnd().split('\n\n')
-  const lines = findings.split('\n').map(line => line.replace(/ {2,}/g, ' '))
-  /** The line of this finding, with single spaces. Undefined if there is none. */
-  const line = (check: string) => {
-    const about = lines.filter(line => line.split(' ')[1] === check)
-    if (about.length > 1) throw new Error(about.join('\n'))
-    return about[0]
+  const [text = '', summary = ''] = output.trimEnd().split('\n\n')
+  const lines = text.split('\n').map(line => line.replace(/ {2,}/g, ' '))
+  const allOf = (check: string) => lines.filter(line => line.split(' ')[1] === check).map(findingOf)
+  /** The finding of this check. Undefined if there is none. */
+  const found = (check: string): Finding | undefined => {
+    const [finding, ...more] = allOf(check)
+    if (more.length > 0) throw new Error(lines.join('\n'))
+    return finding
   }
-  return { code, output, errors, lines, summary, line }
+  return { code, output, errors, lines, summary, allOf, found }
+}
+
+function findingOf(line: string): Finding {
+  const [, status = '', message = '', next] = /^(\w+) \w+ (.*?)(?: Next: (.*))?$/.exec(line) ?? []
+  return { status: status as Finding['status'], message, ...(next !== undefined && { next }) }
+}
+
+/**
+ * Asserts the status of a finding, and the words that its message and its advice contain. For `failed 401 → platform.clientId`,
+ * the message must contain 401, and the advice the name of the setting.
+ */
+export function isFinding(t: ExecutionContext, finding: Finding | undefined, expected: string): void {
+  const [about = '', advice] = expected.split(' → ')
+  const [status = '', ...words] = about.split(' ')
+  t.is(finding?.status as string, status, finding?.message)
+  if (words.length > 0) carries(t, finding?.message, words.join(' '))
+  if (advice !== undefined) carries(t, finding?.next, advice)
+  if (status === 'ok') t.is(finding?.next, undefined)
+}
+
+/** Asserts all findings of a check, as `isFinding` does. */
+export function areFindings(t: ExecutionContext, findings: readonly Finding[], expected: readonly string[]): void {
+  t.is(findings.length, expected.length, JSON.stringify(findings))
+  for (const [index, words] of expected.entries()) isFinding(t, findings[index], words)
+}
+
+/** Tests the finding of this check in each situation. `ISSUER` is the issuer of the provider. */
+export function testFindings(
+  check: string,
+  table: Readonly<Record<string, readonly [situation: Situation, finding: string]>>
+): void {
+  for (const [what, [situation, expected]] of Object.entries(table)) {
+    test(`check reports the right ${check} finding for ${what}`, async t => {
+      const { found, idp } = await checkAt(t, situation)
+      isFinding(t, found(check), expected.replace('ISSUER', idp.issuer))
+    })
+  }
 }
 
 /** The settings for a server that logs in at `idp`. Port 0 lets tests run in parallel. */

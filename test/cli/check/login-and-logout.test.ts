@@ -1,77 +1,67 @@
 import test from 'ava'
 import { faults, quirksOf } from '../../helpers/hostile-idp/index.js'
-import { callbackUrl, checkAt, type Situation } from './checked.js'
-
-const registerCallback = `Register exactly ${callbackUrl} for the client test-client.`
+import { areFindings, callbackUrl, checkAt, testFindings } from './checked.js'
 
 const unregistered = { callbackUrl: 'http://127.0.0.1:8080/api/auth/callback' }
+const register = `${callbackUrl} test-client`
 
-const loginTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
-  'a login that is accepted': [{}, 'ok login The authorization endpoint accepts this login (302).'],
-  'an HTML page': [
-    { prepare: idp => idp.fail('authorize', faults.html(200)) },
-    'ok login The authorization endpoint responds with a page (200). Open it in a browser to see if it is the login page.'
-  ],
-  'a callback URL that is not registered': [
-    unregistered,
-    `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${registerCallback}`
-  ],
+testFindings('login', {
+  'a login that is accepted': [{}, 'ok accepts 302'],
+  'an HTML page': [{ prepare: idp => idp.fail('authorize', faults.html(200)) }, 'ok page 200 browser'],
+  'a callback URL that is not registered': [unregistered, `failed rejects client callback 400 → ${register}`],
   'a scope that is refused': [
     { provider: () => ({ login: { error: 'invalid_scope', errorDescription: 'not yours' } }) },
-    'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
+    'failed rejects invalid_scope → scopes'
   ],
   'another error': [
     { provider: () => ({ login: { error: 'access_denied' } }) },
-    "failed login The authorization endpoint rejects this login: access_denied. Next: Look for this code in the provider's documentation."
+    'failed access_denied → documentation'
   ],
   'an error whose code is the name of a member that every object has': [
     { provider: () => ({ login: { error: 'constructor' } }) },
-    "failed login The authorization endpoint rejects this login: constructor. Next: Look for this code in the provider's documentation."
+    'failed constructor → documentation'
   ],
   'an error that is not a valid code': [
     { provider: () => ({ login: { error: '<b>no</b>' } }) },
-    "failed login The authorization endpoint rejects this login: an error without a proper code. Next: Look for this code in the provider's documentation."
+    'failed without proper code → documentation'
   ],
   'a provider that first redirects to its own page with a cookie': [
     { provider: idp => ({ quirks: { loginPage: idp.authorizationEndpoint } }) },
-    'ok login The authorization endpoint accepts this login (302).'
+    'ok accepts 302'
   ],
   'an error after the redirect to such a page': [
     { provider: idp => ({ quirks: { loginPage: idp.authorizationEndpoint }, login: { error: 'invalid_scope' } }) },
-    'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
+    'failed rejects invalid_scope → scopes'
   ],
   'a callback URL that is not registered, with an error page of the provider': [
     { ...unregistered, provider: idp => ({ quirks: { errorPage: `${idp.issuer}/error` } }) },
-    `failed login The authorization endpoint rejects the client or the callback URL: invalid_request. Next: ${registerCallback}`
+    `failed rejects client callback invalid_request → ${register}`
   ],
   'a sign-in page on another host': [
     { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
-    'ok login The authorization endpoint accepts this login (302).'
+    'ok accepts 302'
   ],
   'endless redirects': [
     { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
-    "failed login The authorization endpoint is unusable: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+    'failed circles → platform.authorizationEndpoint'
   ],
   'a provider that requires a user to sign in': [
     { provider: () => ({ login: { error: 'login_required' } }) },
-    'ok login The authorization endpoint accepts this login (302).'
+    'ok accepts 302'
   ],
   'a page that rejects requests of programs': [
     { prepare: idp => idp.fail('authorize', faults.html(403)) },
-    'warning login The authorization endpoint responds with 403. It rejects either this login or all requests that do not come from a browser. Next: Open the login in a browser. If it fails there too, check the callback URL.'
+    'warning 403 browser → browser callback'
   ],
   'an address without an endpoint': [
     { env: idp => ({ PLATFORM_AUTHORIZATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed login The authorization endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+    'failed 404 ISSUER/nothing → platform.authorizationEndpoint'
+  ],
+  'a discovered endpoint that responds with 404, as Dex does for an unknown client': [
+    { discovery: () => ({}), prepare: idp => idp.fail('authorize', faults.html(404)) },
+    `failed rejects client callback 404 → ${register}`
   ]
-}
-
-for (const [what, [situation, expected]] of Object.entries(loginTable)) {
-  test(`check reports the right login finding for ${what}`, async t => {
-    const { line, idp } = await checkAt(t, situation)
-    t.is(line('login'), expected.replace('ISSUER', idp.issuer))
-  })
-}
+})
 
 test('check requests the same authorization URL to which the login route redirects browsers', async t => {
   const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-token-scopes', 'openid viewables:read'] })
@@ -86,108 +76,66 @@ test('check requests the same authorization URL to which the login route redirec
   t.truthy(query?.state)
 })
 
-test('a 404 from a discovered endpoint is reported as an unknown client, because this is the response of Dex', async t => {
-  const { line } = await checkAt(t, { discovery: () => ({}), prepare: idp => idp.fail('authorize', faults.html(404)) })
-  t.is(
-    line('login'),
-    `failed login The authorization endpoint rejects the client or the callback URL (404). Next: ${registerCallback}`
-  )
-})
-
+const wrongSecret = () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
 const idpOnly = { PLATFORM_AUTH_LOGOUT_IDP: 'true', PLATFORM_AUTH_LOGOUT_REVOKE: 'false' }
+const returnTo = 'http://localhost:8080/'
 
-const logoutTable: Readonly<Record<string, readonly [situation: Situation, line: string]>> = {
-  'a working revocation endpoint': [{}, 'ok logout The revocation endpoint accepts requests.'],
+testFindings('logout', {
+  'a working revocation endpoint': [{}, 'ok revocation accepts'],
   'a wrong secret at Keycloak': [
-    {
-      provider: () => ({ quirks: quirksOf.keycloak }),
-      env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
-    },
-    'failed logout The revocation endpoint rejects the client (401 unauthorized_client). Next: Fix the client finding first. If the client finding is ok, set logout.revoke to false.'
+    { provider: () => ({ quirks: quirksOf.keycloak }), env: wrongSecret },
+    'failed revocation rejects client 401 unauthorized_client → logout.revoke false'
   ],
-  'a wrong secret': [
-    { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    'failed logout The revocation endpoint rejects the client (401 invalid_client). Next: Fix the client finding first. If the client finding is ok, set logout.revoke to false.'
-  ],
+  'a wrong secret': [{ env: wrongSecret }, 'failed revocation rejects client 401 invalid_client → logout.revoke false'],
   'a revocation endpoint that rejects a made-up token': [
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
-    'warning logout The revocation endpoint rejects a made-up token (400 invalid_request), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.'
+    'warning revocation 400 invalid_request → revocation_failed log'
   ],
   'a revocation endpoint that is switched off': [
     { env: () => ({ PLATFORM_REVOCATION_ENDPOINT: 'none' }) },
-    'ok logout Revocation is switched off, so refresh tokens stay valid after a logout.'
+    'ok refresh tokens stay valid'
+  ],
+  'a revocation endpoint that does not respond in its shorter time limit': [
+    { prepare: idp => idp.failWhen('revoke', () => faults.hang()) },
+    'failed revocation 2 s'
   ],
   'an address without an endpoint': [
     { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The revocation endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
+    'failed revocation 404 ISSUER/nothing → platform.revocationEndpoint'
   ],
   "a logout that ends only this server's session": [
     { env: () => ({ PLATFORM_AUTH_LOGOUT_REVOKE: 'false' }) },
-    'ok logout A logout ends only the session of this server. The server does not inform the provider.'
+    'ok only session of this server'
   ],
-  'an end-session endpoint': [
-    { env: () => idpOnly },
-    'ok logout The end-session endpoint responds (302). http://localhost:8080/ must be registered as a URL to return to.'
-  ],
+  'an end-session endpoint': [{ env: () => idpOnly }, `ok end-session 302 ${returnTo} registered`],
   'an end-session endpoint that rejects the URL to return to': [
     { env: () => idpOnly, prepare: idp => idp.fail('endSession', faults.html(400)) },
-    'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ with the provider as a URL to return to after logout.'
+    `failed end-session rejects 400 → ${returnTo}`
+  ],
+  // The endpoint may require the ID token.
+  'an end-session endpoint that redirects to an error page': [
+    { env: () => idpOnly, discovery: () => ({}), provider: () => ({ quirks: { needsIdTokenHint: true } }) },
+    `warning end-session ID token invalid_request → ${returnTo} ID token`
   ],
   'an end-session endpoint that does not exist': [
     { env: idp => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The end-session endpoint responds with 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
+    'failed end-session 404 ISSUER/nothing → platform.endSessionEndpoint'
   ],
   'an end-session endpoint that cannot be reached': [
     { env: () => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
-    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
-  ]
-}
-
-for (const [what, [situation, expected]] of Object.entries(logoutTable)) {
-  test(`check reports the right logout finding for ${what}`, async t => {
-    const { line, idp } = await checkAt(t, situation)
-    t.is(line('logout'), expected.replace('ISSUER', idp.issuer))
-  })
-}
-
-const missing: readonly (readonly [env: Readonly<Record<string, string>>, member: string, line: string])[] = [
-  [
-    {},
-    'revocation_endpoint',
-    'warning logout The discovery document has no usable revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout.revoke to false.'
+    'failed end-session 127.0.0.1:1 ECONNREFUSED → platform.endSessionEndpoint firewall'
   ],
-  [
-    idpOnly,
-    'end_session_endpoint',
-    'failed logout The discovery document has no usable end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout.idp to false.'
+  'a discovery document without a revocation endpoint': [
+    { discovery: () => ({ revocation_endpoint: undefined }) },
+    'warning discovery no revocation → platform.revocationEndpoint logout.revoke false'
+  ],
+  'a discovery document without an end-session endpoint': [
+    { env: () => idpOnly, discovery: () => ({ end_session_endpoint: undefined }) },
+    'failed discovery no end-session → platform.endSessionEndpoint logout.idp false'
   ]
-]
-
-for (const [env, member, expected] of missing) {
-  test(`check reports that the discovery document has no ${member}`, async t => {
-    t.is((await checkAt(t, { env: () => env, discovery: () => ({ [member]: undefined }) })).line('logout'), expected)
-  })
-}
-
-test('check warns about an end-session endpoint that redirects to an error page, because it may require the ID token', async t => {
-  const provider = () => ({ quirks: { needsIdTokenHint: true } })
-  const { line, code } = await checkAt(t, { env: () => idpOnly, discovery: () => ({}), provider })
-  t.is(
-    line('logout'),
-    'warning logout The end-session endpoint rejects a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ with the provider as a URL to return to after logout. If it is registered, sign in and out once, because some providers require the ID token.'
-  )
-  t.is(code, 0)
 })
 
 test('check tests both endpoints if a logout uses both', async t => {
-  const { lines } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_LOGOUT_IDP: 'true' }) })
-  t.deepEqual(
-    lines.filter(line => line.startsWith('ok logout')).map(line => line.split(' ').slice(2, 5).join(' ')),
-    ['The revocation endpoint', 'The end-session endpoint']
-  )
-})
-
-test('check names the shorter time limit of a revocation', async t => {
-  const { line } = await checkAt(t, { prepare: idp => idp.failWhen('revoke', () => faults.hang()) })
-  t.regex(line('logout') ?? '', /^failed logout The revocation endpoint .* did not respond within 2 s\./)
+  const { allOf } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_LOGOUT_IDP: 'true' }) })
+  areFindings(t, allOf('logout'), ['ok revocation accepts', 'ok end-session 302'])
 })
