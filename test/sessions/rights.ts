@@ -7,7 +7,7 @@ const [, line = ''] = /```\n(user auth on >.*)\n```/.exec(readText('docs/run/red
 export const documentedUser: readonly string[] = line.split(' ')
 export const documentedRights: readonly string[] = documentedUser.slice(4)
 
-const [, cluster = ''] = /In a cluster, the user also needs `(.*?)`/.exec(readText('docs/run/redis.md')) ?? []
+const [, cluster = ''] = /In a cluster, the user also needs\s`(.*?)`/.exec(readText('docs/run/redis.md')) ?? []
 
 /** The additional rights for a cluster. */
 export const clusterRights: readonly string[] = cluster.split(' ')
