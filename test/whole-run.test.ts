@@ -285,7 +285,7 @@ for (const { mode, what, options } of hostileRuns) {
       'login_started',
       'login_succeeded',
       'login_failed',
-      'refresh',
+      'refresh_succeeded',
       'refresh_failed',
       'logout_succeeded',
       'refresh_token_revoked',

@@ -28,8 +28,11 @@ export const FAILURE_REASONS = [
   // This server or Redis is at fault.
   'queue_full',
   'redis_unavailable',
+  'refresh_paused',
+  'refresh_pending',
   'server_error',
   'session_limit_reached',
+  'session_lost',
   'session_too_large',
   'stored_data_unreadable'
 ] as const

@@ -1,32 +1,53 @@
-/** Writes the log lines and the metrics of refreshes. Neither contains a token. */
+/** Writes the log line of each refresh, and the metric of the requests that waited for one. Neither contains a token. */
 import type { Logger } from 'pino'
+import { type FailureReason, failureReasonOf } from '../base/failure-reasons.js'
 import type { Metrics } from '../base/metrics.js'
 import { sessionHash } from '../cookie/record.js'
-import type { Problem } from '../sessions/index.js'
+import { OAuthError, OtherIdentityError, ProviderError } from '../provider/errors.js'
+import { isTemporaryCode } from '../provider/refusal.js'
+import type { End, Problem } from '../sessions/index.js'
+import { meaningOfError } from './failure.js'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 /**
- * The outcome of a request that needed a refresh:
+ * The outcome of a request that needed a refresh and got valid tokens:
  * - `succeeded`: the request has refreshed all tokens of the session
  * - `coalesced`: the request waited for the refresh of another request
  * - `already_refreshed`: no token request was needed, because the store already had newer tokens
- * - `partial`: only some tokens are new, so a later request continues the refresh
- * - `rejected`: the session has ended
- * - `failed`: the tokens of the session have not changed
  */
-export type RefreshOutcome = 'succeeded' | 'coalesced' | 'already_refreshed' | 'partial' | 'rejected' | 'failed'
+export type Success = 'succeeded' | 'coalesced' | 'already_refreshed'
 
-export interface RefreshResult {
-  readonly outcome: RefreshOutcome
-  readonly reason?: Problem | undefined
+interface Report {
   readonly durationMs: number
   /** The number of token requests that were sent. */
   readonly calls: number
-  readonly expiresAt?: number | undefined
   /** The number of requests that waited for this result. Undefined for a request that waited for the refresh of another one. */
   readonly requests?: number
 }
+
+interface SuccessReport extends Report {
+  readonly outcome: Success
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number | undefined
+}
+
+/** `partial`: only some tokens are new, so a later request continues the refresh. `failed`: the tokens have not changed. */
+interface FailureReport extends Report {
+  readonly outcome: 'partial' | 'failed'
+  readonly problem: Problem
+  /** The error of the identity provider, if there is one. */
+  readonly error?: unknown
+}
+
+/** The session has ended. */
+interface RejectionReport extends Report {
+  readonly outcome: 'rejected'
+  readonly end: End
+  readonly error?: unknown
+}
+
+export type RefreshResult = SuccessReport | FailureReport | RejectionReport
 
 interface RefreshReportOptions {
   readonly mode: string
@@ -38,34 +59,88 @@ interface RefreshReportOptions {
 export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions) {
   return {
     ended(log: Log, sessionId: string, result: RefreshResult): void {
-      const { outcome, reason, durationMs, calls, expiresAt, requests } = result
+      const { outcome, durationMs, calls, requests } = result
       if (calls === 0) metrics.refreshWaited(durationMs / 1000)
+      const fields = {
+        mode,
+        outcome,
+        duration_ms: Math.round(durationMs),
+        provider_calls: calls,
+        ...(requests !== undefined && { requests }),
+        session: sessionHash(sessionId)
+      }
       // A page may send fifty requests at the same time, of which one starts the refresh. Its line counts the others, so theirs
       // would only repeat it.
-      const level = requests === undefined || outcome === 'already_refreshed' ? 'debug' : 'info'
-      log[level](
-        {
-          event: 'refresh',
-          mode,
-          outcome,
-          ...(reason && { reason }),
-          duration_ms: Math.round(durationMs),
-          provider_calls: calls,
-          ...(requests !== undefined && { requests }),
-          ...(expiresAt !== undefined && { expires_in: Math.round((expiresAt - now()) / 1000) }),
-          session: sessionHash(sessionId)
-        },
-        reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
-      )
+      const isRepetition = requests === undefined
+      if (!isFailure(result)) {
+        const { expiresAt } = result
+        const expires_in = expiresAt === undefined ? undefined : Math.round((expiresAt - now()) / 1000)
+        const level = isRepetition || outcome === 'already_refreshed' ? 'debug' : 'info'
+        log[level]({ event: 'refresh_succeeded', ...fields, expires_in }, 'session refreshed')
+        return
+      }
+      const { error } = result
+      const reason = reasonOf(result)
+      const level = isRepetition ? 'debug' : levelOf(error)
+      const message =
+        'end' in result ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[result.problem]}`
+      log[level]({ event: 'refresh_failed', ...fields, reason, ...(error !== undefined && { err: error }) }, message)
     }
   }
+}
+
+function isFailure(result: RefreshResult): result is FailureReport | RejectionReport {
+  return 'problem' in result || 'end' in result
 }
 
 const MESSAGES: Readonly<Record<Problem, string>> = {
   pending: 'another refresh of this session has not ended, or its result is not stored yet',
   store: 'Redis is unavailable',
   unreadable: 'the stored session cannot be read',
-  paused: 'the identity provider asked for a pause',
+  paused: 'the identity provider asked for a pause, or has just failed',
   provider: 'the identity provider did not refresh the session',
   refused: 'the identity provider refused the refresh token, but the fault may be temporary'
+}
+
+/** The error says more than the problem or the end, unless the session has ended for another reason, such as a logout. */
+function reasonOf(result: FailureReport | RejectionReport): FailureReason {
+  const { error } = result
+  if ('problem' in result) return error === undefined ? PROBLEM_REASONS[result.problem] : failureReasonOf(error)
+  const { reason } = result.end
+  return reason === 'refused' && error !== undefined ? failureReasonOf(error) : END_REASONS[reason]
+}
+
+const PROBLEM_REASONS: Readonly<Record<Problem, FailureReason>> = {
+  pending: 'refresh_pending',
+  store: 'redis_unavailable',
+  unreadable: 'stored_data_unreadable',
+  paused: 'refresh_paused',
+  provider: 'provider_refused',
+  refused: 'provider_refused'
+}
+
+const END_REASONS: Readonly<Record<End['reason'], FailureReason>> = {
+  logged_out: 'signed_out',
+  denied: 'account_not_allowed',
+  refused: 'provider_refused',
+  other_identity: 'identity_mismatch',
+  failed: 'server_error',
+  lost: 'session_lost'
+}
+
+/**
+ * A refused refresh token is normal, because users sign out elsewhere, and so is a refresh that another request or replica has
+ * not finished.
+ */
+function levelOf(error: unknown): 'info' | 'warn' | 'error' {
+  if (error === undefined || (error instanceof OAuthError && error.meaning === 'end')) return 'info'
+  return needsOperator(error) ? 'error' : 'warn'
+}
+
+/** True if the same request cannot succeed later, unless the operator corrects something. */
+function needsOperator(error: unknown): boolean {
+  if (error instanceof OtherIdentityError) return true
+  if (meaningOfError(error) === 'ambiguous') return false
+  if (error instanceof ProviderError) return error.isRejection
+  return !(error instanceof OAuthError) || !isTemporaryCode(error.error)
 }

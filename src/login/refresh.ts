@@ -2,7 +2,14 @@
  * Refreshes the tokens of a session. A provider may accept a refresh token only once, so every token request is sent under the lease
  * of the session (`sessions/under-lease.ts`).
  */
-import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withCustomFields } from '../cookie/record.js'
+import {
+  isKeptInRedis,
+  MAX_STORED_BYTES,
+  type SessionRecord,
+  sessionHash,
+  sizeOf,
+  withCustomFields
+} from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
 import {
   OAuthError,
@@ -12,7 +19,6 @@ import {
   ScopeRefusedError,
   UnusableTokenSetError
 } from '../provider/errors.js'
-import { isTemporaryCode } from '../provider/refusal.js'
 import {
   type Current,
   type Denial,
@@ -55,6 +61,8 @@ interface Run {
   /** The number of token requests that were sent. */
   calls: number
   omitsScope: boolean
+  /** The error of the provider that ended the refresh. */
+  error?: unknown
 }
 
 export interface Refreshed {
@@ -62,6 +70,8 @@ export interface Refreshed {
   readonly current: Current
   /** The reason why the session was not refreshed. */
   readonly problem?: Problem | undefined
+  /** The error of the provider, if it is the reason. */
+  readonly error?: unknown
   /** The number of token requests that were sent. */
   readonly calls: number
 }
@@ -133,11 +143,11 @@ export function createRefresh(dependencies: RefreshDependencies) {
         }
         // Every error of a token request becomes a result, so this error can only mean that the queue for token requests is full.
         if (!(error instanceof ProviderError)) throw error
-        logFailure(error, log)
+        run.error = error
         return notRefreshed(session.id, 'provider', retrySecondsOf(error))
       })
       const problem = current.kind === 'unavailable' ? current.why : undefined
-      return { current: whileValid(current), problem, calls: run.calls }
+      return { current: whileValid(current), problem, error: run.error, calls: run.calls }
     },
     /** Returns what a request gets if the session cannot be refreshed now. */
     withoutRefresh: (id: string, why: Problem, retryAfterSeconds: number): Current =>
@@ -164,7 +174,7 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
     // Only the owner of the lease may store the access tokens. Otherwise another process may have sent the same refresh token.
     if (!denial) return { kind: 'change', record: { ...next, rev: next.rev + 1 } }
     log.warn(
-      { event: 'account_no_longer_allowed', ...denialFields(denial) },
+      { event: 'account_no_longer_allowed', ...denialFields(denial), session: sessionHash(next.id) },
       'session ended: its account is no longer allowed'
     )
     return { kind: 'over', end: denial, isFinal: true }
@@ -176,7 +186,7 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
    * @param claims undefined if the response had no ID token, but an earlier check has not ended
    */
   async function denialOf(
-    { fields, identity, isAllowedByIdToken }: SessionRecord,
+    { id, fields, identity, isAllowedByIdToken }: SessionRecord,
     claims: CheckedClaims | undefined,
     log: Log
   ): Promise<Denial | undefined> {
@@ -189,22 +199,26 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
       const message = 'could not check whether an account is still allowed, so its session continues'
       // Any other error is a fault of this server, so it would also prevent all later checks.
       const isProviders = error instanceof OAuthError || error instanceof ProviderError
-      log[isProviders ? 'warn' : 'error']({ event: 'account_not_checked', err: error }, message)
+      log[isProviders ? 'warn' : 'error'](
+        { event: 'account_not_checked', session: sessionHash(id), err: error },
+        message
+      )
       return undefined
     }
   }
 
   function resultOfError(session: SessionRecord, error: unknown, { refusedAgain }: Grant, run: Run): Result {
     if (error instanceof ScopeRefusedError) {
-      logFailure(error, run.log)
+      const message = 'the identity provider refused a refresh that names scopes, so it is repeated without them'
+      run.log.warn({ event: 'refresh_scope_refused', session: sessionHash(session.id), err: error }, message)
       run.omitsScope = true
       return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
     }
+    run.error = error
     pauseIfThrottled(sessions, error)
     const meaning = meaningOfError(error)
     const isOther = error instanceof OtherIdentityError
     const suspicion = meaning === 'ambiguous' ? refusedAgain() : undefined
-    if (!(error instanceof OAuthError) || meaning !== 'end') logFailure(error, run.log)
     if (isOther || meaning === 'end' || (suspicion && isLasting(suspicion, successes.ofOthers(session.id)))) {
       return { kind: 'over', end: { reason: isOther ? 'other_identity' : 'refused' } }
     }
@@ -268,21 +282,4 @@ export function problemOf({ problem }: StoreUnavailableError, log: Log): Problem
   const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
   log.error({ event: 'stored_data_unreadable' }, message)
   return 'unreadable'
-}
-
-function logFailure(error: unknown, log: Log): void {
-  if (error instanceof OtherIdentityError) {
-    const message = 'session ended: the response to its refresh was for another user or from another issuer'
-    log.error({ event: 'refresh_failed', err: error }, message)
-    return
-  }
-  const level = needsOperator(error) ? 'error' : 'warn'
-  log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
-}
-
-/** True if the same request cannot succeed later, unless the operator corrects something. */
-function needsOperator(error: unknown): boolean {
-  if (meaningOfError(error) === 'ambiguous') return false
-  if (error instanceof ProviderError) return error.isRejection
-  return !(error instanceof OAuthError) || !isTemporaryCode(error.error)
 }

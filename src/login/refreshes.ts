@@ -7,7 +7,7 @@ import { type Metrics, noMetrics } from '../base/metrics.js'
 import { type CookieSession, hasTokens } from '../cookie/record.js'
 import { type Current, type Problem, StoreUnavailableError } from '../sessions/index.js'
 import { createRefresh, problemOf, type RefreshDependencies, type Refreshed } from './refresh.js'
-import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './refresh-report.js'
+import { createRefreshReport, type Log, type RefreshResult, type Success } from './refresh-report.js'
 import { createRefreshSchedule } from './schedule.js'
 
 interface RefreshesDependencies extends Omit<RefreshDependencies, 'schedule'> {
@@ -81,7 +81,7 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
     const refreshed = await withinOrUndefined(timeoutSeconds * 1000, refreshing.ended, clock)
     if (!refreshed) {
       refreshing.requests--
-      report.ended(log, id, { ...failed('pending', elapsedMs()), ...(!joined && { requests: 1 }) })
+      report.ended(log, id, failed('pending', elapsedMs()))
       return withoutRefresh(id, 'pending', 1)
     }
     if (joined) report.ended(log, id, { ...resultOf(refreshed, 'coalesced', elapsedMs()), calls: 0 })
@@ -119,16 +119,16 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
   }
 }
 
-function failed(reason: Problem, durationMs: number): RefreshResult {
-  return { outcome: 'failed', reason, durationMs, calls: 0 }
+function failed(problem: Problem, durationMs: number): RefreshResult {
+  return { outcome: 'failed', problem, durationMs, calls: 0 }
 }
 
 /** @param success the outcome to report if the refresh has not failed */
-function resultOf({ current, calls, problem }: Refreshed, success: RefreshOutcome, durationMs: number): RefreshResult {
-  if (current.kind === 'over') return { outcome: 'rejected', durationMs, calls }
+function resultOf({ current, calls, problem, error }: Refreshed, success: Success, durationMs: number): RefreshResult {
+  if (current.kind === 'over') return { outcome: 'rejected', end: current.end, error, durationMs, calls }
   if (problem !== undefined || current.kind === 'unavailable') {
     const isPartial = current.record?.kind === 'half-refreshed'
-    return { outcome: isPartial ? 'partial' : 'failed', reason: problem ?? 'pending', durationMs, calls }
+    return { outcome: isPartial ? 'partial' : 'failed', problem: problem ?? 'pending', error, durationMs, calls }
   }
   return { outcome: success, durationMs, calls, expiresAt: current.record.fields.expires_at }
 }

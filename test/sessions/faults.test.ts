@@ -121,15 +121,20 @@ for (const mode of modes) {
 
   for (const [step, error] of refusals(grants)) {
     test(`${mode}: ${error} at token request ${step} of a refresh ends the session for all waiting and later requests`, async t => {
-      const { record, clock, idp, current, refreshes, refreshLines, logs } = await setUpExpired(mode)
+      const { record, clock, idp, current, refreshes, refreshLines } = await setUpExpired(mode)
       idp.next(...Array.from({ length: step - 1 }, () => ({})), oauthError(error))
       const sessions = await Promise.all(Array.from({ length: 20 }, () => current(record)))
       for (const session of sessions) t.deepEqual(session, { kind: 'over', end: { reason: 'refused' } })
       clock.advanceSeconds(10)
       t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
       t.is(refreshes(), step)
-      t.like(refreshLines()[0], { outcome: 'rejected' })
-      t.is(logs.first('refresh_failed'), undefined)
+      t.like(refreshLines()[0], {
+        event: 'refresh_failed',
+        outcome: 'rejected',
+        level: 'info',
+        reason: 'provider_refused'
+      })
+      t.is(refreshLines().filter(({ level }) => level !== 'debug').length, 1)
     })
   }
 
@@ -171,7 +176,7 @@ for (const mode of modes) {
     t.is(await live(record), record)
     clock.advanceSeconds(3601)
     t.deepEqual(await current(record), { kind: 'unavailable', record, why: 'store', retryAfterSeconds: 1 })
-    t.like(refreshLines()[0], { outcome: 'failed', reason: 'store', provider_calls: 0 })
+    t.like(refreshLines()[0], { outcome: 'failed', reason: 'redis_unavailable', provider_calls: 0 })
     t.is(refreshes(), 0)
     await reconnect()
     await live(record)
@@ -400,8 +405,14 @@ for (const mode of modes) {
       await live(other)
       idp.next(refusal)
       t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
-      t.like(refreshLines()[0], { outcome: 'failed', reason: 'refused' })
-      t.deepEqual(new Set(logs.all('refresh_failed').map(({ level }) => level)), new Set(['warn']))
+      t.like(refreshLines()[0], { outcome: 'failed', reason: 'provider_refused' })
+      const [sent, paused] = [
+        logs.all('refresh_failed').filter(({ err }) => err),
+        logs.all('refresh_failed').filter(({ err }) => !err)
+      ]
+      t.deepEqual(new Set(sent.map(({ level }) => level)), new Set(['warn']))
+      t.is(sent.length, 5)
+      t.like(paused[0], { level: 'info', reason: 'provider_refused', provider_calls: 0 })
     })
   }
 

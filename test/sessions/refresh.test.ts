@@ -170,7 +170,7 @@ for (const mode of modes) {
     const refreshed = await live(record)
     t.is(refreshLines().length, 1)
     const [line] = refreshLines()
-    t.like(line, { event: 'refresh', mode, outcome: 'succeeded', provider_calls: grants, expires_in: 3600 })
+    t.like(line, { event: 'refresh_succeeded', mode, outcome: 'succeeded', provider_calls: grants, expires_in: 3600 })
     t.is(typeof line?.duration_ms, 'number')
     t.regex(String(line?.session), /^[A-Za-z0-9_-]{8}$/)
     const tokens = [...Object.values(record.fields), ...Object.values(refreshed.fields), idp.newestRefreshToken]
@@ -188,7 +188,7 @@ for (const mode of modes) {
     const { waiting, letGo } = await idp.hold(() => unavailable(record))
     const { retryAfterSeconds, why } = await clock.runUntilSettled(waiting)
     t.deepEqual({ retryAfterSeconds, why }, { retryAfterSeconds: 1, why: 'pending' })
-    t.like(refreshLines()[0], { outcome: 'failed', reason: 'pending', provider_calls: 0 })
+    t.like(refreshLines()[0], { outcome: 'failed', reason: 'refresh_pending', provider_calls: 0, level: 'debug' })
     // A server that is stopping waits for the refresh.
     let hasEnded = false
     const ended = refreshing.ended().then(() => {

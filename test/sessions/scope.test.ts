@@ -23,14 +23,15 @@ for (const code of ['invalid_scope', 'invalid_request']) {
     const refreshed = await live(record)
     t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
     t.deepEqual(scopes(), [SCOPE, undefined])
-    t.like(logs.first('refresh_failed'), { level: 'warn' })
-    t.regex(JSON.stringify(logs.first('refresh_failed')), /refused a refresh that names scopes/)
+    t.like(logs.first('refresh_scope_refused'), { level: 'warn' })
+    t.regex(JSON.stringify(logs.first('refresh_scope_refused')), /refused a refresh that names scopes/)
     t.is((await cells.read({ id: record.id }, false)).content?.entry.suspect, undefined)
     clock.advanceSeconds(3601)
     await live(refreshed)
     await live(other)
     t.deepEqual(scopes(), [SCOPE, undefined, undefined, undefined])
-    t.is(logs.all('refresh_failed').length, 1)
+    t.is(logs.all('refresh_scope_refused').length, 1)
+    t.is(logs.first('refresh_failed'), undefined)
   })
 }
 

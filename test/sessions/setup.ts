@@ -227,7 +227,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     login,
     /** The number of token requests that were no part of a login. */
     refreshes: () => idp.grants.length - logins * grantsOf[name],
-    /** The log entries of the event `refresh`. */
-    refreshLines: () => logs.all('refresh')
+    /** The log entries of the events `refresh_succeeded` and `refresh_failed`. */
+    refreshLines: () => logs.entries.filter(({ event }) => event === 'refresh_succeeded' || event === 'refresh_failed')
   }
 }

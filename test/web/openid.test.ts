@@ -151,8 +151,8 @@ for (const mode of modes) {
         t.deepEqual(sessionCookies(browser), [])
         await eventually(() => idp.revoked.length > 0)
         t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
-        t.like(logs.first('refresh'), { outcome: 'rejected', provider_calls: step })
         const failure = logs.first('refresh_failed')
+        t.like(failure, { outcome: 'rejected', reason: 'identity_mismatch', provider_calls: step })
         t.is(failure?.level, 'error')
         t.regex(JSON.stringify(failure), /its (sub|iss) differs from that of the login/)
         t.notRegex(JSON.stringify(failure), /user-2|another\.example/)
@@ -269,7 +269,7 @@ test('dual: if a provider like Django OAuth Toolkit ends the first access token 
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
   clock.advanceSeconds(4000)
   t.is((await browser.fetch('/api/auth/token')).statusCode, 401, 'invalid_scope ends the session')
-  t.is(logs.first('refresh')?.outcome, 'rejected')
+  t.is(logs.first('refresh_failed')?.outcome, 'rejected')
 })
 
 const keeping: Readonly<Record<string, Setup['quirks'] & object>> = {

@@ -33,8 +33,8 @@ for (const mode of modes) {
     hold.release()
     const before = idp.tokenRequests.length
     await eventually(() => idp.issued.refreshTokens.length === (mode === 'dual' ? 4 : 2))
-    await eventually(() => logs.all('refresh').length === 1)
-    t.is(logs.first('refresh')?.request_id, line()?.request_id)
+    await eventually(() => logs.all('refresh_succeeded').length === 1)
+    t.is(logs.first('refresh_succeeded')?.request_id, line()?.request_id)
     clock.advanceSeconds(5 * 3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     t.true(idp.tokenRequests.length > before, 'the session that never reached the browser is refreshed')

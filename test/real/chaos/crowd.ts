@@ -57,7 +57,7 @@ export async function signInCrowd(stage: Stage, options: CrowdOptions) {
         grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
       )
       const needless = reuses.filter(({ kind }) => kind === 'lost')
-      const refreshes = fleet.lines.filter(({ event }) => event === 'refresh')
+      const refreshes = fleet.lines.filter(({ event }) => event === 'refresh_succeeded' || event === 'refresh_failed')
       const { median, p99, longest } = spread(tally.durations)
       report.figures({
         sessions: tally.sessions,

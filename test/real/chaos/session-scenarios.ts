@@ -122,7 +122,9 @@ export function parallelRequests({ modes }: Options): Play[] {
     const calls = provider.refreshCalls - callsBefore
     const scripts = (await commandsRun(redis)).scripts - scriptsBefore
     const bodies = new Set(responses.map(response => response.text().replace(/"expires_in":\d+/, '')))
-    const askers = new Set(fleet.lines.filter(({ event }) => event === 'refresh').map(({ process }) => process))
+    const askers = new Set(
+      fleet.lines.filter(({ event }) => event === 'refresh_succeeded').map(({ process }) => process)
+    )
     const { median, longest } = spread(durations)
     const others = responses.filter(({ statusCode }) => statusCode !== 200)
     report.figures({

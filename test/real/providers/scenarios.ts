@@ -61,7 +61,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const statuses = new Set((await Promise.all(requests)).map(({ statusCode }) => statusCode))
     const calls = logs.entries
       .slice(before)
-      .filter(({ event, outcome }) => event === 'refresh' && outcome === 'succeeded')
+      .filter(({ event, outcome }) => event === 'refresh_succeeded' && outcome === 'succeeded')
       .reduce((sum, entry) => sum + Number(entry.provider_calls), 0)
     const right = mode === 'dual' ? 2 : 1
     return [...statuses].join() === '200' && calls === right ? 'works' : `${[...statuses]} with ${calls} calls`

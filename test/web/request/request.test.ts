@@ -22,7 +22,7 @@ test('every log line of a request has its request id, even if it is written afte
   t.deepEqual(events, [
     ['login_started', 'login-1'],
     ['login_succeeded', 'callback-1'],
-    ['refresh', 'token-1'],
+    ['refresh_succeeded', 'token-1'],
     ['logout_succeeded', 'logout-1'],
     ['refresh_token_revoked', 'logout-1']
   ])

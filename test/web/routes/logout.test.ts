@@ -18,7 +18,7 @@ for (const mode of modes) {
     await hold.arrived()
     hold.release()
     await eventually(() => logs.first('refresh_token_revoked') !== undefined)
-    const sessions = ['login_succeeded', 'refresh', 'logout_succeeded', 'refresh_token_revoked'].map(
+    const sessions = ['login_succeeded', 'refresh_succeeded', 'logout_succeeded', 'refresh_token_revoked'].map(
       event => logs.first(event)?.session
     )
     t.regex(String(sessions[0]), /^[\w-]{8}$/)

@@ -10,6 +10,14 @@ import { sessionCookiesSet, sessionHeader, startSignedIn } from '../support.js'
 
 const callsPerRefresh = { single: 1, dual: 2 }
 
+const failures: readonly (readonly [fault: Fault, logged: Readonly<Record<string, string>>])[] = [
+  [faults.status(500), { reason: 'provider_invalid_response', level: 'warn', outcome: 'failed' }],
+  [faults.reset(), { reason: 'provider_unreachable', level: 'warn', outcome: 'failed' }],
+  [faults.tooManyRequests(7), { reason: 'provider_throttled', level: 'warn', outcome: 'failed' }],
+  [faults.error('invalid_client', 401), { reason: 'client_rejected', level: 'error', outcome: 'failed' }],
+  [faults.error('invalid_grant', 400), { reason: 'provider_refused', level: 'info', outcome: 'rejected' }]
+]
+
 for (const mode of modes) {
   const calls = callsPerRefresh[mode]
 
@@ -40,7 +48,7 @@ for (const mode of modes) {
       t.is(response.body.length, 0)
       t.true(sessionCookiesSet(response).every(({ value }) => value === ''))
       t.is(browser.cookies.value('platform_session'), undefined)
-      t.truthy(logs.find(({ event, outcome }) => event === 'refresh' && outcome === 'rejected'))
+      t.truthy(logs.find(({ event, outcome }) => event === 'refresh_failed' && outcome === 'rejected'))
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
     })
   }
@@ -123,7 +131,7 @@ for (const mode of modes) {
     const old = browser.clone()
     await browser.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-1' } })
     await old.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-2' } })
-    const [refreshed, kept, ...more] = logs.all('refresh')
+    const [refreshed, kept, ...more] = logs.all('refresh_succeeded')
     t.deepEqual(more, [])
     t.like(refreshed, {
       mode,
@@ -137,6 +145,20 @@ for (const mode of modes) {
     t.regex(String(refreshed?.session), /^[\w-]{8}$/)
     t.is(kept?.session, refreshed?.session, 'the session mark in the log stays the same after a refresh')
   })
+
+  for (const [fault, logged] of failures) {
+    test(`${mode}: a refresh that fails because of ${logged.reason} writes one line, with the reason and the error`, async t => {
+      const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      idp.fail('token', fault)
+      await browser.fetch('/api/auth/profile')
+      const lines = logs.entries.filter(({ event }) => String(event).startsWith('refresh'))
+      t.is(lines.length, 1)
+      t.like(lines[0], { event: 'refresh_failed', mode, provider_calls: 1, requests: 1, ...logged })
+      t.like(lines[0]?.err, { endpoint: 'token' })
+      t.regex(String(lines[0]?.session), /^[\w-]{8}$/)
+    })
+  }
 
   test(`${mode}: login and refresh work with a clock that is five minutes fast or slow`, async t => {
     for (const offset of [-300, 300]) {
