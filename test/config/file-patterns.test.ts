@@ -1,7 +1,7 @@
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import fc from 'fast-check'
 import { filePatterns, isProtectedFile } from '#src/config/file-patterns.js'
-import { load, problemsOf, type Situation } from './given.js'
+import { accepts, load, refuses, type Situation } from './given.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_FILES'
 
@@ -56,88 +56,70 @@ test('without access.files all files are public', async t => {
 
 test('the patterns of access.files are separated by white space, or are a list in a file', async t => {
   const files = { 'wwwroot/welcome.html': '' }
-  const texts = (patterns: Awaited<ReturnType<typeof load>>['config']['access']['files']) =>
-    patterns?.map(({ text }) => text)
   const situations: readonly Situation[] = [
     { env: { [VARIABLE]: ' !/welcome.html\n/** ' }, files },
     { flags: { 'access.files': '!/welcome.html /**' }, files },
     { files: { ...files, 'platform-auth-server.config.yaml': 'access:\n  files: ["!/welcome.html", /**]\n' } }
   ]
-  for (const given of situations) {
-    const { config, warnings } = await load(t, given)
-    t.deepEqual(texts(config.access.files), ['!/welcome.html', '/**'])
-    t.deepEqual(warnings, [])
+  for (const situation of situations) {
+    const { config } = await accepts(t, situation)
+    const texts = config.access.files?.map(({ text }) => text)
+    t.deepEqual(texts, ['!/welcome.html', '/**'])
   }
 })
 
-async function refusal(t: ExecutionContext, text: string): Promise<string> {
-  const problems = await problemsOf(t, { env: { [VARIABLE]: text } })
-  t.deepEqual(
-    problems.map(({ key }) => key),
-    ['access.files']
-  )
-  return problems[0]?.message ?? ''
-}
-
 test('a pattern that cannot be right is an error, because the files would be public', async t => {
-  const refused: readonly (readonly [text: string, message: RegExp])[] = [
-    ['', /^is empty/],
-    ['reports/**', /"reports\/\*\*" cannot be used: it does not begin with a slash/],
-    ['!', /"!" cannot be used: it does not begin with a slash/],
-    ['! /a /**', /"!" cannot be used/],
-    ['!!/a /**', /does not begin with a slash/],
-    ['https://app.example/reports/**', /does not begin with a slash/],
-    ['/reports/*.html', /it has a \* inside a segment/],
-    ['/reports/**,/data/**', /it has a \* inside a segment/],
-    ['/reports/**/x', /it has a \* inside a segment/],
-    ['/a?x=1', /it contains a query/],
-    ['/a#x', /it contains a fragment/],
-    ['/a/../b', /it has a dot segment/],
-    ['/a//b', /it has an empty segment/],
-    ['/caf\u00e9', /must be percent-encoded/],
-    ['/%ff', /not UTF-8/],
-    ['/a%2Fb', /encoded slash/],
-    ['/** !/welcome.html', /contains "!\/welcome\.html" after "\/\*\*", which already decides about the same files/],
-    ['/a/** /a/b', /contains "\/a\/b" after "\/a\/\*\*"/],
-    ['/a/** !/A/b', /contains "!\/A\/b" after "\/a\/\*\*"/],
-    ['!/welcome.html', /protects no file, because every pattern begins with "!"/]
+  const refused: readonly (readonly [text: string, reason: string])[] = [
+    ['', 'empty'],
+    ['reports/**', '"reports/**" begin with a slash'],
+    ['!', '"!" begin with a slash'],
+    ['! /a /**', '"!" cannot be used'],
+    ['!!/a /**', 'begin with a slash'],
+    ['https://app.example/reports/**', 'begin with a slash'],
+    ['/reports/*.html', '* inside a segment'],
+    ['/reports/**,/data/**', '* inside a segment'],
+    ['/reports/**/x', '* inside a segment'],
+    ['/a?x=1', 'query'],
+    ['/a#x', 'fragment'],
+    ['/a/../b', 'dot segment'],
+    ['/a//b', 'empty segment'],
+    ['/caf\u00e9', 'percent-encoded'],
+    ['/%ff', 'UTF-8'],
+    ['/a%2Fb', 'encoded slash'],
+    ['/** !/welcome.html', '"!/welcome.html" after "/**"'],
+    ['/a/** /a/b', '"/a/b" after "/a/**"'],
+    ['/a/** !/A/b', '"!/A/b" after "/a/**"'],
+    ['!/welcome.html', 'protects no file every "!"']
   ]
-  for (const [text, message] of refused) t.regex(await refusal(t, text), message, text)
+  for (const [text, reason] of refused) await refuses(t, { env: { [VARIABLE]: text } }, `access.files ${reason}`)
 })
 
 test('a pattern with a ! before it that lacks its quotation marks in YAML is an error, and not an empty list', async t => {
+  const settingsFile = 'platform-auth-server.config.yaml'
   for (const value of ['!/welcome.html /**', '[!/welcome.html, /**]', '\n    - !/welcome.html\n    - /**']) {
-    const files = { 'platform-auth-server.config.yaml': `access:\n  files: ${value}\n` }
-    const problems = await problemsOf(t, { files })
-    t.regex(problems.map(({ message }) => message).join(), /is not valid YAML/, value)
+    await refuses(t, { files: { [settingsFile]: `access:\n  files: ${value}\n` } }, `${settingsFile} not valid YAML`)
   }
 })
 
 test('a pattern that matches no file of wwwroot gets a warning, because the files that it was meant for may be public', async t => {
-  const files = {
-    'wwwroot/reports/a.html': '',
-    'wwwroot/about.html': '',
-    'wwwroot/data.json.gz': '',
-    'wwwroot/caf\u00e9/index.html': ''
-  }
-  const [matching, others] = [
-    '/reports/a.html /Reports/** !/about /data.json /caf%C3%A9/ /*/x /about/**',
-    '!/Reports/a.html /report/** !/about.htm /cafe/ /reports/b.html'
-  ]
-  const warningsFor = async (text: string, given: Readonly<Record<string, string>>) =>
-    (await load(t, { files: given, env: { [VARIABLE]: text } })).warnings.map(({ message }) => message)
-  t.deepEqual(await warningsFor(matching, files), [])
-  t.deepEqual(
-    await warningsFor(`${others} /**`, files),
-    others.split(' ').map(text => {
-      const note = text.startsWith('!') ? ' Letter case matters.' : ''
-      return `contains "${text}", but wwwroot has no such file or folder.${note}`
-    })
-  )
-  const ofFolders = await warningsFor('/reports !/caf%C3%A9 /reports/** /about', files)
-  t.deepEqual(ofFolders, [
-    'contains "/reports", but this is a folder, and the pattern matches none of its files. Use /reports/**.',
-    'contains "!/caf%C3%A9", but this is a folder, and the pattern matches none of its files. Use !/caf%C3%A9/**.'
-  ])
-  t.regex((await warningsFor('/**', {})).join(), /^has no effect, because wwwroot is not set/)
+  const names = ['reports/a.html', 'about.html', 'data.json.gz', 'caf\u00e9/index.html']
+  const files = Object.fromEntries(names.map(name => [`wwwroot/${name}`, '']))
+  for (const [text, ...warnings] of [
+    ['/reports/a.html /Reports/** !/about /data.json /caf%C3%A9/ /*/x /about/**'],
+    [
+      '!/Reports/a.html /report/** !/about.htm /cafe/ /reports/b.html /**',
+      'access.files "!/Reports/a.html" no such file Letter case',
+      'access.files "/report/**" no such file',
+      'access.files "!/about.htm" no such file Letter case',
+      'access.files "/cafe/" no such file',
+      'access.files "/reports/b.html" no such file'
+    ],
+    [
+      '/reports !/caf%C3%A9 /reports/** /about',
+      'access.files "/reports" folder Use /reports/**',
+      'access.files "!/caf%C3%A9" folder Use !/caf%C3%A9/**'
+    ]
+  ] as const)
+    await accepts(t, { files, env: { [VARIABLE]: text } }, ...warnings)
+  await accepts(t, { env: { [VARIABLE]: '/**' } }, 'access.files no effect wwwroot not set')
 })

@@ -1,7 +1,8 @@
 import type { ExecutionContext } from 'ava'
-import { ConfigError, type ConfigProblem } from '#src/config/errors.js'
+import { ConfigError, type ConfigProblem, describeProblem } from '#src/config/errors.js'
 import type { LoadConfigOptions } from '#src/config/load.js'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
+import { carries } from '../helpers/messages.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
@@ -43,6 +44,26 @@ export function keysAndSourcesOf(problems: Problems = []): string[] {
   return problems.map(({ key, source }) => `${key} (${source})`)
 }
 
-export function linesOf(problems: Problems = []): string[] {
-  return problems.map(({ key, message }) => `${key} ${message}`)
+/**
+ * Asserts that these are the problems. Each is described by its key and by words of its source and its message, such as
+ * `port PORT "x" 65535`.
+ */
+export function areProblems(t: ExecutionContext, problems: Problems = [], expected: readonly string[]): void {
+  t.deepEqual(
+    keysOf(problems),
+    expected.map(words => words.split(' ', 1).join())
+  )
+  for (const [index, problem] of problems.entries()) carries(t, describeProblem(problem), expected[index] ?? '')
+}
+
+/** Asserts that the settings are refused with these problems. */
+export async function refuses(t: ExecutionContext, situation: Situation, ...problems: readonly string[]) {
+  areProblems(t, await problemsOf(t, situation), problems)
+}
+
+/** Asserts that the settings are accepted with these warnings, and returns the loaded settings. */
+export async function accepts(t: ExecutionContext, situation: Situation, ...warnings: readonly string[]) {
+  const loaded = await load(t, situation)
+  areProblems(t, loaded.warnings, warnings)
+  return loaded
 }

@@ -4,7 +4,8 @@ import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
 import { parseRules, proxyRules } from '#src/config/proxy-rules.js'
 import { settingOf } from '#src/config/settings.js'
-import { keysAndSourcesOf, keysOf, load, problemsOf, type Situation } from './given.js'
+import { carries } from '../helpers/messages.js'
+import { keysAndSourcesOf, load, problemsOf, type Situation } from './given.js'
 
 const hubs = 'GET /api/hubs/** https://api.example/project/v1/hubs/**'
 const issues = 'GET,POST /api/issues/*/issues https://api.example/issues/v1/projects/*/issues'
@@ -54,77 +55,62 @@ for (const rule of usable) {
   test(`the rule ${rule} is accepted`, t => t.deepEqual(parseRules([rule]).problems, []))
 }
 
-const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
-  ['GET', /incomplete\. Write METHODS PATH TARGET/],
-  ['GET /a', /incomplete/],
-  [
-    'FETCH /a https://h.example/a',
-    /"FETCH" is not an HTTP method that a rule can have\. Use GET, POST, PUT, PATCH, DELETE/
-  ],
-  ['get /a https://h.example/a', /"get" is not an HTTP method/],
-  ['HEAD /a https://h.example/a', /"HEAD" is not an HTTP method .*GET includes HEAD/],
-  ['GET, /a https://h.example/a', /"" is not an HTTP method/],
-  ['GET / https://h.example/', /every path of this server/],
-  ['GET /** https://h.example/**', /every path of this server/],
-  ['GET a https://h.example/a', /does not begin with a slash/],
-  ['GET /a* https://h.example/a', /inside a segment/],
-  ['GET /a/**/b https://h.example/a', /inside a segment/],
-  ['GET /a//b https://h.example/a', /empty segment/],
-  ['GET /a/../b https://h.example/a', /dot segment/],
-  ['GET /a?x=1 https://h.example/a', /query/],
-  ['GET /ä https://h.example/a', /percent-encoded/],
-  ['GET /api/auth https://h.example/a', /belongs to this server itself\. Use a path outside \/api\/auth/],
-  ['GET /api/auth/** https://h.example/**', /belongs to this server itself/],
-  ['GET /api/auth/token https://h.example/a', /belongs to this server itself/],
-  ['GET /healthz https://h.example/a', /belongs to this server itself/],
-  ['GET /readyz/** https://h.example/**', /belongs to this server itself/],
-  ['GET /a/* https://h.example/a', /wildcards .* do not correspond/],
-  ['GET /a https://h.example/*', /wildcards .* do not correspond/],
-  ['GET /a/** https://h.example/a', /wildcards .* do not correspond/],
-  ['GET /a/*/** https://h.example/**', /wildcards .* do not correspond/],
-  ['GET /a https://h.example/a?b=c', /query or a fragment/],
-  ['GET /a https://h.example/a#b', /query or a fragment/],
-  ['GET /a https://h.example//a', /empty segment/],
-  ['GET /a https://h.example/../a', /dot segment/],
-  ['GET /a https://*.example/a', /not a URL/],
-  ['GET /a ftp://h.example/a', /not a URL/],
-  ['GET /a /b', /not a URL/],
-  ['GET /a https://h.example\\a', /does not begin with a slash/],
-  ['GET /a http://h.example/a', /plain http .*Use https, or the option plain-http\./],
-  ['GET /a https://h.example/a token=refresh', /"token=refresh" is not an option\. Use token=internal/],
-  [
-    'GET /a https://h.example/a timeout=0',
-    /timeout=0 is not a timeout\. Use a duration such as 90s, .*, from 1s to 60m/
-  ],
-  ['GET /a https://h.example/a timeout=61m', /not a timeout/],
-  ['GET /a https://h.example/a timeout=-1s', /not an option/],
-  ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
-  ['GET /a https://h.example/a retry', /"retry" is not an option/],
-  [
-    'GET /*/a https://h.example/*/a encoded-slashes=1',
-    /"encoded-slashes=1" is not an option\. Use .* or encoded-slashes\./
-  ]
+const ownPath = 'belongs to this server itself outside /api/auth'
+const wildcards = 'wildcards correspond'
+const unusable: readonly (readonly [rule: string, problem: string])[] = [
+  ['GET', 'incomplete METHODS PATH TARGET'],
+  ['GET /a', 'incomplete'],
+  ['FETCH /a https://h.example/a', '"FETCH" not HTTP method GET, POST, PUT, PATCH, DELETE'],
+  ['get /a https://h.example/a', '"get" not HTTP method'],
+  ['HEAD /a https://h.example/a', '"HEAD" not HTTP method GET includes HEAD'],
+  ['GET, /a https://h.example/a', '"" not HTTP method'],
+  ['GET / https://h.example/', 'every path'],
+  ['GET /** https://h.example/**', 'every path'],
+  ['GET a https://h.example/a', 'begin with a slash'],
+  ['GET /a* https://h.example/a', 'inside a segment'],
+  ['GET /a/**/b https://h.example/a', 'inside a segment'],
+  ['GET /a//b https://h.example/a', 'empty segment'],
+  ['GET /a/../b https://h.example/a', 'dot segment'],
+  ['GET /a?x=1 https://h.example/a', 'query'],
+  ['GET /ä https://h.example/a', 'percent-encoded'],
+  ['GET /api/auth https://h.example/a', ownPath],
+  ['GET /api/auth/** https://h.example/**', ownPath],
+  ['GET /api/auth/token https://h.example/a', ownPath],
+  ['GET /healthz https://h.example/a', ownPath],
+  ['GET /readyz/** https://h.example/**', ownPath],
+  ['GET /a/* https://h.example/a', wildcards],
+  ['GET /a https://h.example/*', wildcards],
+  ['GET /a/** https://h.example/a', wildcards],
+  ['GET /a/*/** https://h.example/**', wildcards],
+  ['GET /a https://h.example/a?b=c', 'query fragment'],
+  ['GET /a https://h.example/a#b', 'query fragment'],
+  ['GET /a https://h.example//a', 'empty segment'],
+  ['GET /a https://h.example/../a', 'dot segment'],
+  ['GET /a https://*.example/a', 'not a URL'],
+  ['GET /a ftp://h.example/a', 'not a URL'],
+  ['GET /a /b', 'not a URL'],
+  ['GET /a https://h.example\\a', 'begin with a slash'],
+  ['GET /a http://h.example/a', 'plain http https plain-http'],
+  ['GET /a https://h.example/a token=refresh', '"token=refresh" not an option token=internal'],
+  ['GET /a https://h.example/a timeout=0', 'timeout=0 not a timeout 90s, 1s 60m'],
+  ['GET /a https://h.example/a timeout=61m', 'timeout=61m not a timeout'],
+  ['GET /a https://h.example/a timeout=-1s', '"timeout=-1s" not an option'],
+  ['GET /a https://h.example/a timeout=1 timeout=2', 'twice'],
+  ['GET /a https://h.example/a retry', '"retry" not an option'],
+  ['GET /*/a https://h.example/*/a encoded-slashes=1', '"encoded-slashes=1" not an option encoded-slashes.']
 ]
 for (const [rule, problem] of unusable) {
   test(`the rule ${rule} is refused`, t => {
-    const { problems } = parseRules([rule])
-    t.true(problems.length > 0)
-    t.regex(problems[0] ?? '', problem)
-    t.true(
-      problems.every(problem => problem.startsWith(`cannot contain the rule ${JSON.stringify(rule)}, because `)),
-      problems[0]
-    )
-    t.true(
-      problems.every(problem => /\. [A-Z].*\.$/.test(problem)),
-      problems.join('\n')
-    )
+    const [first, ...others] = parseRules([rule]).problems
+    carries(t, first, `${JSON.stringify(rule)}, ${problem}`)
+    for (const other of others) carries(t, other, JSON.stringify(rule))
   })
 }
 
 test('a target with user information is refused, and its password is not printed', async t => {
   const rule = 'GET /a https://user:pa55word@h.example/a'
   const { problems } = parseRules([rule])
-  t.regex(problems[0] ?? '', /user information/)
+  carries(t, problems[0], 'user information')
   t.notRegex(problems.join(), /pa55word/)
   const refused = checkValue('apiProxy.rules', [rule])
   t.notRegex(JSON.stringify(refused), /pa55word/)
@@ -138,12 +124,7 @@ test('a rule is refused if earlier rules match all its requests, but not if they
     ['GET /a/** https://h.example/**', 'GET /a/*/c/** https://h.example/*/**'],
     ['GET /a https://h.example/b', 'POST /a https://h.example/b', 'GET,POST /a https://h.example/c']
   ]
-  for (const rules of hidden)
-    t.regex(
-      parseRules(rules).problems.join(),
-      /because earlier rules already match every request that this rule would match/,
-      rules.join(' | ')
-    )
+  for (const rules of hidden) carries(t, parseRules(rules).problems.join(), 'earlier rules already match every request')
   const partly: readonly (readonly string[])[] = [
     ['GET /a/** https://h.example/**', 'GET,POST /a/b https://h.example/b'],
     ['GET /a/b https://h.example/b', 'GET /a/** https://h.example/**'],
@@ -188,15 +169,6 @@ test('all unusable rules are reported together', async t => {
   const rules = ['FETCH /a https://h.example/a', 'GET /api/auth/x ftp://h.example', hubs, hubs]
   const problems = await problemsOf(t, { env: { PLATFORM_AUTH_API_PROXY_RULES: rules.join('\n') } })
   t.deepEqual(keysAndSourcesOf(problems), Array(4).fill('apiProxy.rules (variable PLATFORM_AUTH_API_PROXY_RULES)'))
-})
-
-test('with apiProxy.csrfHeader, proxy rules on a plain http site need no Fetch Metadata', async t => {
-  const env = {
-    PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback',
-    PLATFORM_AUTH_API_PROXY_RULES: hubs,
-    PLATFORM_AUTH_API_PROXY_CSRF_HEADER: 'X-CSRF'
-  }
-  t.deepEqual(keysOf((await load(t, { env })).warnings), ['platform.callbackUrl'])
 })
 
 // The names of each row are separated by spaces.

@@ -1,5 +1,6 @@
 import test from 'ava'
 import { parseRedisUrl, redisUrl } from '#src/config/redis-url.js'
+import { carries } from '../helpers/messages.js'
 
 const plain = {
   kind: 'single',
@@ -72,40 +73,35 @@ for (const [what, text] of Object.entries(refused)) {
   test(`a Redis URL with ${what} is refused`, t => t.is(parseRedisUrl(text), undefined))
 }
 
-const hint = /^its user or password contains a \/, \? or #, which must be written as %2F, %3F or %23$/
+const hint = 'user or password %2F, %3F %23'
+const escaped = 'unknown parameter cluster, password, & %26'
 
-const escaped =
-  /^it has an unknown parameter \(known parameters: cluster, .*\); in a password, & must be written as %26$/
-
-const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
+const reasons: readonly (readonly [url: string, reason: string])[] = [
   ['redis://user:hunter/2@localhost', hint],
   ['redis://user:123/4@localhost', hint],
   ['redis://user:hunter?2@localhost', hint],
   ['redis://user:hunter#2@localhost:6379/0', hint],
   ['redis://hun@ter?2@localhost', hint],
-  ['redis://localhost?db=2', /^it has the unknown parameter "db" \(known parameters: cluster, sentinel, /],
-  ['redis://localhost?tls&family=4', /^it has the unknown parameter "tls", "family" /],
+  ['redis://localhost?db=2', 'unknown parameter "db" cluster, sentinel,'],
+  ['redis://localhost?tls&family=4', 'unknown parameter "tls", "family"'],
   ['redis://:hunter2@a,b?tls&family=4', escaped],
   ['redis://a,b?sentinel=main&sentinelPassword=hun&hunter2', escaped],
   ['redis://a,b?sentinel=main&sentinel%50assword=hun&hunter2', escaped],
   ['redis://a,b?sentinel=main&SentinelPasswort=hun&hunter2', escaped],
   ['redis://a,b?hunter2&sentinel=main&sentinelPassword=hun', escaped],
-  ['redis://:hunter?hunter2', /^it is not a Redis URL$/],
-  [
-    'unix:///var/run/redis.sock',
-    /^it is the URL of a Unix socket, which is not supported \(use redis:\/\/localhost\)$/
-  ],
-  ['redis+unix:///var/run/redis.sock', /^it is the URL of a Unix socket/],
-  ['http://localhost', /^it does not begin with redis:\/\/ or rediss:\/\/$/],
-  ['redis://localhost/main', /^it is not a Redis URL$/]
+  ['redis://:hunter?hunter2', 'not a Redis URL'],
+  ['unix:///var/run/redis.sock', 'Unix socket not supported redis://localhost'],
+  ['redis+unix:///var/run/redis.sock', 'Unix socket'],
+  ['http://localhost', 'begin with redis:// rediss://'],
+  ['redis://localhost/main', 'not a Redis URL']
 ]
 
 for (const [url, reason] of reasons) {
   test(`the reason why ${url} is refused contains no part of a password`, t => {
     const parsed = redisUrl.parse(url)
-    const shown = 'reason' in parsed ? (parsed.reason ?? '') : ''
-    t.regex(shown, reason)
-    t.notRegex(shown, /hun|123/)
+    const shown = 'reason' in parsed ? parsed.reason : undefined
+    carries(t, shown, reason)
+    t.notRegex(shown ?? '', /hun|123/)
   })
 }
 

@@ -2,7 +2,8 @@ import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
 import type { SettingKey } from '#src/config/settings.js'
 import { settingOf, writtenValue } from '#src/config/settings.js'
-import { keysOf, linesOf, load, problemsOf } from './given.js'
+import { carries } from '../helpers/messages.js'
+import { accepts, areProblems, load, problemsOf, refuses } from './given.js'
 
 const varied = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 
@@ -172,50 +173,31 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['shutdown.grace', -1, 301]
 ]
 
+/** Returns why a setting refuses this value. Undefined if the setting accepts it. */
+function reasonFor(key: SettingKey, value: unknown): string | undefined {
+  const result = checkValue(key, value)
+  return 'rejected' in result ? result.rejected[0] : undefined
+}
+
 for (const [key, ...values] of refused) {
   test(`${key} refuses invalid values and says what is allowed`, t => {
-    for (const value of values) {
-      const result = checkValue(key, value)
-      t.true('rejected' in result, `${String(value)} was accepted`)
-      if ('rejected' in result)
-        t.true(result.rejected[0]?.endsWith(`. Set it to ${settingOf(key).type.allowed}.`), result.rejected.join())
-    }
+    for (const value of values) t.true(reasonFor(key, value)?.includes(settingOf(key).type.allowed), String(value))
   })
 }
 
-for (const [key, ...placeholders] of [
+// The placeholders of each row are separated by commas.
+for (const [key, placeholders] of [
   [
     'platform.clientId',
-    'the-client-id',
-    'THE_CLIENT_ID',
-    'your-client-id',
-    'YOUR_CLIENT_ID_HERE',
-    '<your client id>',
-    'client_id',
-    'the-application-id',
-    `\${APS_CLIENT_ID}`,
-    'replace-with-your-client-id',
-    'changeme'
+    `the-client-id,THE_CLIENT_ID,your-client-id,YOUR_CLIENT_ID_HERE,<your client id>,client_id,the-application-id,\${APS_CLIENT_ID},replace-with-your-client-id,changeme`
   ],
   [
     'platform.clientSecret',
-    'the-client-secret',
-    'the-value-of-the-client-secret',
-    'YOUR_CLIENT_SECRET',
-    '<secret>',
-    `\${APS_CLIENT_SECRET}`,
-    'change-me'
+    `the-client-secret,the-value-of-the-client-secret,YOUR_CLIENT_SECRET,<secret>,\${APS_CLIENT_SECRET},change-me`
   ]
 ] as const) {
   test(`${key} refuses a placeholder and says that it is one`, t => {
-    for (const text of placeholders) {
-      const result = checkValue(key, text)
-      t.regex(
-        'rejected' in result ? (result.rejected[0] ?? '') : '',
-        /because it is a placeholder\. Set it to the client/,
-        text
-      )
-    }
+    for (const text of placeholders.split(',')) carries(t, reasonFor(key, text), 'placeholder the client')
   })
 }
 
@@ -255,25 +237,18 @@ for (const [key, text, value] of fromText) {
   })
 }
 
+const inFile = (settings: unknown) => ({ files: { 'x.json': JSON.stringify(settings) }, configFile: 'x.json' })
+
 test('a settings file may write a number or a yes-or-no value as a string, as variables do', async t => {
-  const text = 'port: "8096"\nlogout: { idp: "yes" }\nlog: { requests: "true" }\nplatform: { timeout: "5" }\n'
-  const { config } = await load(t, { files: { 'x.yaml': text }, configFile: 'x.yaml' })
-  t.deepEqual([config.port, config.logout.idp, config.log.requests], [8096, true, true])
-  t.is(config.platform.timeoutSeconds, 5)
-  const [problem] = await problemsOf(t, { files: { 'x.yaml': 'port: "80.5"' }, configFile: 'x.yaml' })
-  t.is(problem?.message, 'cannot be the string "80.5". Set it to a port number from 0 to 65535.')
+  const written = { port: '8096', logout: { idp: 'yes' }, log: { requests: 'true' }, platform: { timeout: '5' } }
+  const { config } = await load(t, inFile(written))
+  t.like(config, { port: 8096, logout: { idp: true }, log: { requests: true }, platform: { timeoutSeconds: 5 } })
+  await refuses(t, inFile({ port: '80.5' }), 'port "80.5". 0 65535')
 })
 
 for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
-  test(`the string ${text} is not a valid port`, async t => {
-    const [problem] = await problemsOf(t, { env: { PORT: text } })
-    const found = text === '-1' ? '-1' : `the string "${text}"`
-    t.deepEqual(problem, {
-      key: 'port',
-      source: 'variable PORT',
-      message: `cannot be ${found}. Set it to a port number from 0 to 65535.`
-    })
-  })
+  test(`the string ${text} is not a valid port`, t =>
+    refuses(t, { env: { PORT: text } }, `port PORT ${text === '-1' ? text : `"${text}"`}. 0 65535`))
 }
 
 test('an error shows a refused value shortened and without control characters and passwords', async t => {
@@ -287,30 +262,21 @@ test('an error shows a refused value shortened and without control characters an
 
 test('an error shows only the first line of a refused value', async t => {
   const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
-  for (const mode of [...hidden, hidden]) {
-    const [problem] = await problemsOf(t, { files: { 'x.json': JSON.stringify({ mode }) }, configFile: 'x.json' })
-    t.is(
-      problem?.message,
-      `cannot be the ${typeof mode === 'string' ? 'string' : 'list'} "single…". Set it to single or dual.`
-    )
+  for (const [settings, problem] of [
+    ...[...hidden, hidden].map(mode => [{ mode }, 'mode "single…". single dual'] as const),
+    [{ wwwroot: 'pages\nhunter2' }, 'wwwroot "pages…", no such folder']
+  ] as const) {
+    const problems = await problemsOf(t, inFile(settings))
+    areProblems(t, problems, [problem])
+    t.false(JSON.stringify(problems).includes('hunter2'))
   }
-  const [wwwroot] = await problemsOf(t, { files: { 'x.json': '{"wwwroot":"pages\\nhunter2"}' }, configFile: 'x.json' })
-  t.is(
-    wwwroot?.message,
-    'cannot be the string "pages…", because there is no such folder. Set it to the path of a folder.'
-  )
 })
 
 test('a folder of static files must exist, and its path becomes absolute', async t => {
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
-  const [missing] = await problemsOf(t, { flags: { wwwroot: 'pages' } })
-  t.is(
-    missing?.message,
-    'cannot be the string "pages", because there is no such folder. Set it to the path of a folder.'
-  )
-  const [isFile] = await problemsOf(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } })
-  t.is(isFile?.key, 'wwwroot')
+  await refuses(t, { flags: { wwwroot: 'pages' } }, 'wwwroot "pages", no such folder path')
+  await refuses(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } }, 'wwwroot "pages"')
 })
 
 test('a folder wwwroot in the working directory is served by default', async t => {
@@ -324,34 +290,17 @@ test('the fallback must be a file of wwwroot', async t => {
   for (const fallback of ['index.html', 'app/shell.html']) {
     t.is((await load(t, { flags: { fallback }, files })).config.fallback, fallback)
   }
-  const [missing] = await problemsOf(t, { flags: { fallback: 'app.html' }, files })
-  t.is(missing?.key, 'fallback')
-  t.is(
-    missing?.message,
-    'cannot be the string "app.html", because wwwroot has no such file. Set it to a file of wwwroot, such as index.html.'
-  )
-  for (const fallback of [
-    'app',
-    '/index.html',
-    '../outside.html',
-    'app/../index.html',
-    '.env',
-    'a\\b.html',
-    'a b.html'
-  ]) {
-    const problems = await problemsOf(t, { flags: { fallback }, files })
-    t.deepEqual(keysOf(problems), ['fallback'], fallback)
-  }
+  await refuses(t, { flags: { fallback: 'app.html' }, files }, 'fallback "app.html", wwwroot no such file index.html')
+  const outside = 'app,/index.html,../outside.html,app/../index.html,.env,a\\b.html,a b.html'
+  for (const fallback of outside.split(',')) await refuses(t, { flags: { fallback }, files }, 'fallback')
 })
 
-test('a wrong wwwroot causes no further errors about its files', async t => {
-  const problems = await problemsOf(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } })
-  t.deepEqual(keysOf(problems), ['wwwroot'])
-})
+test('a wrong wwwroot causes no further errors about its files', t =>
+  refuses(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } }, 'wwwroot'))
 
 test('each missing folder in hashedAssets gets a warning', async t => {
   const files = { 'wwwroot/assets/app-1a2b3c4d.js': '' }
-  const { config, warnings } = await load(t, { flags: { hashedAssets: 'assets static/js' }, files })
+  const warning = 'hashedAssets "static/js", wwwroot no such folder'
+  const { config } = await accepts(t, { flags: { hashedAssets: 'assets static/js' }, files }, warning)
   t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
-  t.deepEqual(linesOf(warnings), ['hashedAssets lists "static/js", but wwwroot has no such folder.'])
 })
