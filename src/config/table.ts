@@ -88,7 +88,7 @@ export const settings = {
     type: oneOf('single', 'dual'),
     default: 'single',
     summary:
-      'Choose how many access tokens a session has. With "single", its only token stays on the server. With "dual", it also has a public token for your pages, with fewer scopes.'
+      'Choose "single" for one access token, which stays on the server, or "dual" for a second, public token with fewer scopes, which pages can read.'
   },
   port: {
     env: 'PORT',
@@ -107,8 +107,7 @@ export const settings = {
   keepAlive: {
     type: duration(1, HOUR),
     default: 75,
-    summary:
-      'Keep an idle connection open for this time, which must be longer than that of the load balancer. Otherwise, a load balancer may send a request on a connection that the server is closing.'
+    summary: 'Keep an idle connection open for this time, which must be longer than that of the load balancer.'
   },
   wwwroot: {
     flag: '--wwwroot <folder>',
@@ -164,7 +163,7 @@ export const settings = {
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
     summary:
-      'Store the encrypted sessions in cookies or in Redis. Cookies can contain 15 kB, and a session in Redis can have tokens of up to 250 kB. With "redis", all users are signed out if Redis loses its data, and requests with a session get 503 while Redis is unavailable.'
+      'Store the encrypted sessions in cookies (up to 15 kB) or in Redis (tokens of up to 250 kB). With "redis", users are signed out if Redis loses its data, and get 503 while it is unavailable.'
   },
   'session.cookieName': {
     type: cookieName,
@@ -190,8 +189,7 @@ export const settings = {
     flag: '--client-key-file <file>',
     type: clientKey,
     secret: true,
-    summary:
-      'Authenticate the application with this private key instead of a secret. A PEM file has one algorithm, and a JWK can name one with alg.'
+    summary: 'Authenticate the application with this private key instead of a secret.'
   },
   'platform.clientKeyId': {
     type: string('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
@@ -203,15 +201,14 @@ export const settings = {
     flag: '--callback-url <url>',
     type: callbackUrl,
     default: required,
-    summary:
-      'Let the provider send the browser to this public URL after a login. Register exactly this URL with the provider.'
+    summary: 'Let the provider send the browser to this public URL after a login. Register exactly this URL there.'
   },
   'platform.scopes': {
     flag: '--scopes <scopes>',
     type: optionalScopes,
     keepsEmpty: true,
     default: ['data:read', 'account:read', 'account:write'],
-    summary: 'Request these scopes for the access token (single mode). If it is empty, the requests have no scope.'
+    summary: 'Request these scopes for the access token (single mode), or no scope if it is empty.'
   },
   'platform.internalTokenScopes': {
     env: 'INTERNAL_TOKEN_SCOPES',
@@ -226,7 +223,7 @@ export const settings = {
     type: scopes,
     default: ['viewables:read'],
     summary:
-      'Request these scopes for the token for pages (dual mode). They must also be in platform.internalTokenScopes.'
+      'Request these scopes, which must also be in platform.internalTokenScopes, for the token for pages (dual mode).'
   },
   'platform.issuer': {
     flag: '--issuer <url>',
@@ -247,8 +244,7 @@ export const settings = {
   'platform.userinfoEndpoint': {
     type: optionalProviderUrl,
     ...endpoint,
-    summary:
-      'Read the display name of a user from this URL. With "none", the name comes from the ID token, which needs the scope "openid".'
+    summary: 'Read the display name of a user from this URL. With "none", it comes from the ID token (scope "openid").'
   },
   'platform.revocationEndpoint': {
     type: optionalProviderUrl,
@@ -258,22 +254,21 @@ export const settings = {
   'platform.endSessionEndpoint': {
     type: optionalProviderUrl,
     ...endpoint,
-    summary:
-      'Send the browser to this logout page of the provider, if logout.idp is on. Set it to "none" if the provider has no logout page.'
+    summary: 'Send the browser to this logout page of the provider, if logout.idp is on.'
   },
   'platform.backchannelLogout': {
     type: yesOrNo,
     default: false,
     defaultText: 'true with platform.issuer and the scope openid, otherwise false',
     summary:
-      'Let the provider end sessions with logout tokens at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
+      'Let the provider end sessions at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
   },
   'platform.clientAuthMethod': {
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     defaultText: 'private_key_jwt with platform.clientKey, otherwise client_secret_basic',
     summary:
-      'Authenticate at the token endpoint with the client secret in a header (client_secret_basic) or in the body (client_secret_post), or with a JWT that platform.clientKey signs (private_key_jwt).'
+      'Authenticate at the token endpoint with the client secret in a header or in the body, or with a JWT that platform.clientKey signs.'
   },
   'platform.pkce': {
     type: yesOrNo,
@@ -283,7 +278,7 @@ export const settings = {
   'platform.authorizationParams': {
     type: authorizationParams,
     summary:
-      'Add these parameters to each login at the provider, such as prompt=login, access_type=offline or audience=https://api.example. With prompt=login, users sign in each time, and can choose a different account.'
+      'Add these parameters to each login at the provider, such as audience=https://api.example. With prompt=login, users can choose a different account each time.'
   },
   'platform.logoutParams': {
     type: logoutParams,
@@ -303,7 +298,7 @@ export const settings = {
     type: duration(0, HOUR),
     default: 0,
     summary:
-      'Refresh each session earlier by a different time, between 0 and this value, in addition to refresh.beforeExpiry. Sessions that began together are then refreshed at different times.'
+      'Refresh each session earlier by a random time up to this, in addition to refresh.beforeExpiry, so that sessions that began together are refreshed at different times.'
   },
   'profile.cacheTtl': {
     type: duration(0, HOUR),
@@ -323,7 +318,7 @@ export const settings = {
     defaultText: 'none, so all files are public',
     rejectsEmpty: true,
     summary:
-      'Serve the files of wwwroot that match these path patterns only to users who are signed in. The first pattern that matches decides, and a pattern with a ! before it means public.'
+      'Serve the files of wwwroot that match these path patterns only to users who are signed in. The first match decides, and ! means public.'
   },
   'logout.revoke': {
     type: yesOrNo,
@@ -334,7 +329,7 @@ export const settings = {
     flag: '--logout-idp',
     type: yesOrNo,
     default: false,
-    summary: 'Sign the user out at the provider during a logout, too, so that the next login asks who is signing in.'
+    summary: 'Sign the user out at the provider, too, so that the next login asks who is signing in.'
   },
   'apiProxy.rules': {
     flag: '--api-proxy <rule>',
@@ -365,7 +360,7 @@ export const settings = {
   },
   'apiProxy.csrfHeader': {
     type: csrfHeaderName,
-    summary: 'Require this header in every request to the API proxy. Pages of other sites cannot add it.'
+    summary: 'Require this header in every request to the API proxy, because pages of other sites cannot add it.'
   },
   'redis.url': {
     flag: '--redis-url <url>',
@@ -390,8 +385,7 @@ export const settings = {
   'redis.serverName': {
     type: hostName,
     defaultText: 'the host of each connection',
-    summary:
-      'Require a certificate for this name, if the certificate of Redis lacks the host of a connection. For example, the nodes of a cluster may announce IP addresses.'
+    summary: 'Require a certificate of Redis for this name, for example if the nodes of a cluster announce IP addresses.'
   },
   'log.level': {
     flag: '--log-level <level>',
@@ -403,8 +397,7 @@ export const settings = {
     flag: '--log-format <format>',
     type: oneOf('auto', 'json', 'text'),
     default: 'auto',
-    summary:
-      'Write log lines as JSON or as readable text. With "auto", they are text on a terminal, and JSON otherwise.'
+    summary: 'Write log lines as JSON or as readable text. "auto" is text on a terminal, and JSON otherwise.'
   },
   'log.requests': {
     flag: '--log-requests',
@@ -416,11 +409,11 @@ export const settings = {
     type: integer(0, 20, 'a number of proxies'),
     default: 0,
     summary:
-      'Log the client address from X-Forwarded-For, to which this number of proxies in front of the server each add one address. With 0, log the address of the connection.'
+      'Log the client address from X-Forwarded-For, to which this number of proxies add one address each. With 0, log the address of the connection.'
   },
   'branding.name': {
     type: string('a name of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
-    summary: 'Show this name as the name of your application on the pages of this server, such as error pages.'
+    summary: 'Show this name of your application on the pages of this server, such as error pages.'
   },
   'branding.logo': {
     type: logo,
@@ -441,7 +434,7 @@ export const settings = {
     type: listenAddress,
     defaultText: 'off',
     summary:
-      'Listen on this address for a gateway, such as nginx, that asks if a user is signed in (forward-auth). Browsers must not be able to reach it, because the responses contain tokens.'
+      'Listen on this address for a gateway that asks if a user is signed in (forward-auth). Browsers must not reach it, because the responses contain tokens.'
   },
   'metrics.address': {
     flag: '--metrics-address <address>',
@@ -452,13 +445,13 @@ export const settings = {
   'shutdown.delay': {
     type: duration(0, 5 * MINUTE),
     default: 0,
-    summary: 'Continue to serve requests for this time during shutdown, while /readyz already responds with 503.'
+    summary: 'During shutdown, serve requests for this time, while /readyz already responds with 503.'
   },
   'shutdown.grace': {
     type: duration(0, 5 * MINUTE),
     // A refresh in dual mode makes up to two calls to the provider. With the default of platform.timeout, they
     // take at most 20 seconds, so 5 seconds remain.
     default: 25,
-    summary: 'Wait at most this long during shutdown until all requests are finished.'
+    summary: 'During shutdown, wait at most this long for requests in progress.'
   }
 } as const satisfies Record<string, Setting>
