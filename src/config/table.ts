@@ -385,7 +385,8 @@ export const settings = {
   'redis.serverName': {
     type: hostName,
     defaultText: 'the host of each connection',
-    summary: 'Require a certificate of Redis for this name, for example if the nodes of a cluster announce IP addresses.'
+    summary:
+      'Require a certificate of Redis for this name, for example if the nodes of a cluster announce IP addresses.'
   },
   'log.level': {
     flag: '--log-level <level>',
