@@ -5,7 +5,7 @@ import { replacementOf } from '../config/renamed.js'
 import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
-import { nameOf, settingOptions, settingsAmong } from './options.js'
+import { nameOf, settingOptions, settingsAmong, settingWithoutFlag } from './options.js'
 import type { CommandEntry, Invocation } from './terminal/command.js'
 import { UsageError } from './terminal/errors.js'
 import type { Terminal } from './terminal/terminal.js'
@@ -196,6 +196,12 @@ function unknownWord(kind: 'command' | 'flag', word: string, known: readonly str
   const name = withoutValue(word)
   const replacement = kind === 'flag' && replacementOf(name)
   if (replacement) return new UsageError(`The flag ${name} ${replacement}`)
+  const key = kind === 'flag' ? settingWithoutFlag(name) : undefined
+  if (key !== undefined) {
+    return new UsageError(
+      `There is no flag ${name}. Set ${key} in a settings file, or the variable ${settingOf(key).env}.`
+    )
+  }
   const guess = nearest(name, known)
   const help = kind === 'flag' ? '--help all' : '--help'
   return new UsageError(

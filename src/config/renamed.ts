@@ -32,7 +32,6 @@ const renamed: Readonly<Record<string, string>> = {
   'redisTls.caFile': 'redis.caFile',
   'redisTls.certFile': 'redis.certFile',
   'redisTls.keyFile': 'redis.keyFile',
-  'redisTls.serverName': 'redis.serverName',
   'log.pretty': 'log.format',
   'pages.name': 'branding.name',
   'pages.logo': 'branding.logo',

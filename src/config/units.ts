@@ -54,7 +54,7 @@ function quantity<Unit extends 'Seconds' | 'Bytes'>(
   maximum: number
 ): Quantity<Unit> {
   const write = (value: number) => written(value, units)
-  const pattern = `^(\\d+|(\\d+(${units.map(([name]) => name).join('|')}))+)$`
+  const pattern = `^(\\d+|(\\d+(${units.map(([name]) => inAnyCase(name)).join('|')}))+)$`
   return {
     unit,
     allowed: `${noun}, from ${write(minimum)} to ${write(maximum)}`,
@@ -77,6 +77,11 @@ function numberOf(string: string, units: Units): number | undefined {
     return Number(count) * (unit?.[1] ?? Number.NaN)
   })
   return parts.reduce((sum, part) => sum + part, 0)
+}
+
+/** Returns the pattern of a unit. A pattern of JSON Schema cannot ignore the case. */
+function inAnyCase(name: string): string {
+  return name.replace(/[a-z]/gi, letter => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)
 }
 
 /** Writes a value with its largest unit, but not as one of that unit, because 24h is more common than 1d. */

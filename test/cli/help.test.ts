@@ -139,6 +139,15 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--client-secret', 'x'], /--client-secret-file\?/],
   [['--client-secret=TopSecret'], /^There is no flag --client-secret\. Did you mean --client-secret-file\?\n$/],
   [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help all lists all of them\.\n$/],
+  [
+    ['--no-pkce'],
+    /^There is no flag --no-pkce\. Set platform\.pkce in a settings file, or the variable PLATFORM_PKCE\.\n$/
+  ],
+  [
+    ['--session-max-lifetime', '30d'],
+    /Set session\.maxLifetime in a settings file, or the variable PLATFORM_AUTH_SESSION_/
+  ],
+  [['--redis-key-file=TopSecret'], /^There is no flag --redis-key-file\. Set redis\.keyFile in a settings file, or /],
   [['--log-requests=TopSecret'], /^--log-requests takes no value\.\n$/],
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['--yes'], /^--yes is an option of init only\.\n$/],

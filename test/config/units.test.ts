@@ -15,7 +15,9 @@ for (const [text, seconds] of [
   ['168h0m0s', 7 * DAY]
 ] as const) {
   test(`the duration ${text} is ${seconds} seconds`, t => {
-    t.deepEqual(duration(0, 400 * DAY).parse(text), { value: seconds })
+    const { parse, json } = duration(0, 400 * DAY)
+    t.deepEqual(parse(text), { value: seconds })
+    t.regex(text, new RegExp(String(json.pattern)), 'an editor accepts it, too')
   })
 }
 
@@ -34,13 +36,17 @@ for (const [text, bytes] of [
   ['2GB', 2_000_000_000]
 ] as const) {
   test(`the size ${text} is ${bytes} bytes`, t => {
-    t.deepEqual(size(0, 2 ** 40).parse(text), { value: bytes })
+    const { parse, json } = size(0, 2 ** 40)
+    t.deepEqual(parse(text), { value: bytes })
+    t.regex(text, new RegExp(String(json.pattern)), 'an editor accepts it, too')
   })
 }
 
 for (const text of ['', 'm', '1 h', '1.5h', '-1s', '1w', '10ms', '1h30', '1e3', '0x10', '100MB', 'soon']) {
   test(`${JSON.stringify(text)} is not a duration`, t => {
-    t.false('value' in duration(0, 400 * DAY).parse(text))
+    const { parse, json } = duration(0, 400 * DAY)
+    t.false('value' in parse(text))
+    t.notRegex(text, new RegExp(String(json.pattern)))
   })
 }
 
