@@ -2,6 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type ExpectedClaims } from '#src/provider/id-token.js'
+import { jwt } from '../helpers/jwt.js'
 import { holdsNone } from './secrets.js'
 
 const NOW = 1_700_000_000_000
@@ -17,20 +18,14 @@ const good = {
   sub: 'somebody'
 }
 
-function jwt(claims: unknown): string {
-  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  return `${part({ alg: 'RS256' })}.${part(claims)}.signature`
-}
-
 const accepted: readonly (readonly [what: string, claims: object, expected?: Partial<ExpectedClaims>])[] = [
   ['with the claims of the login', {}],
-  ['with a list of one audience', { aud: ['our-client'] }],
-  ['whose azp is our client id', { azp: 'our-client' }],
-  ['issued four minutes ahead of our clock', { iat: NOW_SECONDS + 240 }],
+  ['with a list of one audience and our client id as azp', { aud: ['our-client'], azp: 'our-client' }],
+  ['issued five minutes ahead of our clock', { iat: NOW_SECONDS + 300 }],
   ['issued a day ago that has not expired', { iat: NOW_SECONDS - 86_400 }],
   ['with a sub of the maximum length', { sub: 'x'.repeat(255) }],
   ['with several audiences and our client id as azp', { aud: ['our-client', 'other'], azp: 'our-client' }],
-  ['that expired four minutes ago', { exp: NOW_SECONDS - 240 }],
+  ['that expired five minutes ago', { exp: NOW_SECONDS - 300 }],
   ['of any issuer, if no issuer is known', { iss: 'https://other.example' }, { issuer: undefined }]
 ]
 
@@ -46,10 +41,8 @@ const refused: readonly (readonly [what: string, claims: object, why: RegExp])[]
   ['with a list of nonces', { nonce: ['the-nonce'] }, /nonce/],
   ['of another issuer', { iss: 'https://evil.example' }, /iss/],
   ['whose issuer has an additional slash', { iss: `${issuer}/` }, /iss/],
-  ['without an issuer', { iss: undefined }, /iss/],
   ['for another client', { aud: 'other' }, /aud/],
-  ['for a client whose id begins with ours', { aud: 'our-client-2' }, /aud/],
-  ['for other clients', { aud: ['other', 'another'] }, /aud/],
+  ['for other clients', { aud: ['other', 'our-client-2'] }, /aud/],
   ['without an audience', { aud: undefined }, /aud/],
   ['with several audiences and no azp', { aud: ['our-client', 'other'] }, /azp/],
   ['with several audiences and the azp of another client', { aud: ['our-client', 'other'], azp: 'other' }, /azp/],
@@ -60,9 +53,8 @@ const refused: readonly (readonly [what: string, claims: object, why: RegExp])[]
   ['whose sub holds a line break', { sub: 'some\nbody' }, /sub/],
   ['without an iat', { iat: undefined }, /iat/],
   ['whose iat is a string', { iat: String(NOW_SECONDS) }, /iat/],
-  ['issued more than five minutes ahead of our clock', { iat: NOW_SECONDS + 301 }, /iat/],
-  ['that expired more than five minutes ago', { exp: NOW_SECONDS - 301 }, /expired/],
-  ['without an exp', { exp: undefined }, /expired/],
+  ['issued more than five minutes ahead of our clock', { iat: NOW_SECONDS + 300.001 }, /iat/],
+  ['that expired more than five minutes ago', { exp: NOW_SECONDS - 300.001 }, /expired/],
   ['whose exp is a string', { exp: String(NOW_SECONDS + 3600) }, /expired/],
   ['whose exp is null', { exp: null }, /expired/]
 ]
@@ -77,33 +69,18 @@ for (const [what, claims, why] of refused) {
   })
 }
 
-test('an expired ID token is accepted for exactly five more minutes', t => {
-  t.notThrows(() => checkIdToken(jwt({ ...good, exp: NOW_SECONDS - 300 }), expected))
-  t.throws(() => checkIdToken(jwt({ ...good, exp: NOW_SECONDS - 300 }), { ...expected, now: NOW + 1 }))
+test('a text that is not a JWT is rejected', t => {
+  const parts = ['', 'text', 'a.b', 'a.b.c', '..', `${jwt(good)}.more`, jwt(good).replace('.', '')]
+  for (const text of [...parts, ...[null, 'text', 5, []].map(claims => jwt(claims))]) {
+    t.throws(() => checkIdToken(text, expected), { instanceOf: ProviderError, message: /not a JWT/ }, text)
+  }
 })
 
-const noJwt = [
-  '',
-  'text',
-  'a.b',
-  'a.b.c',
-  '..',
-  `${jwt(good)}.more`,
-  jwt(good).replace('.', ''),
-  jwt(null),
-  jwt('text'),
-  jwt(5),
-  jwt([])
-]
-
-for (const text of noJwt) {
-  test(`"${text.slice(0, 24)}…" is rejected because it is not a JWT`, t => {
-    t.throws(() => checkIdToken(text, expected), { instanceOf: ProviderError, message: /not a JWT/ })
-  })
-}
-
 test('arbitrary text or claims are rejected with an ProviderError', t => {
-  const texts = fc.oneof(fc.string(), fc.jsonValue().map(jwt))
+  const texts = fc.oneof(
+    fc.string(),
+    fc.jsonValue().map(claims => jwt(claims))
+  )
   fc.assert(
     fc.property(texts, text => {
       try {
@@ -137,9 +114,8 @@ for (const [claim, claims, isOfOther] of rejected) {
   test(`the ID token of a refresh response is rejected if its ${claim} is ${Object.values(claims)[0]}`, t => {
     const token = jwt({ ...good, ...claims })
     const refreshToken = 'the refresh token of the same response'
-    const error = t.throws(() => checkRefreshedIdToken(token, { ...login, refreshToken }), {
-      instanceOf: ProviderError
-    })
+    const check = () => checkRefreshedIdToken(token, { ...login, refreshToken })
+    const error = t.throws(check, { instanceOf: ProviderError })
     t.regex(error.message, new RegExp(`its ${claim} `))
     t.is(error instanceof OtherIdentityError, isOfOther)
     // A refresh token of another user must not become the refresh token of this session.

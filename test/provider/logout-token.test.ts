@@ -1,13 +1,14 @@
 // Each rule of OpenID Connect Back-Channel Logout section 2.6 is broken once, and the keys of the provider change.
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import test from 'ava'
-import { type ProviderError, ProviderError as ProviderFailure, UnknownKeyError } from '#src/provider/errors.js'
+import { ProviderError, UnknownKeyError } from '#src/provider/errors.js'
 import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/logout-token.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { eventually } from '../helpers/eventually.js'
+import { jwtPart } from '../helpers/jwt.js'
 
 const ISSUER = 'https://idp.example/tenant'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -43,11 +44,9 @@ function createKey(kid: string | undefined, kind: 'ec' | 'rsa' | 'ed25519' = 'ec
   return { kid, privateKey, jwk: { ...publicKey, use: 'sig', ...(kid !== undefined && { kid }) } }
 }
 
-const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-
 function signed(claims: object, { kid, privateKey }: Key, header: object = {}): string {
   const head = { alg: 'ES256', kid, typ: 'logout+jwt', ...header }
-  const unsigned = `${part(head)}.${part(claims)}`
+  const unsigned = `${jwtPart(head)}.${jwtPart(claims)}`
   const { alg } = head
   const key = alg.startsWith('PS') ? { key: privateKey, padding: 6, saltLength: 32 } : privateKey
   const options = alg.startsWith('ES') ? { key: privateKey, dsaEncoding: 'ieee-p1363' as const } : key
@@ -57,7 +56,7 @@ function signed(claims: object, { kid, privateKey }: Key, header: object = {}): 
 
 const ours = createKey('key-1')
 
-function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metadata?: Partial<ProviderMetadata> } = {}) {
+function setUp(keys: readonly Key[] = [ours]) {
   const clock = createClock(START_MS)
   const provider = {
     keys,
@@ -75,8 +74,7 @@ function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metada
     issParameterSupported: false,
     scopesSupported: undefined,
     unusable: [],
-    quirks: quirksOf({}),
-    ...metadata
+    quirks: quirksOf({})
   }
   const idp = {
     async metadata() {
@@ -109,10 +107,11 @@ test('a correct logout token is accepted, and its claims are returned', async t 
 const accepted: readonly (readonly [what: string, changes: object, header?: object])[] = [
   ['with a sid and without a sub', { sub: undefined }],
   ['with a sub and without a sid', { sid: undefined }],
+  ['without exp, because iat limits its age (Hydra, authentik),', { exp: undefined }],
   ['with several audiences', { aud: ['another', 'our-client'] }],
-  ['that was issued on a clock that is 4 minutes ahead', { iat: SECONDS + 240 }],
-  ['that has expired on a clock that is 4 minutes behind', { exp: SECONDS - 240 }],
-  ['that becomes valid on a clock that is 4 minutes ahead', { nbf: SECONDS + 240 }],
+  ['that was issued on a clock that is 5 minutes ahead', { iat: SECONDS + 300 }],
+  ['that has expired on a clock that is 5 minutes behind', { exp: SECONDS - 300 }],
+  ['that becomes valid on a clock that is 5 minutes ahead', { nbf: SECONDS + 300 }],
   ['without a type', {}, { typ: undefined }],
   ['with the type JWT', {}, { typ: 'JWT' }],
   ['with more members in events', { events: { [EVENT]: {}, 'https://other.example/event': {} } }],
@@ -125,31 +124,24 @@ for (const [what, changes, header] of accepted) {
 }
 
 const broken: readonly (readonly [what: string, reason: string, changes: object])[] = [
-  ['no iss', 'iss', { iss: undefined }],
   ['another iss', 'iss', { iss: 'https://idp.example/other' }],
   ['an iss that is a list', 'iss', { iss: [ISSUER] }],
-  ['no aud', 'aud', { aud: undefined }],
-  ['another aud', 'aud', { aud: 'another' }],
   ['an aud without this client', 'aud', { aud: ['another', 'our-client-2'] }],
-  ['no iat', 'iat', { iat: undefined }],
   ['an iat that is a text', 'iat', { iat: String(SECONDS) }],
   ['an iat in the future', 'iat', { iat: SECONDS + 301 }],
   ['an iat that is older than ten minutes', 'iat', { iat: SECONDS - 601 }],
+  ['neither iat nor exp', 'iat', { iat: undefined, exp: undefined }],
   ['an exp that is a text', 'exp', { exp: String(SECONDS + 120) }],
   ['an exp in the past', 'exp', { exp: SECONDS - 301 }],
   ['an nbf in the future', 'nbf', { nbf: SECONDS + 301 }],
   ['an nbf that is a text', 'nbf', { nbf: String(SECONDS) }],
-  ['an nbf of null', 'nbf', { nbf: null }],
-  ['no jti', 'jti', { jti: undefined }],
   ['an empty jti', 'jti', { jti: '' }],
   ['neither sid nor sub', 'subject', { sid: undefined, sub: undefined }],
   ['a sid that is no text', 'subject', { sid: 7 }],
   ['a sub that is null', 'subject', { sub: null }],
-  ['no events', 'events', { events: undefined }],
   ['events that are a list', 'events', { events: [EVENT] }],
   ['events without the logout', 'events', { events: { 'https://other.example/event': {} } }],
   ['a logout event that is no object', 'events', { events: { [EVENT]: true } }],
-  ['a nonce', 'nonce', { nonce: 'n' }],
   ['a nonce of null', 'nonce', { nonce: null }]
 ]
 for (const [what, reason, changes] of broken) {
@@ -165,9 +157,8 @@ test('a logout token is rejected if its signature is not of a key of the provide
   const good = signed(usual, ours)
   const [head, claims, signature] = good.split('.') as [string, string, string]
   t.is(await reasonOf(signed(usual, { ...createKey('key-1') })), 'signature')
-  t.is(await reasonOf(`${head}.${part({ ...usual, sub: 'eve' })}.${signature}`), 'signature')
-  t.is(await reasonOf(`${part({ alg: 'ES256', kid: 'key-1' })}.${claims}.${signature}`), 'signature')
-  t.is(await reasonOf(`${head}.${claims}.`), 'signature')
+  t.is(await reasonOf(`${head}.${jwtPart({ ...usual, sub: 'eve' })}.${signature}`), 'signature')
+  t.is(await reasonOf(`${jwtPart({ alg: 'ES256', kid: 'key-1' })}.${claims}.${signature}`), 'signature')
   t.is(await setUp().reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
 })
 
@@ -179,9 +170,9 @@ test('a logout token that names an unusable key of the provider is rejected', as
     { kty: 'OKP', crv: 'Ed25519', x: 'AA' }
   ]
   const keys = jwks.map((jwk, n) => ({ ...ours, jwk: { ...jwk, kid: `unusable-${n}` } }))
-  const { reasonOf } = setUp({ keys: [ours, ...keys] })
+  const { reasonOf } = setUp([ours, ...keys])
   for (const [n, alg] of ['RS256', 'RS256', 'ES256', 'EdDSA'].entries()) {
-    const token = `${part({ alg, kid: `unusable-${n}` })}.${part(usual)}.${Buffer.alloc(64).toString('base64url')}`
+    const token = `${jwtPart({ alg, kid: `unusable-${n}` })}.${jwtPart(usual)}.${Buffer.alloc(64).toString('base64url')}`
     t.is(await reasonOf(token), 'unknown_key', alg)
   }
   t.is(await reasonOf(signed(usual, ours)), undefined)
@@ -190,7 +181,7 @@ test('a logout token that names an unusable key of the provider is rejected', as
 test('a logout token is rejected with the algorithm none or HMAC, and with another type', async t => {
   const { reasonOf } = setUp()
   for (const alg of ['none', 'None', 'HS256', 'RSA-OAEP', undefined, 7]) {
-    const unsigned = `${part({ alg, kid: 'key-1', typ: 'logout+jwt' })}.${part(usual)}`
+    const unsigned = `${jwtPart({ alg, kid: 'key-1', typ: 'logout+jwt' })}.${jwtPart(usual)}`
     const hmac = createHmac('sha256', JSON.stringify(ours.jwk)).update(unsigned).digest('base64url')
     for (const signature of ['', hmac]) t.is(await reasonOf(`${unsigned}.${signature}`), 'alg', String(alg))
   }
@@ -201,19 +192,10 @@ test('a logout token is rejected with the algorithm none or HMAC, and with anoth
 test('a text that is no signed JWT is rejected', async t => {
   const { reasonOf } = setUp()
   const good = signed(usual, ours)
-  for (const text of ['', 'a', 'a.b', 'a.b.c', `${good}.x`, `${good}.x.y`, '..', `${part([])}.${part(usual)}.x`])
+  for (const text of ['', 'a', 'a.b', 'a.b.c', `${good}.x`, `${good}.x.y`, '..', `${jwtPart([])}.${jwtPart(usual)}.x`])
     t.is(await reasonOf(text), 'malformed', text)
   t.is(await reasonOf(`${good}=`), 'malformed')
   t.is(await reasonOf(signed(usual, ours, { crit: ['b64'], b64: false })), 'malformed')
-})
-
-test('a logout token without exp is accepted, because iat limits its age (Hydra, authentik)', async t => {
-  const { reasonOf } = setUp()
-  t.is(await reasonOf(signed({ ...usual, exp: undefined }, ours)), undefined)
-  t.is(await reasonOf(signed({ ...usual, exp: SECONDS - 301 }, ours)), 'exp')
-  t.is(await reasonOf(signed({ ...usual, exp: undefined, iat: SECONDS - 601 }, ours)), 'iat')
-  t.is(await reasonOf(signed({ ...usual, exp: undefined, iat: undefined }, ours)), 'iat')
-  t.is(await reasonOf(signed({ ...usual, exp: undefined, jti: undefined }, ours)), 'jti')
 })
 
 for (const [kind, alg] of [
@@ -223,15 +205,15 @@ for (const [kind, alg] of [
 ] as const) {
   test(`a logout token that was signed with ${alg} is accepted`, async t => {
     const key = createKey('other', kind)
-    t.is(await setUp({ keys: [ours, key] }).reasonOf(signed(usual, key, { alg })), undefined)
+    t.is(await setUp([ours, key]).reasonOf(signed(usual, key, { alg })), undefined)
   })
 }
 
 test('a logout token without kid is checked with every key that fits', async t => {
   const [one, two, other] = [createKey(undefined), createKey(undefined), createKey(undefined)]
-  const { reasonOf } = setUp({ keys: [one, two] })
+  const { reasonOf } = setUp([one, two])
   t.is(await reasonOf(signed(usual, two)), undefined)
-  t.is(await setUp({ keys: [one, two] }).reasonOf(signed(usual, other)), 'signature')
+  t.is(await setUp([one, two]).reasonOf(signed(usual, other)), 'signature')
 })
 
 test('the keys are requested once, and again when they are ten minutes old', async t => {
@@ -316,7 +298,7 @@ test('a token that arrives during a request for keys is not rejected because of 
 
 test('a new key without kid is found', async t => {
   const [old, next] = [createKey(undefined), createKey(undefined)]
-  const { reasonOf, provider, clock } = setUp({ keys: [old] })
+  const { reasonOf, provider, clock } = setUp([old])
   t.is(await reasonOf(signed(usual, old)), undefined)
   provider.keys = [next]
   t.is(await reasonOf(signed(usual, next)), LATER)
@@ -329,19 +311,14 @@ test('a new key without kid is found', async t => {
 
 test('while discovery fails, logout tokens cause one request in 5 seconds', async t => {
   const { check, reasonOf, provider, clock } = setUp()
-  provider.discoveryFailure = new ProviderFailure('discovery', 'invalid_response', 'it responded with 500', {
-    status: 500
-  })
-  const rejected = () => t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
+  provider.discoveryFailure = new ProviderError('discovery', 'invalid_response', 'it responded with 500')
+  const rejected = () => t.throwsAsync(check(signed(usual, ours)), { is: provider.discoveryFailure })
   await Promise.all(Array.from({ length: 10 }, rejected))
-  for (let n = 0; n < 10; n++) await rejected()
-  t.is(provider.discoveries, 1)
-  clock.advanceSeconds(4.9)
-  await rejected()
-  t.is(provider.discoveries, 1)
-  clock.advanceSeconds(0.1)
-  await rejected()
-  t.is(provider.discoveries, 2)
+  for (const [seconds, discoveries] of [[0, 1] as const, [4.9, 1] as const, [0.1, 2] as const]) {
+    clock.advanceSeconds(seconds)
+    await rejected()
+    t.is(provider.discoveries, discoveries)
+  }
   t.is(provider.requests, 0)
   provider.discoveryFailure = undefined
   clock.advanceSeconds(5)
@@ -350,9 +327,10 @@ test('while discovery fails, logout tokens cause one request in 5 seconds', asyn
 
 test('while the keys cannot be read, one request is sent in 30 seconds, and known keys stay in use', async t => {
   const { check, reasonOf, provider, clock } = setUp()
-  provider.failure = new ProviderFailure('jwks', 'timeout', 'no complete response in time')
+  const failure = new ProviderError('jwks', 'timeout', 'no complete response in time')
+  provider.failure = failure
   for (let second = 0; second < 30; second++) {
-    await t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
+    await t.throwsAsync(check(signed(usual, ours)), { is: failure })
     t.is(provider.requests, 1)
     clock.advanceSeconds(1)
   }
@@ -360,8 +338,8 @@ test('while the keys cannot be read, one request is sent in 30 seconds, and know
   t.is(await reasonOf(signed(usual, ours)), undefined)
   t.is(provider.requests, 2)
   clock.advanceSeconds(30)
-  provider.failure = new ProviderFailure('jwks', 'timeout', 'no complete response in time')
-  await t.throwsAsync(check(signed(usual, ours, { kid: 'forged' })), { instanceOf: ProviderFailure })
+  provider.failure = failure
+  await t.throwsAsync(check(signed(usual, ours, { kid: 'forged' })), { is: failure })
   t.is(await reasonOf(signed(usual, ours)), undefined)
   t.is(provider.requests, 3)
 })

