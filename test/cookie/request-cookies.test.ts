@@ -43,7 +43,6 @@ test('any value up to the limit is restored from its chunks, in any order and am
 })
 
 test('a value has at most four chunks, and each chunk fits the size limit of browsers', t => {
-  t.is(names.length, 4)
   t.is(new Set(names).size, 4)
   fc.assert(
     fc.property(values, value => {
@@ -51,7 +50,6 @@ test('a value has at most four chunks, and each chunk fits the size limit of bro
       t.true(chunks.length >= 1 && chunks.length <= 4)
       for (const [index, chunk] of chunks.entries()) {
         t.true(Buffer.byteLength(`${names[index]}${chunk}`) <= MAX_BROWSERS_KEEP)
-        t.true(chunk.length <= 3800)
       }
     })
   )
@@ -64,14 +62,15 @@ test('a value is split only if it does not fit one cookie, and the longest value
   t.is(splitIntoChunks('x'.repeat(MAX_VALUE_LENGTH + 1)).length, 5)
 })
 
-test('a value cannot be restored if one of its chunks is missing', t => {
-  const chunks = splitIntoChunks('x'.repeat(MAX_VALUE_LENGTH))
-  t.not(joinChunks(cookieHeader(chunks), names), undefined)
+test('a value cannot be restored if one of its chunks is missing or empty', t => {
+  const value = 'x'.repeat(MAX_VALUE_LENGTH)
+  const chunks = splitIntoChunks(value)
+  t.is(joinChunks(cookieHeader(chunks), names), value)
   for (const index of chunks.keys()) {
-    t.is(joinChunks(cookieHeader(chunks.toSpliced(index, 1, '')), names) === 'x'.repeat(MAX_VALUE_LENGTH), false)
-    const without = chunks.map((chunk, other) => (other === index ? undefined : chunk))
-    t.is(joinChunks(cookieHeader(without), names), undefined, names[index])
+    t.not(joinChunks(cookieHeader(chunks.with(index, '')), names), value)
+    t.is(joinChunks(cookieHeader((chunks as (string | undefined)[]).with(index, undefined)), names), undefined)
   }
+  for (const header of ['', `${NAME}=`]) t.is(joinChunks(header, names), undefined)
 })
 
 test('chunks left over from a longer value do not change a shorter value', t => {
@@ -94,25 +93,15 @@ test('a value cannot be restored if its first chunk states a wrong number of chu
   }
 })
 
-test('a value cannot be restored if its first chunk is missing or empty', t => {
-  t.is(joinChunks('', names), undefined)
-  t.is(joinChunks(`${NAME}=`, names), undefined)
-  t.is(joinChunks(`${NAME}.1=rest; ${NAME}.2=more`, names), undefined)
-})
-
 const headers: readonly (readonly [header: string, value: string | undefined])[] = [
   ['', undefined],
-  ['name=value', 'value'],
-  ['other=1; name=value; more=2', 'value'],
   ['other=1;name=value;more=2', 'value'],
   ['other=1; \t name=value  ; more=2', 'value'],
   ['name=', ''],
   ['name=;name=second', ''],
-  ['name=first; name=second', 'first'],
   ['name=a=b==', 'a=b=='],
   ['name', undefined],
   ['name; name=value', 'value'],
-  ['xname=value', undefined],
   ['name.1=value', undefined],
   ['name_login=1; name=value', 'value'],
   ['xname=1; namex=2; x-name=3; name=value', 'value'],
@@ -136,8 +125,8 @@ test('each cookie of a header is found by its name, and the first of several coo
   fc.assert(
     fc.property(pairs, token, (cookies, name) => {
       const header = cookies.map(([name, value]) => `${name}=${value}`).join('; ')
-      t.is(readCookie(header, name), cookies.find(([other]) => other === name)?.[1])
-      for (const [name] of cookies) t.is(readCookie(header, name), cookies.find(([other]) => other === name)?.[1])
+      const wanted = [name, ...cookies.map(([name]) => name)]
+      for (const name of wanted) t.is(readCookie(header, name), cookies.find(([other]) => other === name)?.[1])
     })
   )
   t.pass()
