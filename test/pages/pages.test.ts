@@ -37,15 +37,12 @@ const loop = {
 }
 
 test('our pages load nothing from outside and contain no script, and the content security policy contains the hash of their style', t => {
-  const pages = [errorPage(details), loginLoopPage(loop), renderPage({ title: 'A', body: html`<p>B</p>` })]
-  for (const page of pages) {
+  const hash = createHash('sha256').update(pageStyle).digest('base64')
+  t.true(pageSecurityPolicy.includes(`style-src 'sha256-${hash}';`))
+  for (const page of [errorPage(details), loginLoopPage(loop), renderPage({ title: 'A', body: html`<p>B</p>` })]) {
     const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(match => match[1])
     t.deepEqual(styles, [pageStyle])
-    const hash = createHash('sha256').update(pageStyle).digest('base64')
-    t.true(pageSecurityPolicy.includes(`style-src 'sha256-${hash}';`))
     t.false(page.includes('style="'))
-  }
-  for (const page of pages) {
     t.notRegex(page, /<script|<link(?! rel="icon" href="data:)|<img|@import|url\(|srcset| on[a-z]+=/i)
   }
 })
@@ -57,32 +54,25 @@ test('the content security policy forbids all loading and framing, and all form 
 })
 
 const kinds = [
-  { status: 400, error: 'state_mismatch', inLogin: true, says: /too old/i, way: 'sign-in' },
-  { status: 400, error: 'invalid_request', inLogin: false, says: /could not understand/i, way: 'home' },
-  { status: 401, error: 'unauthorized', inLogin: false, says: /not signed in/i, way: 'sign-in' },
-  { status: 403, error: 'access_denied', inLogin: true, says: /signing in was cancelled/i, way: 'sign-in' },
-  { status: 403, error: 'cross_site_request', inLogin: false, says: /refused this request/i, way: 'home' },
-  { status: 404, error: 'not_found', inLogin: false, says: /no page here/i, way: 'home' },
-  { status: 405, error: 'method_not_allowed', inLogin: false, says: /cannot be used that way/i, way: 'home' },
-  { status: 413, error: 'content_too_large', inLogin: true, says: /too large/i, way: 'home' },
-  { status: 418, error: 'teapot', inLogin: true, says: /did not work/i, way: 'home' },
-  { status: 500, error: 'session_too_large', inLogin: true, says: /larger than a session may be/i, way: 'home' },
-  { status: 500, error: 'server_error', inLogin: false, says: /unexpected error/i, way: 'sign-in' },
-  { status: 502, error: 'provider_refused', inLogin: true, says: /responded with an error/i, way: 'sign-in' },
-  { status: 503, error: 'temporarily_unavailable', inLogin: true, says: /try again in a moment/i, way: 'sign-in' },
-  {
-    status: 504,
-    error: 'provider_timeout',
-    inLogin: false,
-    says: /taking too long.*did not respond in time/is,
-    way: 'sign-in'
-  }
-]
+  [400, 'state_mismatch', 'in a login', /too old/i, 'sign-in'],
+  [400, 'invalid_request', 'elsewhere', /could not understand/i, 'home'],
+  [401, 'unauthorized', 'elsewhere', /not signed in/i, 'sign-in'],
+  [403, 'access_denied', 'in a login', /signing in was cancelled/i, 'sign-in'],
+  [403, 'cross_site_request', 'elsewhere', /refused this request/i, 'home'],
+  [404, 'not_found', 'elsewhere', /no page here/i, 'home'],
+  [405, 'method_not_allowed', 'elsewhere', /cannot be used that way/i, 'home'],
+  [413, 'content_too_large', 'in a login', /too large/i, 'home'],
+  [418, 'teapot', 'in a login', /did not work/i, 'home'],
+  [500, 'session_too_large', 'in a login', /larger than a session may be/i, 'home'],
+  [500, 'server_error', 'elsewhere', /unexpected error/i, 'sign-in'],
+  [502, 'provider_refused', 'in a login', /responded with an error/i, 'sign-in'],
+  [503, 'temporarily_unavailable', 'in a login', /try again in a moment/i, 'sign-in'],
+  [504, 'provider_timeout', 'elsewhere', /taking too long.*did not respond in time/is, 'sign-in']
+] as const
 
-for (const { status, error, inLogin, says, way } of kinds) {
-  const place = inLogin ? 'in a login' : 'elsewhere'
+for (const [status, error, place, says, way] of kinds) {
   test(`the page for ${status} ${error} ${place} says what happened and what to do, and has the details to quote`, t => {
-    const page = errorPage({ ...details, status, error, inLogin })
+    const page = errorPage({ ...details, status, error, inLogin: place === 'in a login' })
     t.regex(page, says)
     t.true(page.includes('href="/base/"'))
     t.is(page.includes('href="/base/api/auth/login"'), way === 'sign-in')

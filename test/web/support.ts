@@ -54,7 +54,14 @@ export async function authorize(
   return back
 }
 
+/** Lets an hour pass, in which the access tokens expire, and then asks for a route, by default for the profile. */
+export function afterAnHour({ browser, clock }: Pick<TestServer, 'browser' | 'clock'>, path = guarded) {
+  clock.advanceSeconds(3600)
+  return browser.fetch(path)
+}
+
 /** The statuses of the responses, in their order. */
+
 export function statusesOf(responses: readonly { readonly statusCode: number }[]): number[] {
   return responses.map(({ statusCode }) => statusCode)
 }
