@@ -1,10 +1,9 @@
 import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
-import { modes } from '../../helpers/modes.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { customRoute, guarded, openedFields, startWithRoute, withParameters } from '../support.js'
+import { customRoute, guarded, startWithRoute, withParameters } from '../support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
@@ -15,6 +14,11 @@ const asking =
   (path: string, more: Record<string, string> = {}): Cause =>
   ({ browser }, headers) =>
     browser.get(path, { headers: { ...headers, ...more } })
+
+const posting =
+  (path: string): Cause =>
+  ({ browser }, headers) =>
+    browser.request('POST', path, { headers, form: { a: 'b' } })
 
 /** A callback in which the provider reports this error. */
 const refusedWith =
@@ -34,42 +38,26 @@ const exchangeWith =
 const errors: readonly (readonly [what: string, status: number, error: string, cause: Cause])[] = [
   ['a callback without state', 400, 'invalid_request', asking('/api/auth/callback?code=x')],
   ['a login that the user denied', 403, 'access_denied', refusedWith('access_denied')],
-  [
-    'a login to which the provider responded with server_error',
-    503,
-    'temporarily_unavailable',
-    refusedWith('server_error')
-  ],
+  ['an error of the provider at a login', 503, 'temporarily_unavailable', refusedWith('server_error')],
   ['a code that the provider rejects', 400, 'code_rejected', exchangeWith(faults.error('invalid_grant'))],
   ['a code exchange with a server error', 502, 'provider_invalid_response', exchangeWith(faults.html(500))],
   ['a provider that cannot be reached', 504, 'provider_unreachable', exchangeWith(faults.reset())],
-  [
-    'a request from a page of another site',
-    403,
-    'cross_site_request',
-    asking(guarded, { 'sec-fetch-site': 'cross-site' })
-  ],
+  ['a request of another site', 403, 'cross_site_request', asking(guarded, { 'sec-fetch-site': 'cross-site' })],
   ['an unknown route', 404, 'not_found', asking('/api/auth/nothing')],
   ['an unknown path', 404, 'not_found', asking('/missing')],
-  [
-    'a wrong method on a route',
-    405,
-    'method_not_allowed',
-    ({ browser }, headers) => browser.request('POST', '/api/auth/logout', { headers, form: { a: 'b' } })
-  ]
+  ['a wrong method on a route', 405, 'method_not_allowed', posting('/api/auth/logout')]
 ]
 
 // Text that would tell an outsider about the code of the server or the messages of its provider.
 const internals =
   /node_modules|\.[jt]s:\d|\n\s+at |[a-z]Error\b|127\.0\.0\.1|ECONN|[Kk]oa\b|A fault|maintenance|<script/
 
-function assertSafe(t: ExecutionContext, response: BrowserResponse, what: string) {
-  t.is(response.headers['cache-control'], 'no-store', what)
-  t.is(response.headers['x-content-type-options'], 'nosniff', what)
-  t.regex(String(response.headers.vary), /\bAccept\b/, what)
-  t.is(response.headers['access-control-allow-origin'], undefined, what)
-  t.notRegex(response.text(), internals, what)
-  t.regex(String(response.headers['x-request-id']), /^[0-9a-f-]{36}$/, what)
+function assertSafe(t: ExecutionContext, { headers, text }: BrowserResponse, what: string) {
+  t.like(headers, { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }, what)
+  t.regex(String(headers.vary), /\bAccept\b/, what)
+  t.is(headers['access-control-allow-origin'], undefined, what)
+  t.notRegex(text(), internals, what)
+  t.regex(String(headers['x-request-id']), /^[0-9a-f-]{36}$/, what)
 }
 
 for (const [what, status, error, cause] of errors) {
@@ -124,53 +112,43 @@ function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse
 
 test('the Accept header determines whether an error is JSON or a page', async t => {
   const { browser } = await startTestServer(t)
-  const forms = [
-    [undefined, 'json'],
-    ['*/*', 'json'],
-    ['application/json', 'json'],
-    ['application/json, text/plain, */*', 'json'],
-    ['text/html', 'html'],
-    [asPerson.accept, 'html'],
-    ['text/html;q=0.5, application/json', 'json'],
-    ['application/json;q=0.5, text/html', 'html'],
-    ['text/*', 'html'],
-    ['image/avif,image/webp,*/*;q=0.8', 'json'],
-    ['image/png', 'json'],
-    ['nonsense', 'json'],
-    ['', 'json']
-  ] as const
+  const forms = {
+    json: [
+      ...[undefined, '', '*/*', 'application/json', 'application/json, text/plain, */*', 'image/png', 'nonsense'],
+      ...['text/html;q=0.5, application/json', 'image/avif,image/webp,*/*;q=0.8']
+    ],
+    html: ['text/html', asPerson.accept, 'application/json;q=0.5, text/html', 'text/*']
+  }
   for (const path of ['/missing', '/api/auth/nothing', '/api/auth/callback']) {
-    for (const [accept, form] of forms) {
-      const { headers } = await browser.get(path, { headers: { accept } })
-      t.true(String(headers['content-type']).includes(form), `${path} for ${accept}`)
+    for (const [form, accepted] of Object.entries(forms)) {
+      for (const accept of accepted) {
+        const { headers } = await browser.get(path, { headers: { accept } })
+        t.true(String(headers['content-type']).includes(form), `${path} for ${accept}`)
+      }
     }
   }
 })
 
 test('an error page reloads itself only if a user opened it by GET', async t => {
-  const server = await startWithRoute(t, 'single', () => {})
-  const { browser, clock, idp } = server
+  const { browser, clock, idp } = await startWithRoute(t, 'single', () => {})
   await signIn(browser)
   clock.advanceSeconds(3600)
   idp.failWhen('token', () => faults.tooManyRequests(7))
   const page = await browser.get(customRoute, { headers: asPerson })
   t.is(page.statusCode, 503)
-  t.is(page.headers.refresh, '7')
-  t.is(page.headers['retry-after'], '7')
+  t.like(page.headers, { refresh: '7', 'retry-after': '7' })
   t.regex(page.text(), /tries again by itself in 7 seconds/)
   assertSealedOff(t, page)
   const form = await browser.request('POST', customRoute, { headers: asPerson, form: { a: 'b' } })
   const json = await browser.get(customRoute, { headers: asProgram })
-  for (const response of [form, json]) {
-    t.is(response.statusCode, 503)
-    t.is(response.headers.refresh, undefined)
-    t.notRegex(response.text(), /by itself/)
+  for (const { statusCode, headers, text } of [form, json]) {
+    t.deepEqual([statusCode, headers.refresh], [503, undefined])
+    t.notRegex(text(), /by itself/)
   }
 })
 
 test('the error page repeats nothing from the URL', async t => {
   const { browser } = await startTestServer(t)
-  const marks = ['mark-in-path', 'mark-in-query', 'mark-in-code', 'mark-in-state', 'mark-in-header']
   const headers = { ...asPerson, 'user-agent': 'mark-in-header', referer: 'https://mark-in-header.example' }
   for (const path of [
     '/mark-in-path?mark-in-query=1',
@@ -179,7 +157,7 @@ test('the error page repeats nothing from the URL', async t => {
   ]) {
     const page = await browser.get(path, { headers })
     t.true(page.statusCode >= 400)
-    for (const mark of marks) t.false(page.text().includes(mark), `${mark} at ${path}`)
+    t.notRegex(page.text(), /mark-in-/, path)
   }
 })
 
@@ -212,12 +190,16 @@ test('an unexpected exception is a 500 with a general message, and only the log 
     t.is(response.statusCode, 500)
     t.notRegex(response.text(), /hunter2|password/)
     t.notRegex(response.text(), internals)
-    const { 'x-request-id': id } = response.headers
-    const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
+    const line = failureOf(logs, response)
     t.is(line?.level, 'error')
     t.regex(JSON.stringify(line), /hunter2.*errors\.test/s)
   }
 })
+
+/** The log line about the failure of this request. */
+function failureOf(logs: Pick<TestServer['logs'], 'all'>, { headers }: BrowserResponse) {
+  return logs.all('request_failed').find(({ request_id }) => request_id === headers['x-request-id'])
+}
 
 const fault = [500, 'server_error', 'Something went wrong on this server.'] as const
 const ofJson = { status: 400, body: '{"a"' }
@@ -242,17 +224,9 @@ const thrown: Readonly<
   'no error at all': [undefined, ...fault],
   headers: [
     httpError(429, true, 'slow down', {
-      'Retry-After': 7,
-      'X-Limit': '10',
-      'Set-Cookie': 'a=b',
-      'Content-Type': 'text/html',
-      'content-security-policy': 'x',
-      'Cache-Control': 'public',
-      Connection: 'close',
-      'X-Content-Type-Options': 'none',
-      'X-Broken': 'a\r\nb',
-      'X Broken': 'a',
-      'X-Object': {}
+      ...{ 'Retry-After': 7, 'X-Limit': '10', 'Set-Cookie': 'a=b', Connection: 'close', 'Content-Type': 'text/html' },
+      ...{ 'content-security-policy': 'x', 'Cache-Control': 'public', 'X-Content-Type-Options': 'none' },
+      ...{ 'X-Broken': 'a\r\nb', 'X Broken': 'a', 'X-Object': {} }
     }),
     429,
     'too_many_requests',
@@ -290,28 +264,10 @@ test('an error of a handler decides the status only if it is an HTTP error', asy
       t.is(response.statusCode, status, what)
       t.like(response.json(), { error: code, error_description: description }, what)
       if (headers) t.like(response.headers, headers, what)
-      const id = response.headers['x-request-id']
-      const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
+      const line = failureOf(logs, response)
       if (status < 500) t.is(line, undefined, what)
       else t.like(line, { status, method, path: customRoute, executed: true }, what)
       if (status === 500 && error !== undefined) t.regex(JSON.stringify(line), /hunter2/, what)
     }
   }
 })
-
-for (const mode of modes) {
-  test(`in ${mode} mode a refreshed session reaches the browser even if the handler throws`, async t => {
-    const server = await startWithRoute(t, mode, ctx => {
-      ctx.set('X-Left-Over', 'yes')
-      throw Object.assign(new Error('no'), { status: 500, expose: true })
-    })
-    const { browser, clock, idp } = server
-    await signIn(browser)
-    clock.advanceSeconds(3600)
-    t.is((await browser.get(customRoute)).statusCode, 500)
-    const stored = openedFields(browser, { config: server.config })
-    t.is(stored.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
-    t.true(idp.isAlive(stored.refresh_token ?? ''))
-    t.is((await browser.fetch(guarded)).statusCode, 200)
-  })
-}

@@ -1,12 +1,22 @@
 // An application that uses this server as a library can store its own data in ctx.session, which koa-session provides.
 import test, { type ExecutionContext } from 'ava'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
+import type { Extension } from '#src/web/routes/extension.js'
+import { defaultCallbackUrl } from '../../helpers/config.js'
 import { createDeferred } from '../../helpers/deferred.js'
 import { eventually } from '../../helpers/eventually.js'
 import { modes } from '../../helpers/modes.js'
-import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
-import { openedFields, sessionCookies, sessionCookiesSet } from '../support.js'
+import type { TestServerOptions } from '../../helpers/server.js'
+import {
+  afterAnHour,
+  guarded,
+  handledBy,
+  openedFields,
+  sessionCookies,
+  sessionCookiesSet,
+  startSignedIn
+} from '../support.js'
 
 type Handler = (ctx: Context) => unknown
 
@@ -27,20 +37,11 @@ async function startApplication(
   handlers: Readonly<Record<string, Handler>> = {},
   options: TestServerOptions = {}
 ) {
-  const server = await startTestServer(t, {
-    ...options,
-    parts: {
-      extension(app) {
-        app.use(requireTokens)
-        app.use(async ctx => {
-          ctx.body = 'done'
-          await { ...shop, ...handlers }[ctx.path]?.(ctx)
-        })
-      }
-    }
-  })
-  await signIn(server.browser)
-  return server
+  const handle: Handler = async ctx => {
+    ctx.body = 'done'
+    await { ...shop, ...handlers }[ctx.path]?.(ctx)
+  }
+  return startSignedIn(t, { ...options, parts: { extension: app => void app.use(requireTokens).use(handle) } })
 }
 
 /** Returns a handler that adds an item to the cart and then waits until the test calls `open`. */
@@ -57,13 +58,11 @@ function slowly() {
 
 for (const mode of modes) {
   test(`${mode}: a change of ctx.session is saved and survives refreshes`, async t => {
-    const { browser, clock, idp } = await startApplication(t, {}, { mode })
+    const server = await startApplication(t, {}, { mode })
+    const { browser, idp } = server
     t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
-    clock.advanceSeconds(3600)
-    const refreshed = await browser.fetch('/add?item=b')
-    t.is(sessionCookiesSet(refreshed).length, 1, 'the refresh and the change set the cookie once')
-    clock.advanceSeconds(3600)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(sessionCookiesSet(await afterAnHour(server, '/add?item=b')).length, 1, 'one cookie for refresh and change')
+    t.is((await afterAnHour(server)).statusCode, 200)
     const cart = await browser.fetch('/cart')
     t.deepEqual(cart.json(), ['a', 'b'])
     t.deepEqual(cart.setCookies, [], 'a handler that changes nothing sets no cookie')
@@ -78,14 +77,37 @@ for (const mode of modes) {
     const late = browser.fetch('/slow?item=a')
     await arrived
     clock.advanceSeconds(30)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'the browser has the new tokens')
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    t.is((await browser.fetch(guarded)).statusCode, 200, 'the browser has the new tokens')
     const refreshed = openedFields(browser, server)
     clock.advanceSeconds(61)
     open()
     t.is(sessionCookiesSet(await late).length, 1)
     t.deepEqual(openedFields(browser, server), { ...refreshed, cart: ['a'] } as typeof refreshed)
     t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a refreshed session and a change reach the browser even if the handler throws, and a change that makes the session too large loses no refreshed tokens`, async t => {
+    const handlers: Readonly<Record<string, Handler>> = {
+      '/fail': ctx => {
+        if (ctx.query.item) add(ctx)
+        throw new Error('the shop is closed')
+      },
+      '/large': ctx => {
+        ctx.session.large = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
+      }
+    }
+    const server = await startApplication(t, handlers, { mode })
+    const { browser, idp } = server
+    for (const path of ['/fail', '/fail?item=a']) {
+      const failed = await afterAnHour(server, path)
+      t.deepEqual([failed.statusCode, sessionCookiesSet(failed).length], [500, 1], path)
+      t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+    }
+    const response = await afterAnHour(server, '/large')
+    t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
+    t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+    t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
   })
 }
 
@@ -117,28 +139,6 @@ test('a change that was not sent back by the browser is lost, although the sessi
   t.deepEqual((await old.fetch('/cart')).json(), ['a'])
 })
 
-test('a change is saved even if the handler throws afterwards, and one that makes the session too large loses no refreshed tokens', async t => {
-  const server = await startApplication(t, {
-    '/fail': ctx => {
-      add(ctx)
-      throw new Error('the shop is closed')
-    },
-    '/large': ctx => {
-      ctx.session.large = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
-    }
-  })
-  const { browser, clock, idp } = server
-  clock.advanceSeconds(3600)
-  const failed = await browser.fetch('/fail?item=a')
-  t.is(failed.statusCode, 500)
-  t.is(sessionCookiesSet(failed).length, 1)
-  clock.advanceSeconds(3600)
-  const response = await browser.fetch('/large')
-  t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
-  t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
-  t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
-})
-
 test('a change after the response has started is lost, and the log says so', async t => {
   const { browser, logs } = await startApplication(t, {
     '/early': ctx => {
@@ -164,18 +164,16 @@ test('a logout while a handler runs is not undone by a change of the handler', a
   t.deepEqual(sessionCookies(browser), [])
 })
 
-for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://app.example/api/auth/callback']) {
+for (const callbackUrl of [defaultCallbackUrl, 'https://app.example/api/auth/callback']) {
   test(`setting ctx.session to null deletes each session cookie once, with the callback URL ${callbackUrl}`, async t => {
-    const options: TestServerOptions = { mode: 'dual', settings: { platform: { callbackUrl } } }
-    const handlers: Readonly<Record<string, Handler>> = {
-      '/forget': ctx => {
-        ctx.session = null
-      }
+    const forget: Handler = ctx => {
+      ctx.session = null
     }
-    const { browser, idp, clock } = await startApplication(t, handlers, options)
+    const settings = { platform: { callbackUrl } }
+    const server = await startApplication(t, { '/forget': forget }, { mode: 'dual', settings })
+    const { browser, idp } = server
     idp.settings.accessTokenLength = 3000
-    clock.advanceSeconds(3600)
-    await browser.fetch('/cart')
+    await afterAnHour(server, '/cart')
     t.is(sessionCookies(browser).length, 2)
     const { setCookies } = await browser.fetch('/forget')
     t.is(new Set(setCookies.map(({ name }) => name)).size, setCookies.length)
@@ -193,24 +191,21 @@ test('ctx.session.regenerate() keeps the login', async t => {
 })
 
 test('with two calls of requireTokens in the chain, a change between them is kept', async t => {
-  const { browser, clock, idp } = await startTestServer(t, {
-    parts: {
-      extension(app) {
-        app.use(requireTokens)
-        app.use(async (ctx, next) => {
-          if (ctx.path === '/add') add(ctx)
-          await next()
-        })
-        app.use(requireTokens)
-        app.use(ctx => {
-          ctx.body = ctx.session?.cart ?? []
-        })
-      }
-    }
-  })
-  await signIn(browser)
-  clock.advanceSeconds(3600)
-  const added = await browser.fetch('/add?item=a')
+  const between: Middleware = async (ctx, next) => {
+    if (ctx.path === '/add') add(ctx as Context)
+    await next()
+  }
+  const extension: Extension = app =>
+    void app
+      .use(requireTokens)
+      .use(between)
+      .use(requireTokens)
+      .use(ctx => {
+        ctx.body = ctx.session?.cart ?? []
+      })
+  const server = await startSignedIn(t, { parts: { extension } })
+  const { browser, idp } = server
+  const added = await afterAnHour(server, '/add?item=a')
   t.deepEqual(added.json(), ['a'])
   t.is(sessionCookiesSet(added).length, 1)
   t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
@@ -218,21 +213,15 @@ test('with two calls of requireTokens in the chain, a change between them is kep
 })
 
 test('a route without requireTokens gets an error if it saves ctx.session, and the session of the user does not change', async t => {
-  const server = await startTestServer(t, {
-    parts: {
-      extension(app) {
-        app.use((ctx, next) => (ctx.path === '/shop' ? requireTokens(ctx as never, next) : next()))
-        app.use(async ctx => {
-          if (ctx.path === '/shop') return
-          const session = ctx.session as unknown as { cart: string[]; save(): Promise<void> }
-          session.cart = ['a']
-          await session.save()
-        })
-      }
-    }
-  })
+  const saving: Middleware = async (ctx, next) => {
+    if (ctx.path === '/shop') return requireTokens(ctx as never, async () => {})
+    if (ctx.path !== '/own') return next()
+    const session = ctx.session as unknown as { cart: string[]; save(): Promise<void> }
+    session.cart = ['a']
+    return session.save()
+  }
+  const server = await startSignedIn(t, { parts: handledBy(saving) })
   const { browser } = server
-  await signIn(browser)
   const before = openedFields(browser, server)
   // The first request to a route with requireTokens loads koa-session, and koa-session then defines ctx.session for all routes.
   for (const path of ['/own', '/shop', '/own']) {

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
-import type { Browser } from '../../helpers/browser.js'
+import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
-import { publicOrigin } from '../../helpers/config.js'
+import { defaultCallbackUrl, publicOrigin } from '../../helpers/config.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { returnPaths } from '../../helpers/return-paths.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
+import { words } from '../../helpers/words.js'
 import {
   authorize,
   guarded,
@@ -17,18 +18,17 @@ import {
 } from '../support.js'
 
 test('login passes on prompt=login or select_account in place of the configured prompt, and refuses any other prompt', async t => {
-  const { browser } = await startTestServer(t, {
-    settings: { platform: { authorizationParams: { prompt: 'consent' } } }
-  })
+  const platform = { authorizationParams: { prompt: 'consent' } }
+  const { browser } = await startTestServer(t, { settings: { platform } })
   for (const [query, expected] of [
     ['', 'consent'],
     ['prompt=login&return_to=%2Fmodels', 'login'],
     ['prompt=select_account', 'select_account']
   ] as const) {
-    t.is(parameter((await browser.navigate(`/api/auth/login?${query}`)).headers.location, 'prompt'), expected)
+    t.is(parameter(await locationOf(browser, query), 'prompt'), expected)
   }
   t.is(await landing(browser, 'prompt=login&return_to=%2Fmodels'), '/models')
-  for (const query of ['prompt=none', 'prompt=', 'prompt=login&prompt=login', 'prompt=login%20select_account']) {
+  for (const query of words`prompt=none prompt= prompt=login&prompt=login prompt=login%20select_account`) {
     const response = await browser.navigate(`/api/auth/login?${query}`)
     t.is(response.statusCode, 400, query)
     t.regex(response.text(), /prompt must be one of: login, select_account/)
@@ -37,9 +37,8 @@ test('login passes on prompt=login or select_account in place of the configured 
 
 test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
   const { idp } = await startSignedIn(t, { settings: { platform: { pkce: false } } })
-  t.false('code_challenge' in (idp.requestsTo('authorize')[0]?.query ?? {}))
-  t.false('code_challenge_method' in (idp.requestsTo('authorize')[0]?.query ?? {}))
-  t.false('code_verifier' in (idp.tokenRequests[0]?.form ?? {}))
+  const sent = { ...idp.requestsTo('authorize')[0]?.query, ...idp.tokenRequests[0]?.form }
+  for (const name of words`code_challenge code_challenge_method code_verifier`) t.false(name in sent, name)
 })
 
 test('if discovery fails, login responds with 502, 503 or 504, and it works when discovery succeeds', async t => {
@@ -59,18 +58,14 @@ test('if discovery fails, login responds with 502, 503 or 504, and it works when
 
 test('state, code challenge and code verifier are different at every login, and the challenge is the hash of the verifier', async t => {
   const { browser, idp } = await startTestServer(t)
-  const locations: string[] = []
-  for (let login = 0; login < 20; login += 1) {
-    locations.push((await browser.navigate('/api/auth/login')).headers.location ?? '')
-    await signIn(browser)
-  }
-  const states = locations.map(location => parameter(location, 'state'))
+  for (let login = 0; login < 20; login += 1) await signIn(browser)
+  const sent = idp.requestsTo('authorize').map(({ query }) => query)
+  const states = sent.map(({ state = '' }) => state)
   for (const state of states) t.regex(state, /^[A-Za-z0-9._-]{43,}$/)
   t.is(new Set(states).size, 20)
-  t.is(new Set(locations.map(location => parameter(location, 'code_challenge'))).size, 20)
   t.is(new Set(idp.issued.codeVerifiers).size, 20)
   t.deepEqual(
-    idp.requestsTo('authorize').map(({ query }) => query.code_challenge),
+    sent.map(query => query.code_challenge),
     idp.issued.codeVerifiers.map(verifier => createHash('sha256').update(verifier).digest('base64url'))
   )
   // The state does not begin with a counter or a time: after the version and the key id, the bytes of two states differ.
@@ -113,9 +108,11 @@ test('fifty logins of a browser, one after the other or at the same time, use on
   const { browser, idp } = await startTestServer(t)
   const tabs: string[] = []
   for (let tab = 0; tab < 50; tab += 1) tabs.push(await startLogin(browser, `/tab-${tab}`))
-  const names = browser.cookies.all().map(({ name }) => name)
-  t.deepEqual(names, [loginCookieName])
-  for (const tab of [49, 0, 25, ...tabs.keys()].filter((tab, at, all) => all.indexOf(tab) === at)) {
+  t.deepEqual(
+    browser.cookies.all().map(({ name }) => name),
+    [loginCookieName]
+  )
+  for (const tab of new Set([49, 0, 25, ...tabs.keys()])) {
     const callback = await openCallback(browser, tabs[tab] ?? '')
     t.is(callback.headers.location, `/tab-${tab}`)
     t.true((browser.cookies.header(new URL(publicOrigin)) ?? '').length < 8192)
@@ -125,12 +122,13 @@ test('fifty logins of a browser, one after the other or at the same time, use on
 
   const together = await Promise.all(tabs.map((_, tab) => startLogin(browser, `/tab-${tab}`)))
   const callbacks = await Promise.all(together.map(tab => openCallback(browser, tab)))
-  const locations = callbacks.map(({ headers }) => headers.location)
-  t.deepEqual(
-    locations,
-    tabs.map((_, tab) => `/tab-${tab}`)
-  )
+  for (const [tab, { headers }] of callbacks.entries()) t.is(headers.location, `/tab-${tab}`)
 })
+
+/** Returns the URL to which the login redirects. */
+async function locationOf(browser: Browser, query = ''): Promise<string> {
+  return (await browser.navigate(`/api/auth/login?${query}`)).headers.location ?? ''
+}
 
 /** Returns the URL to which the callback redirects after a login with the given query, below a path prefix. */
 async function landing(browser: Browser, query: string, prefix = ''): Promise<string | undefined> {
@@ -148,105 +146,81 @@ test('the login returns to the path in return_to or return_to_raw, unchanged', a
   }
 })
 
-for (const [url, path] of [
-  [`${publicOrigin}/a%20b?c=1`, '/a%20b?c=1'],
-  [`${publicOrigin.replace('https:', 'http:').toUpperCase()}/A`, '/A'],
-  [publicOrigin, '/'],
-  [`${publicOrigin}//evil.example`, '/'],
-  [`${publicOrigin}/api/auth/logout`, '/'],
-  [`${publicOrigin}.evil.example/a`, '/'],
-  [`${publicOrigin}@evil.example/a`, '/'],
-  [`${publicOrigin}:444/a`, '/'],
-  ['https://evil.example/a', '/']
-] as const) {
-  test(`the login returns to the path of a URL only if its host is that of this server: ${url}`, async t => {
-    const { browser } = await startTestServer(t)
-    t.is(await landing(browser, `return_to=${encodeURIComponent(url)}`), path)
-    t.is(await landing(browser, `return_to_raw=${url}`), path)
-  })
-}
+test('the login returns to the path of a URL only if its host is that of this server', async t => {
+  const { browser } = await startTestServer(t)
+  const shouted = publicOrigin.replace('https:', 'http:').toUpperCase()
+  for (const [url, path] of [
+    [`${publicOrigin}/a%20b?c=1`, '/a%20b?c=1'],
+    [`${shouted}/A`, '/A'],
+    ...words`
+      ${publicOrigin} ${publicOrigin}//evil.example ${publicOrigin}/api/auth/logout ${publicOrigin}.evil.example/a
+      ${publicOrigin}@evil.example/a ${publicOrigin}:444/a https://evil.example/a`.map(url => [url, '/'] as const)
+  ] as const) {
+    t.is(await landing(browser, `return_to=${encodeURIComponent(url)}`), path, url)
+    t.is(await landing(browser, `return_to_raw=${url}`), path, url)
+  }
+})
 
 test('return_to_raw takes the rest of the query, in which nothing is a parameter of the login', async t => {
   const { browser } = await startTestServer(t)
   const raw = '/x?prompt=none&return_to=//evil.example&return_to_raw=/y'
   t.is(await landing(browser, `return_to_raw=${raw}`), raw)
-  const { headers } = await browser.navigate('/api/auth/login?return_to_raw=/x?a=1&prompt=login')
-  t.false(new URL(headers.location as string).searchParams.has('prompt'))
+  t.is(parameter(await locationOf(browser, 'return_to_raw=/x?a=1&prompt=login'), 'prompt'), '')
 })
 
 test('a return path that is not safe, or not the only one, is replaced by the start page', async t => {
   const { browser } = await startTestServer(t)
   // The values that are refused are listed in test/login/return-path.test.ts.
-  const refused = [
-    'return_to',
-    'return_to=//evil.example',
-    'return_to=/%09/evil.example',
-    'return_to=/%0a/evil.example',
-    'return_to=/\\evil.example',
-    'return_to=%5C%5Cevil.example',
-    'return_to=/%0D%0ASet-Cookie%3A%20a%3Db',
-    'return_to=/page&return_to=/page',
-    'return_to=/page&return_to=//evil.example',
-    'return_to[]=/page',
-    'Return_To=/page',
-    'return_to_raw',
-    'return_to_raw=//evil.example',
-    'return_to_raw=/\\evil.example',
-    'return_to_raw=/%5Cevil.example',
-    'return_to_raw=%2Fpage',
-    'return_to_raw=/api//auth/logout',
-    'return_to=/page&return_to_raw=/page',
-    'not_return_to_raw=/page'
-  ]
-  for (const query of refused) {
-    t.is(await landing(browser, query), '/', query)
-  }
+  const refused = words`
+    return_to return_to=//evil.example return_to=/%09/evil.example return_to=/%0a/evil.example return_to=/\evil.example
+    return_to=%5C%5Cevil.example return_to=/%0D%0ASet-Cookie%3A%20a%3Db return_to[]=/page Return_To=/page
+    return_to=/page&return_to=/page return_to=/page&return_to=//evil.example return_to=/page&return_to_raw=/page
+    return_to_raw return_to_raw=//evil.example return_to_raw=/\evil.example return_to_raw=/%5Cevil.example
+    return_to_raw=%2Fpage return_to_raw=/api//auth/logout not_return_to_raw=/page`
+  for (const query of refused) t.is(await landing(browser, query), '/', query)
 })
 
 test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
   const { browser } = await startTestServer(t, { settings: { platform: { callbackUrl: httpsCallbackUrl } } })
   const prefix = '/tools/viewer'
-  const login = await browser.navigate(`${prefix}/api/auth/login`)
-  t.is(parameter(login.headers.location, 'redirect_uri'), httpsCallbackUrl)
   t.is(await landing(browser, '', prefix), '/tools/viewer/')
   t.is(await landing(browser, 'return_to=//evil.example', prefix), '/tools/viewer/')
   t.is(await landing(browser, 'return_to=/tools/viewer/page', prefix), '/tools/viewer/page')
 })
 
-for (const trustForwardedFor of [0, 1]) {
-  for (const callbackUrl of [`${publicOrigin}/api/auth/callback`, httpsCallbackUrl]) {
-    const { protocol, pathname } = new URL(callbackUrl)
-    test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} ${trustForwardedFor} trusted proxies)`, async t => {
-      const { idp, newBrowser } = await startTestServer(t, {
-        settings: { log: { trustForwardedFor }, platform: { callbackUrl } }
-      })
-      const path = `${pathname.replace('callback', 'login')}`
-      const honest = await newBrowser().get(path)
-      const lies = {
-        host: 'evil.example',
-        'x-forwarded-host': 'evil.example',
-        'x-forwarded-proto': protocol === 'https:' ? 'http' : 'https',
-        'x-forwarded-port': '1',
-        'x-forwarded-prefix': '/evil',
-        forwarded: 'for=1.2.3.4;host=evil.example;proto=https',
-        'x-original-url': '//evil.example',
-        'x-rewrite-url': '//evil.example'
-      }
-      for (const headers of [lies, ...Object.entries(lies).map(lie => Object.fromEntries([lie]))]) {
-        const login = await newBrowser().get(path, { headers })
-        t.is(login.statusCode, 302)
-        const url = new URL(login.headers.location ?? '')
-        t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
-        t.is(url.searchParams.get('redirect_uri'), callbackUrl)
-        t.deepEqual(
-          login.setCookies.map(({ name, attributes }) => ({ name, attributes })),
-          honest.setCookies.map(({ name, attributes }) => ({ name, attributes }))
-        )
-      }
-      const logout = await newBrowser().get(path.replace('login', 'logout'), { headers: lies })
-      t.is(logout.headers.location, pathname.replace('api/auth/callback', ''))
-    })
-  }
+for (const [trustForwardedFor, callbackUrl] of [
+  [0, defaultCallbackUrl],
+  [1, defaultCallbackUrl],
+  [0, httpsCallbackUrl],
+  [1, httpsCallbackUrl]
+] as const) {
+  const { protocol, pathname } = new URL(callbackUrl)
+  test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} ${trustForwardedFor} trusted proxies)`, async t => {
+    const settings = { log: { trustForwardedFor }, platform: { callbackUrl } }
+    const { idp, newBrowser } = await startTestServer(t, { settings })
+    const path = pathname.replace('callback', 'login')
+    const cookiesOf = ({ setCookies }: BrowserResponse) => setCookies.map(({ name, attributes }) => [name, attributes])
+    const honest = await newBrowser().get(path)
+    const lies = {
+      host: 'evil.example',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': protocol === 'https:' ? 'http' : 'https',
+      'x-forwarded-port': '1',
+      'x-forwarded-prefix': '/evil',
+      forwarded: 'for=1.2.3.4;host=evil.example;proto=https',
+      'x-original-url': '//evil.example',
+      'x-rewrite-url': '//evil.example'
+    }
+    for (const headers of [lies, ...Object.entries(lies).map(lie => Object.fromEntries([lie]))]) {
+      const login = await newBrowser().get(path, { headers })
+      t.is(login.statusCode, 302)
+      t.true(login.headers.location?.startsWith(`${idp.authorizationEndpoint}?`))
+      t.is(parameter(login.headers.location, 'redirect_uri'), callbackUrl)
+      t.deepEqual(cookiesOf(login), cookiesOf(honest))
+    }
+    const logout = await newBrowser().get(path.replace('login', 'logout'), { headers: lies })
+    t.is(logout.headers.location, pathname.replace('api/auth/callback', ''))
+  })
 }
 
 test('a login request that is not a navigation gets 403 as JSON and starts no login', async t => {
@@ -258,24 +232,18 @@ test('a login request that is not a navigation gets 403 as JSON and starts no lo
     await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'same-origin' } }),
     await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'websocket' } })
   ]
-  for (const response of refused) {
-    t.is(response.statusCode, 403)
-    t.is(response.headers['content-type'], 'application/json; charset=utf-8')
-    t.is(response.json().error, 'cross_site_request')
-    t.deepEqual(response.setCookies, [])
-    t.is(response.headers.location, undefined)
+  for (const { statusCode, headers, json, setCookies } of refused) {
+    t.deepEqual([statusCode, json().error, setCookies, headers.location], [403, 'cross_site_request', [], undefined])
+    t.is(headers['content-type'], 'application/json; charset=utf-8')
   }
   t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
 })
 
 test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
   const { browser } = await startTestServer(t, { settings: { platform: { scopes: ['openid', 'data:read'] } } })
-  const nonces: string[] = []
-  for (let login = 0; login < 3; login += 1) {
-    nonces.push(parameter((await browser.navigate('/api/auth/login')).headers.location, 'nonce'))
-  }
-  t.is(new Set(nonces).size, 3)
+  const nonces = [parameter(await locationOf(browser), 'nonce'), parameter(await locationOf(browser), 'nonce')]
   for (const nonce of nonces) t.regex(nonce, /^[A-Za-z0-9_-]{43}$/)
+  t.not(nonces[0], nonces[1])
   const without = await startTestServer(t)
-  t.is(parameter((await without.browser.navigate('/api/auth/login')).headers.location, 'nonce'), '')
+  t.is(parameter(await locationOf(without.browser), 'nonce'), '')
 })
