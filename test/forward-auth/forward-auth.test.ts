@@ -8,17 +8,20 @@ import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
-import { startUpstream } from '../helpers/upstream.js'
 import { openedFields, sessionCookies, sessionHeader } from '../web/support.js'
 
-async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
-  const { settings = {} } = options
-  const started = await startTestServer(t, {
-    ...options,
-    settings: { forwardAuth: { address: '127.0.0.1:0' }, ...settings }
-  })
-  const port = started.server.forwardAuthPort as number
-  return { ...started, port }
+/** Starts a server with the listener of forward-auth. */
+async function start(t: ExecutionContext, { settings = {}, ...options }: TestServerOptions = {}) {
+  const withListener = { ...settings, forwardAuth: { address: '127.0.0.1:0' } }
+  const started = await startTestServer(t, { ...options, settings: withListener })
+  return { ...started, port: started.server.forwardAuthPort as number }
+}
+
+/** Starts such a server and signs its browser in. */
+async function startSignedIn(t: ExecutionContext, options?: TestServerOptions) {
+  const started = await start(t, options)
+  await signIn(started.browser)
+  return started
 }
 
 for (const mode of modes) {
@@ -26,9 +29,8 @@ for (const mode of modes) {
   const calls = mode === 'dual' ? 2 : 1
 
   test(`${mode}: forward-auth responds with the access token for the server and with no body or cookie`, async t => {
-    const server = await startGuarded(t, { mode })
+    const server = await startSignedIn(t, { mode })
     const { browser, port } = server
-    await signIn(browser)
     for (const [method, path] of [
       ['GET', '/'],
       ['POST', '/any/path?with=query'],
@@ -49,7 +51,7 @@ for (const mode of modes) {
     [2, 4500]
   ] as const) {
     test(`${mode}, ${cookies} cookies: the session survives 24 refreshes whose new cookies do not reach the browser`, async t => {
-      const { browser, port, idp, clock } = await startGuarded(t, { mode })
+      const { browser, port, idp, clock } = await start(t, { mode })
       idp.settings.accessTokenLength = mode === 'dual' ? accessTokenLength / 2 : accessTokenLength
       await signIn(browser)
       t.is(sessionCookies(browser).length, cookies)
@@ -80,28 +82,8 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
-    const upstream = await startUpstream(t)
-    const settings = {
-      forwardAuth: { address: '127.0.0.1:0' },
-      apiProxy: { rules: [`GET /api/hubs ${upstream.origin}/hubs`] }
-    }
-    const { browser, port, idp, clock } = await startGuarded(t, { mode, settings })
-    await signIn(browser)
-    const old = sessionHeader(browser)
-    clock.advanceSeconds(3600)
-    const { authorization } = await askAbout(port, browser)
-    const before = idp.tokenRequests.length
-    t.is((await browser.fetch('/api/hubs')).statusCode, 200)
-    t.not(sessionHeader(browser), old)
-    t.deepEqual(upstream.requests[0]?.headers('authorization'), [authorization])
-    t.is((await askAbout(port, browser)).authorization, authorization)
-    t.is(idp.tokenRequests.length, before, 'the browser gets the kept session without another provider call')
-  })
-
   test(`${mode}: the session is not lost if pages and gateways refresh it in turn`, async t => {
-    const { browser, port, idp, clock } = await startGuarded(t, { mode })
-    await signIn(browser)
+    const { browser, port, idp, clock } = await startSignedIn(t, { mode })
     for (let hour = 1; hour <= 12; hour++) {
       clock.advanceSeconds(3600)
       const asked = [askAbout(port, browser), askAbout(port, browser), askAbout(port, browser)]
@@ -115,8 +97,7 @@ for (const mode of modes) {
 }
 
 test('a session that forward-auth refreshed and the browser got later still works after refreshes with the old cookie', async t => {
-  const { browser, port, idp, clock } = await startGuarded(t)
-  await signIn(browser)
+  const { browser, port, idp, clock } = await startSignedIn(t)
   const old = browser.clone()
   clock.advanceSeconds(3600)
   t.is((await askAbout(port, browser)).status, 200)
@@ -132,9 +113,8 @@ test('a session that forward-auth refreshed and the browser got later still work
 })
 
 test('with a margin, forward-auth also refreshes a kept session early', async t => {
-  const settings = { forwardAuth: { address: '127.0.0.1:0' }, refresh: { beforeExpiry: 120 } }
-  const { browser, port, clock, idp } = await startGuarded(t, { settings })
-  await signIn(browser)
+  const settings = { refresh: { beforeExpiry: 120 } }
+  const { browser, port, clock, idp } = await startSignedIn(t, { settings })
   const tokens = new Set<string | undefined>()
   for (let time = 1; time <= 3; time++) {
     clock.advanceSeconds(3500)
@@ -145,7 +125,7 @@ test('with a margin, forward-auth also refreshes a kept session early', async t 
 })
 
 test('without a session forward-auth responds with 401 and replaces the Authorization header of the client by an empty one', async t => {
-  const { browser, port } = await startGuarded(t)
+  const { browser, port } = await start(t)
   for (const cookie of ['', 'platform_session=forged']) {
     const answer = await askForwardAuth(port, { headers: { cookie, authorization: 'Bearer of-the-client' } })
     t.is(answer.status, 401)
@@ -157,8 +137,7 @@ test('without a session forward-auth responds with 401 and replaces the Authoriz
 })
 
 test('after a logout forward-auth rejects every cookie of the session immediately', async t => {
-  const { browser, port, clock, idp } = await startGuarded(t)
-  await signIn(browser)
+  const { browser, port, clock, idp } = await startSignedIn(t)
   const copy = browser.clone()
   clock.advanceSeconds(3600)
   t.is((await askAbout(port, copy)).status, 200)
@@ -170,8 +149,7 @@ test('after a logout forward-auth rejects every cookie of the session immediatel
 })
 
 test('forward-auth responds with 503 and Retry-After while the provider is busy, and with 401 when it has ended the session', async t => {
-  const { browser, port, clock, idp } = await startGuarded(t)
-  await signIn(browser)
+  const { browser, port, clock, idp } = await startSignedIn(t)
   clock.advanceSeconds(3600)
   idp.fail('token', faults.tooManyRequests(7))
   const answer = await askAbout(port, browser)
@@ -185,9 +163,7 @@ test('forward-auth responds with 503 and Retry-After while the provider is busy,
 
 test('if the account is no longer allowed, forward-auth responds with 403', async t => {
   const settings = { access: { allow: ['groups=admins'] }, platform: { scopes: ['openid', 'data:read'] } }
-  const { browser, port, idp, clock } = await startGuarded(t, {
-    settings: { ...settings, forwardAuth: { address: '127.0.0.1:0' } }
-  })
+  const { browser, port, idp, clock } = await start(t, { settings })
   idp.settings.quirks = { idTokenOnRefresh: true }
   idp.settings.idTokenClaims = claims => ({ ...claims, groups: ['admins'] })
   await signIn(browser)
@@ -201,8 +177,7 @@ test('if the account is no longer allowed, forward-auth responds with 403', asyn
 })
 
 test('forward-auth checks the origin of a request and each method that the gateway names, or else the method of the auth request', async t => {
-  const { browser, port, origin } = await startGuarded(t)
-  await signIn(browser)
+  const { browser, port, origin } = await startSignedIn(t)
   const linked = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   // A WebSocket of our own page, whose handshake the gateway passes on.
   const handshake = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
@@ -228,8 +203,7 @@ test('forward-auth checks the origin of a request and each method that the gatew
 })
 
 test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
-  const { browser, port, logs } = await startGuarded(t)
-  await signIn(browser)
+  const { browser, port, logs } = await startSignedIn(t)
   const cookie = sessionHeader(browser)
   for (const spelling of ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']) {
     const headers = { cookie, 'x-original-uri': spelling }
@@ -240,9 +214,8 @@ test('if a gateway lets browsers call the forward-auth port, the requests are re
 })
 
 test('the public port does not respond to forward-auth requests for any path, method or host', async t => {
-  const server = await startGuarded(t, { mode: 'dual' })
+  const server = await startSignedIn(t, { mode: 'dual' })
   const { browser, port } = server
-  await signIn(browser)
   const secret = openedFields(browser, server).internal_token as string
   const paths = ['/', '/_forward_auth', '/oauth2/auth', '/api/auth/forward', '/api/auth', `http://127.0.0.1:${port}/`]
   for (const path of paths) {
@@ -265,7 +238,7 @@ test('the port for forward-auth is not opened without forwardAuth.address, and a
   const settings = { port, forwardAuth: { address: local(forwardAuthPort) }, metrics: { address: local(metricsPort) } }
   t.like(await t.throwsAsync(startTestServer(t, { settings })), { code: 'EADDRINUSE', listener: 'metrics' })
   for (const closed of [port, forwardAuthPort]) await t.notThrowsAsync(listen(t, createServer(), closed))
-  const { port: used } = await startGuarded(t)
+  const { port: used } = await start(t)
   const failed = startTestServer(t, { settings: { forwardAuth: { address: local(used) } } })
   t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
   const { server } = await startTestServer(t)

@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { load } from '../config/given.js'
 import { discovered } from '../helpers/config.js'
-import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, type Fault, faults } from '../helpers/hostile-idp/index.js'
 import { fencedBlocks } from '../helpers/markdown.js'
 import { type ModeName, modes } from '../helpers/modes.js'
 import { readText } from '../helpers/repository.js'
@@ -15,7 +15,7 @@ import {
   type TestServer,
   type TestServerOptions
 } from '../helpers/server.js'
-import { authorize } from './support.js'
+import { afterAnHour, authorize, guarded, parameter, withParameters } from './support.js'
 
 const scopes = {
   scopes: ['openid', 'read', 'write'],
@@ -34,31 +34,29 @@ async function start(
   return startTestServer(t, { mode, idp, settings: withPlatform })
 }
 
-/** Members of the first token response of a login, and the scopes of the warning. */
-const tokenResponses: readonly (readonly [what: string, members: Record<string, unknown>, missing?: string])[] = [
-  ['Google: the user unticked a scope', { scope: 'openid read' }, 'write'],
-  ['GitHub: commas', { scope: 'openid,read,write' }],
-  ['Twitch: a list', { scope: ['openid', 'read', 'write'] }],
-  ['GitHub Apps: an empty scope', { scope: '' }],
-  ['Azure AD B2C: digits', { expires_in: '3599' }],
-  ['GitHub: no expires_in', { expires_in: undefined }],
-  ['Apigee: BearerToken', { token_type: 'BearerToken' }]
+/** The first token response of a login, and the scopes of the warning. */
+const tokenResponses: readonly (readonly [what: string, fault: Fault, missing?: string])[] = [
+  ['Google: the user unticked a scope', faults.change({ scope: 'openid read' }), 'write'],
+  ['GitHub: commas', faults.change({ scope: 'openid,read,write' })],
+  ['Twitch: a list', faults.change({ scope: ['openid', 'read', 'write'] })],
+  ['GitHub Apps: an empty scope', faults.change({ scope: '' })],
+  ['Azure AD B2C: digits', faults.change({ expires_in: '3599' })],
+  ['GitHub: no expires_in', faults.change({ expires_in: undefined })],
+  ['Apigee: BearerToken', faults.change({ token_type: 'BearerToken' })],
+  ['a provider with the status 201', ({ process, send }) => send({ ...process(), status: 201 })]
 ]
 
 for (const mode of modes) {
-  for (const [what, members, missing] of tokenResponses) {
+  for (const [what, fault, missing] of tokenResponses) {
     test(`${mode}: a login succeeds with the token response of ${what}`, async t => {
       const { browser, idp, logs } = await start(t, mode)
-      idp.fail('token', faults.change(members))
+      idp.fail('token', fault)
       const callbackUrl = await startLogin(browser)
       t.is((await openCallback(browser, callbackUrl)).statusCode, 302)
-      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.is((await browser.fetch(guarded)).statusCode, 200)
       t.is((await openCallback(browser, callbackUrl)).statusCode, 302)
-      const warnings = logs.all('scopes_missing')
-      t.deepEqual(
-        warnings.map(line => line.scopes),
-        missing === undefined ? [] : [missing]
-      )
+      const [warning, ...more] = logs.all('scopes_missing')
+      t.deepEqual([warning?.scopes, more], [missing, []])
     })
   }
 
@@ -72,27 +70,14 @@ for (const mode of modes) {
     t.deepEqual(idp.revoked, [idp.issued.refreshTokens[0]?.value])
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
+}
 
-  test(`${mode}: a token response with status 201 is a success`, async t => {
-    const { browser, idp } = await start(t, mode)
-    idp.failWhen(
-      'token',
-      () =>
-        ({ process, send }) =>
-          send({ ...process(), status: 201 })
-    )
-    await signIn(browser)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+const expired = (callbackUrl: string) =>
+  withParameters(callbackUrl, {
+    code: undefined,
+    error: 'temporarily_unavailable',
+    error_description: 'authentication_expired'
   })
-}
-
-const expired = (callbackUrl: string) => {
-  const url = new URL(callbackUrl)
-  url.searchParams.delete('code')
-  url.searchParams.set('error', 'temporarily_unavailable')
-  url.searchParams.set('error_description', 'authentication_expired')
-  return url.href
-}
 
 test('Keycloak: a login whose page has expired starts once more by itself, with the same prompt and path, and not twice', async t => {
   const { browser, idp, logs, newBrowser } = await start(t, 'single')
@@ -100,12 +85,9 @@ test('Keycloak: a login whose page has expired starts once more by itself, with 
   t.is((await openCallback(newBrowser(), expired(first))).statusCode, 400, 'another browser')
   const again = await openCallback(browser, expired(first))
   t.is(again.statusCode, 302)
-  const { origin, searchParams } = new URL(again.headers.location ?? '')
-  t.is(origin, idp.issuer)
-  t.is(searchParams.get('prompt'), 'login')
-  const { location: second = '' } = (
-    await browser.navigate(again.headers.location ?? '', { from: browser.origin ?? '' })
-  ).headers
+  const { location: atProvider = '' } = again.headers
+  t.deepEqual([new URL(atProvider).origin, parameter(atProvider, 'prompt')], [idp.issuer, 'login'])
+  const { location: second = '' } = (await browser.navigate(atProvider, { from: browser.origin ?? '' })).headers
   t.is((await openCallback(browser, expired(second))).statusCode, 503)
   t.is((await openCallback(browser, second)).headers.location, '/b')
   t.is(logs.all('login_restarted').length, 1)
@@ -132,16 +114,16 @@ test('parameters of the operator are sent at the login and at the logout, and an
   const { query } = idp.requestsTo('authorize')[0] ?? {}
   t.like(query, { access_type: 'offline', p: 'own', client_id: idp.clientId })
   const { location = '' } = (await browser.navigate('/api/auth/logout')).headers
-  t.is(new URL(location).searchParams.get('logout_uri'), 'https://a.example/')
-  t.is(new URL(location).searchParams.get('client_id'), idp.clientId)
+  t.is(parameter(location, 'logout_uri'), 'https://a.example/')
+  t.is(parameter(location, 'client_id'), idp.clientId)
 })
 
 test('with empty scopes, neither the login nor a refresh has a scope', async t => {
-  const { browser, idp, clock } = await start(t, 'single', { platform: { scopes: [] } })
+  const server = await start(t, 'single', { platform: { scopes: [] } })
+  const { browser, idp } = server
   idp.settings.quirks = { needsNoScope: true }
   await signIn(browser)
-  clock.advanceSeconds(4000)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is((await afterAnHour(server)).statusCode, 200)
   t.is(idp.requestsTo('authorize')[0]?.query.scope, undefined)
   t.deepEqual(
     idp.tokenRequests.map(({ form }) => form.scope),

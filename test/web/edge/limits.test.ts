@@ -166,23 +166,6 @@ test('a request that is not valid HTTP/1 is rejected with 400', async t => {
   t.deepEqual(refusals(), Array(requests.length).fill(400))
 })
 
-// Node closes a connection when its client has closed its sending side. The response is lost, but the refreshed session must
-// not be.
-test('if a client closes its sending side during a refresh, its next request with the old cookie gets the refreshed session', async t => {
-  const { send, browser, clock, idp } = await start(t)
-  await signIn(browser)
-  clock.advanceSeconds(3600)
-  const hold = idp.hold('token')
-  const asked = send(head('GET /api/auth/profile', `Cookie: ${sessionHeader(browser)}\r\n`), { end: true })
-  await hold.arrived()
-  t.true((await asked).closedByServer)
-  hold.release()
-  await eventually(() => idp.issued.refreshTokens.length === 2)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  t.is(idp.tokenRequests.length, 2)
-  t.deepEqual(idp.reuses, [])
-})
-
 test('Expect, Upgrade and CONNECT requests get responses without a change of protocol, and the server continues to work', async t => {
   const { send, browser } = await start(t)
   const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
