@@ -11,7 +11,7 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
-  randomBytes
+  randomFillSync
 } from 'node:crypto'
 
 export interface Sealer {
@@ -55,8 +55,10 @@ interface Key {
 
 // The format of an encrypted value, with the lengths in bytes: version (1), key id (4), IV (12), ciphertext, tag (16).
 const VERSION = 1
+const VERSION_BYTE = Buffer.of(VERSION)
 const KEY_ID_END = 5
 const IV_LENGTH = 12
+const IVS_AT_A_TIME = 128
 const IV_END = KEY_ID_END + IV_LENGTH
 const TAG_LENGTH = 16
 const MIN_LENGTH = IV_END + TAG_LENGTH
@@ -104,15 +106,17 @@ function requireOne(secrets: readonly string[]): void {
 }
 
 function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
+  const nextIv = createIvs()
   return {
     seal(plaintext, context, secondKey) {
       const { id, key } = keys().newest
-      // A random IV of 96 bits is safe for up to 2^32 messages with one key (NIST SP 800-38D section 8.3).
-      const iv = randomBytes(IV_LENGTH)
-      const head = Buffer.concat([Buffer.of(VERSION), id, iv])
+      const iv = nextIv()
       const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
       cipher.setAAD(Buffer.from(context))
-      return Buffer.concat([head, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+      const ciphertext = cipher.update(plaintext)
+      // As for `open`, the result of `final` is not needed.
+      cipher.final()
+      return Buffer.concat([VERSION_BYTE, id, iv, ciphertext, cipher.getAuthTag()]).toString('base64url')
     },
     isNewest: sealed => Buffer.from(sealed.slice(0, 8), 'base64url').subarray(1, KEY_ID_END).equals(keys().newest.id),
     open(sealed, context, secondKey) {
@@ -137,6 +141,23 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
         return undefined
       }
     }
+  }
+}
+
+/**
+ * Returns a function that returns a new random IV of 96 bits, which is safe for up to 2^32 messages with one key (NIST SP 800-38D
+ * section 8.3). One call of `randomFillSync` makes many IVs, because a call takes almost as long as an encryption.
+ */
+function createIvs(): () => Buffer {
+  const ivs = Buffer.alloc(IV_LENGTH * IVS_AT_A_TIME)
+  let used = ivs.length
+  return function nextIv() {
+    if (used === ivs.length) {
+      randomFillSync(ivs)
+      used = 0
+    }
+    used += IV_LENGTH
+    return ivs.subarray(used - IV_LENGTH, used)
   }
 }
 
