@@ -245,7 +245,10 @@ test('at the end of the grace period, a client that has not finished sending its
 })
 
 test('during the shutdown delay /readyz responds with 503, and all other requests are served as before', async t => {
+  const clock = createClock()
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
+    clock,
+    parts: { clock },
     settings: { port: await freePort(), shutdown: { delay: 15 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
@@ -260,6 +263,7 @@ test('during the shutdown delay /readyz responds with 503, and all other request
   t.is((await browser.get('/')).statusCode, 200)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   t.is(idp.tokenRequests.length, 2)
+  clock.advanceSeconds(15)
   await closed
   await t.throwsAsync(newBrowser().get('/readyz'))
 })

@@ -1,8 +1,7 @@
 /** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
 import http from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { assemble } from '../app.js'
-import { within } from '../base/clock.js'
+import { systemClock, wait, within } from '../base/clock.js'
 import { closeServer, listen } from '../base/listener.js'
 import { version } from '../base/package.js'
 import type { Config } from '../config/settings.js'
@@ -124,7 +123,7 @@ export async function serve(
     shutdown.startDraining()
     log.info({ event: 'server_stopping', reason, requests: requests.count() }, 'stopping')
     connections.drain()
-    if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
+    if (config.shutdown.delaySeconds > 0) await wait(options.clock ?? systemClock, config.shutdown.delaySeconds * 1000)
     // An event stream would last for the whole grace period. So the server ends it early, and the browser connects to
     // another replica.
     shutdown.hooks.stop()

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { cookieNames } from '#src/config/site.js'
 import type { BrowserResponse } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
 import { discovered, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, type Endpoint, type Fault, faults } from '../helpers/hostile-idp/index.js'
 import { readText } from '../helpers/repository.js'
@@ -262,7 +263,10 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
   const openid = (backchannel || allow) && { scopes, internalTokenScopes: scopes, publicTokenScopes: ['data:read'] }
   const platform = { timeout, backchannelLogout: backchannel, ...(idp && discovered(idp)), ...openid }
   const settings = { platform, access: { allow }, log: { requests: false }, shutdown: { delay } }
-  const server = await startTestServer(t, { mode, settings, ...(idp && { idp }) })
+  const clock = createClock()
+  const parts = delay > 0 ? { clock } : {}
+  const server = await startTestServer(t, { mode, settings, clock, parts, ...(idp && { idp }) })
+  t.teardown(() => clock.advanceSeconds(delay))
   if (!redisIsAway) return server
   const { browser } = server
   await signIn(browser)
