@@ -1,6 +1,6 @@
 // Programs that these tests run next to the server, such as gateways and identity providers. Those that are built or
 // downloaded are kept in a folder between runs.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, existsSync } from 'node:fs'
@@ -11,6 +11,10 @@ import { repository } from '../helpers/repository.js'
 import type { Teardown } from '../helpers/scope.js'
 
 export const cacheFolder = process.env.PLATFORM_AUTH_PROVIDERS_CACHE ?? join(repository, '.cache', 'providers')
+
+export function isInstalled(program: string): boolean {
+  return spawnSync('which', [program]).status === 0
+}
 
 export interface Command {
   readonly command: string

@@ -1,8 +1,8 @@
 // The simulated users of a scenario, and the figures and checks of what happened to them.
 import { isFault } from '../../helpers/logs.js'
+import type { Report, Row } from '../suite.js'
 import type { Fleet, LogLine } from './fleet.js'
 import { eachOf } from './logins.js'
-import type { Report, Row } from './runner.js'
 import type { Mode, Stage } from './stage.js'
 import { countEach, createTally, spread } from './tally.js'
 import { createUser } from './user.js'

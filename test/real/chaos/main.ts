@@ -1,11 +1,11 @@
 // The chaos suite runs the real program while the provider, Redis, the network and the processes fail. It prints the
 // results and a table, and exits with code 1 if a check failed.
-import { parseArgs } from 'node:util'
+
+import { chosen, number, numbers, type Play, runSuite } from '../suite.js'
 import { providerOutage, redisOutage } from './outages.js'
 import { disconnectedOwner, flushedRedis, killedOwner, stoppedOwner } from './owner-scenarios.js'
 import { brokenResponse, lateResponse, lostResponse, quota } from './provider-scenarios.js'
 import { fullRedis, promotion, unusableRedis } from './redis-scenarios.js'
-import { chosen, numbers, type Play, runSuite } from './runner.js'
 import { mixedSecrets, parallelRequests, redisSessions } from './session-scenarios.js'
 import type { Options } from './stage.js'
 import { combined, storms } from './storm.js'
@@ -47,52 +47,43 @@ const names = [...new Set([...Object.keys(busy), ...Object.keys(quiet)])]
 const SHORT = { processes: '4', modes: 'dual', troubles: 'redis,kill', seconds: '4', users: '60' }
 const FULL = { processes: '1,4', modes: 'single,dual', troubles: 'redis,kill,restart', seconds: '10', users: '120' }
 
-const usage = `Usage: npm run test:chaos -- [options]
-
-  --only storm       the scenarios to run (default all): ${names.join(', ')}
-  --full             all variants at their full length
-  --modes dual       single, dual, or both (default ${SHORT.modes}, with --full ${FULL.modes})
-  --parallel 4       number of scenarios that mostly wait and run in parallel (default 6)
-
-For storms:
-  --seeds 1..10      a range or a list (default 1)
-  --processes 1,4    one server process, four, or both (default ${SHORT.processes}, with --full ${FULL.processes})
-  --troubles redis   other failures with four processes: ${troubleKinds.join(', ')}
-                     (default ${SHORT.troubles}, with --full ${FULL.troubles})
-  --seconds 30       length of each storm (default ${SHORT.seconds}, with --full ${FULL.seconds})
-  --users 200        simulated users, each with three tabs (default ${SHORT.users}, with --full ${FULL.users})
-`
-
-await runSuite(usage, () => {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '1' },
-      processes: { type: 'string' },
-      modes: { type: 'string' },
-      troubles: { type: 'string' },
-      seconds: { type: 'string' },
-      users: { type: 'string' },
-      only: { type: 'string', default: names.join(',') },
-      parallel: { type: 'string', default: '6' },
-      full: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false }
+await runSuite({
+  script: 'test:chaos',
+  names,
+  options: {
+    full: { usual: false, help: 'all variants at their full length' },
+    modes: { usual: '', help: `single, dual, or both (default ${SHORT.modes}, with --full ${FULL.modes})` },
+    parallel: { usual: '6', help: 'number of scenarios that mostly wait and run in parallel (default 6)' },
+    seeds: { usual: '1', help: 'of storms: a range such as 1..10, or a list (default 1)' },
+    processes: {
+      usual: '',
+      help: `of storms: one server process, four, or both (default ${SHORT.processes}, with --full ${FULL.processes})`
+    },
+    troubles: {
+      usual: '',
+      help: `other failures in storms with four processes: ${troubleKinds.join(', ')} (default ${SHORT.troubles}, with --full ${FULL.troubles})`
+    },
+    seconds: { usual: '', help: `length of each storm (default ${SHORT.seconds}, with --full ${FULL.seconds})` },
+    users: {
+      usual: '',
+      help: `simulated users of storms, each with three tabs (default ${SHORT.users}, with --full ${FULL.users})`
     }
-  })
-  if (values.help) return undefined
-  const given = { ...(values.full ? FULL : SHORT), ...values }
-  const options: Options = {
-    seeds: numbers(values.seeds),
-    processes: numbers(given.processes),
-    modes: chosen(['single', 'dual'], given.modes),
-    troubles: chosen(troubleKinds, given.troubles),
-    seconds: numbers(given.seconds)[0] as number,
-    users: numbers(given.users)[0] as number,
-    full: values.full
+  },
+  plays(only, { full, seeds, parallel, ...given }) {
+    const preset = full ? FULL : SHORT
+    const options: Options = {
+      seeds: numbers(seeds),
+      processes: numbers(given.processes || preset.processes),
+      modes: chosen(['single', 'dual'], given.modes || preset.modes),
+      troubles: chosen(troubleKinds, given.troubles || preset.troubles),
+      seconds: number(given.seconds || preset.seconds),
+      users: number(given.users || preset.users),
+      full
+    }
+    const playsOf = (scenarios: Scenarios) => only.flatMap(name => scenarios[name]?.(options) ?? [])
+    return [
+      { plays: playsOf(busy), inParallel: 1 },
+      { plays: playsOf(quiet), inParallel: number(parallel) }
+    ]
   }
-  const only = chosen(names, values.only)
-  const playsOf = (scenarios: Scenarios) => only.flatMap(name => scenarios[name]?.(options) ?? [])
-  return [
-    { plays: playsOf(busy), inParallel: 1 },
-    { plays: playsOf(quiet), inParallel: numbers(values.parallel)[0] as number }
-  ]
 })

@@ -1,8 +1,8 @@
 // The owner of a refresh is the process that has the session's lease and calls the provider. It fails, or Redis loses the
 // lease, while the provider works and requests of the session wait in other processes.
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Play, pairs } from '../suite.js'
 import { createGate, fine, isSecondStep } from './calls.js'
-import { type Play, pairs } from './runner.js'
 import type { Options } from './stage.js'
 import { spread } from './tally.js'
 import { type Trial, type TrialOptions, trial } from './trial.js'

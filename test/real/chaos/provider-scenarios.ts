@@ -1,7 +1,7 @@
 // The provider's response to a refresh is broken, late or lost, or its quota is used up.
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Play, pairs } from '../suite.js'
 import { type Behaviour, fine, isSecondStep } from './calls.js'
-import { type Play, pairs } from './runner.js'
 import { type Options, ORIGIN, tokenPath } from './stage.js'
 import { startTcpProxy } from './tcp-proxy.js'
 import { trial } from './trial.js'

@@ -2,9 +2,9 @@
 // kind differ only in the failure.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Teardown } from '../../helpers/scope.js'
+import type { Play, Report, Row } from '../suite.js'
 import { fine } from './calls.js'
 import { type Logins, settle, signInAll } from './logins.js'
-import type { Play, Report, Row } from './runner.js'
 import { type Mode, type Stage, type StageOptions, setStage } from './stage.js'
 import { countEach } from './tally.js'
 import { judgeLoss, type Verdict } from './verdict.js'

@@ -1,5 +1,5 @@
 // Angular: the recipe of docs/pages/bundlers.md with the demo, in Chromium.
-import type { Program } from './program.js'
+import type { Program } from './lab.js'
 import { documented, documentedVersion, followRecipe, signInAt, statusOf } from './recipes.js'
 
 const version = documentedVersion('@angular/build').replace(/.*@/, '')

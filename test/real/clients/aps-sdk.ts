@@ -1,7 +1,7 @@
 // The SDKs of the vendor: every call of three of them.
 import { callsOf, compareCalls, PROGRAM_TOKEN } from './calls.js'
+import type { Program } from './lab.js'
 import { DESIGN, VIEW } from './platform.js'
-import type { Program } from './program.js'
 import { startSite } from './site.js'
 
 interface SdkManager {

@@ -2,7 +2,7 @@
 // the same result.
 import { isDeepStrictEqual } from 'node:util'
 import type { UpstreamRequest } from '../../helpers/upstream.js'
-import type { Lab } from './program.js'
+import type { Lab } from './lab.js'
 import type { Site } from './site.js'
 
 /** The token that the program has. The server replaces it by the token of the session. */

@@ -1,6 +1,6 @@
 // Custom routes: the errors of real HTTP clients and body parsers, and an application that koa-mount runs.
 import { spawnSync } from 'node:child_process'
-import type { Program } from './program.js'
+import type { Program } from './lab.js'
 
 const program = `import http from 'node:http'
 import axios from 'axios'

@@ -1,8 +1,8 @@
 // An older SDK, which is still used much: every call of its clients.
 import { Readable } from 'node:stream'
 import { callsOf, compareCalls, PROGRAM_TOKEN } from './calls.js'
+import type { Program } from './lab.js'
 import { DESIGN, VIEW } from './platform.js'
-import type { Program } from './program.js'
 import { startSite } from './site.js'
 
 type Client = new (auth: { readonly token: string }, host: string, region?: string) => object

@@ -1,72 +1,70 @@
-// Runs the programs one after another, and prints their failed checks and a table.
-
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+// What a program tells the lab, what the lab gives to a program, and how it runs one.
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { findChromium, launchChromium } from '../../helpers/launch-chromium.js'
 import { installPackage } from '../../helpers/packed.js'
-import { inScope, type Teardown } from '../../helpers/scope.js'
-import { print } from '../report.js'
-import { install } from './packages.js'
-import type { Lab, Program } from './program.js'
+import { repository } from '../../helpers/repository.js'
+import type { Teardown } from '../../helpers/scope.js'
+import { run } from '../programs.js'
+import type { Play, Report } from '../suite.js'
+
+/** A program that is run through the real server. To add one, write a file with one and list it in main.ts. */
+export interface Program {
+  /** The name for `--only`. */
+  readonly name: string
+  /** npm packages with exact versions, such as `vite@8.3.8`. They are installed into a cache folder, never into the project. */
+  readonly packages: readonly string[]
+  /** Runs the program and checks what it does. What it starts is ended by `lab.teardown`. */
+  run(lab: Lab): Promise<void>
+}
+
+export interface Lab extends Teardown, Pick<Report, 'note'> {
+  /** Compares two values. A difference fails the lab, and the program runs on. */
+  check(what: string, actual: unknown, expected: unknown): void
+  /** The folder with the installed packages in `node_modules`. */
+  readonly folder: string
+  /** Loads an installed package into this process. */
+  load<Module>(name: string): Module
+  /** Creates a folder with these files, next to the installed packages and to this package as npm installs it. */
+  application(files: Readonly<Record<string, string>>): Promise<string>
+  /** Opens a page in a Chromium with empty storage. Paths are opened at `site`. */
+  newPage(site?: string): Promise<Page>
+}
 
 const LIMIT_MS = 300_000
+const cacheFolder = process.env.PLATFORM_AUTH_CLIENTS_CACHE ?? join(repository, '.cache', 'clients')
 
-interface Result {
-  readonly program: Program
-  readonly counts: Counts
-  readonly installSeconds: number
-  readonly seconds: number
-}
-
-interface Counts {
-  passed: number
-  failed: number
-}
-
-/** Resolves with true if all checks of all programs have passed. */
-export async function runPrograms(programs: readonly Program[], isVerbose: boolean): Promise<boolean> {
-  // Exits on these signals, because exit handlers then kill the servers.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-  const results: Result[] = []
-  for (const program of programs) results.push(await runProgram(program, isVerbose))
-  print('\n| program | packages | checks passed | checks failed | to install | to run |\n|---|---|---|---|---|---|')
-  for (const { program, counts, installSeconds, seconds } of results) {
-    const cells = [program.name, program.packages.join(' '), counts.passed, counts.failed, `${installSeconds} s`]
-    print(`| ${[...cells, `${seconds} s`].join(' | ')} |`)
-  }
-  const sum = (key: keyof Counts) => results.reduce((total, { counts }) => total + counts[key], 0)
-  print(`\n  ${sum('passed')} checks passed`)
-  if (sum('failed') > 0) print(`  ${sum('failed')} checks failed`)
-  return sum('failed') === 0
-}
-
-async function runProgram(program: Program, isVerbose: boolean): Promise<Result> {
-  print(`\n== ${program.name}`)
-  const counts: Counts = { passed: 0, failed: 0 }
-  const report = (isPassed: boolean, text: string) => {
-    counts[isPassed ? 'passed' : 'failed']++
-    if (!isPassed || isVerbose) print(`   ${isPassed ? '✔' : '✘'} ${text}`)
-  }
-  const begin = Date.now()
-  let installed = begin
-  const secondsBetween = (from: number, to: number) => Math.round((to - from) / 100) / 10
-  try {
+/** Installs the packages of a program, and runs it. */
+export function playOf(program: Program): Play {
+  return async (report, scope) => {
+    report.title([program.name, ...program.packages].join(' '))
+    const began = Date.now()
     const folder = await install(program)
-    installed = Date.now()
-    await inScope(t => beforeLimit(program.run(createLab(t, folder, report))))
-  } catch (error) {
-    report(false, `the program ran to its end: ${(error as Error).stack}`)
+    const installed = Date.now()
+    await beforeLimit(program.run(createLab(scope, folder, report)))
+    report.figures({ 'ms to install': installed - began, 'to run': Date.now() - installed })
   }
-  return {
-    program,
-    counts,
-    installSeconds: secondsBetween(begin, installed),
-    seconds: secondsBetween(installed, Date.now())
-  }
+}
+
+/** Installs the packages of a program, unless they are there. Returns the folder that contains `node_modules`. */
+async function install({ name, packages }: Program): Promise<string> {
+  const folder = join(cacheFolder, name)
+  const list = join(folder, 'installed.txt')
+  const wanted = packages.join('\n')
+  if (existsSync(list) && (await readFile(list, 'utf8')) === wanted) return folder
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "private": true }')
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
+  // The lock file makes this folder the root of the applications in it, so Next.js finds its packages here.
+  if (packages.length > 0) await run({ command: 'npm', args: ['install', ...flags, ...packages], cwd: folder })
+  await writeFile(list, wanted)
+  return folder
 }
 
 /** Rejects if the program hangs. The teardown then ends what it has started. */
@@ -78,18 +76,16 @@ async function beforeLimit(running: Promise<void>): Promise<void> {
   await Promise.race([running, limit]).finally(() => timer.abort())
 }
 
-function createLab(t: Teardown, folder: string, report: (isPassed: boolean, text: string) => void): Lab {
+function createLab(t: Teardown, folder: string, { check, note }: Report): Lab {
   let browser: Promise<Browser> | undefined
   let isPackageInstalled = false
   return {
     teardown: end => t.teardown(end),
     folder,
     load: createRequire(join(folder, 'package.json')),
-    note: line => print(`   ${line}`),
-    check(what, actual, expected) {
-      const isExpected = isDeepStrictEqual(actual, expected)
-      report(isExpected, isExpected ? what : `${what}: ${shown(actual)} instead of ${shown(expected)}`)
-    },
+    note,
+    check: (what, actual, expected) =>
+      check(what, isDeepStrictEqual(actual, expected), `${shown(actual)} instead of ${shown(expected)}`),
     async application(files) {
       if (!isPackageInstalled) await installPackage(join(folder, 'node_modules'))
       isPackageInstalled = true

@@ -1,7 +1,7 @@
 // Next.js: the recipes of docs/pages/bundlers.md with the demo, in Chromium. One exports static pages, the other keeps the server of
 // Next.js.
 import type { Page } from 'playwright-core'
-import type { Lab, Program } from './program.js'
+import type { Lab, Program } from './lab.js'
 import { documented, documentedVersion, followRecipe, signInAt, statusOf } from './recipes.js'
 
 const script = 'node_modules/next/dist/bin/next'

@@ -8,7 +8,7 @@ import { startProgram } from '../../helpers/program.js'
 import { repository } from '../../helpers/repository.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../programs.js'
-import type { Lab, Program } from './program.js'
+import type { Lab, Program } from './lab.js'
 
 const files = {
   'package.json': '{"private": true}',

@@ -6,7 +6,7 @@ import { freePort, isAnswering } from '../../helpers/ports.js'
 import { startProgram } from '../../helpers/program.js'
 import { readText } from '../../helpers/repository.js'
 import { run, startService } from '../programs.js'
-import type { Lab } from './program.js'
+import type { Lab } from './lab.js'
 
 const page = readText('docs/pages/bundlers.md')
 
@@ -23,7 +23,7 @@ export function documented(text: string): string {
 
 /** Returns a package with the version that the document names. */
 export function documentedVersion(name: string): string {
-  const [, version] = new RegExp(`For \`${name}\` (\\d[\\d.]*\\d)`).exec(page) ?? []
+  const [, version] = new RegExp(`\`${name}\` (\\d[\\d.]*\\d)`).exec(page) ?? []
   if (version === undefined) throw new Error(`docs/pages/bundlers.md names no version of ${name}.`)
   return `${name}@${version}`
 }

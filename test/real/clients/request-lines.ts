@@ -1,7 +1,7 @@
 // Requests whose paths contain encoded slashes and other signs, as the platform's viewer and SDKs send them, and paths that
 // an API could read differently from the server.
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
-import type { Program } from './program.js'
+import type { Program } from './lab.js'
 
 const U = 'dXJuOmFkc2sub2JqZWN0cw'
 

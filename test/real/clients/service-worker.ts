@@ -1,6 +1,6 @@
 // A service worker of Workbox: the recipe of docs/pages/bundlers.md, in Chromium.
 import type { Page } from 'playwright-core'
-import type { Lab, Program } from './program.js'
+import type { Lab, Program } from './lab.js'
 import { chooseUser, documented, documentedVersion, followRecipe, shows } from './recipes.js'
 
 const files = {

@@ -2,8 +2,8 @@
 import http from 'node:http'
 import { listen } from '../../helpers/ports.js'
 import { startProxy } from '../../helpers/upstream.js'
+import type { Lab } from './lab.js'
 import { type Files, startPlatform } from './platform.js'
-import type { Lab } from './program.js'
 
 export type Site = Awaited<ReturnType<typeof startSite>>
 

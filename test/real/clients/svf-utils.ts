@@ -1,8 +1,8 @@
 // A converter of models: it reads a whole model, as the platform's viewer does.
 import { gzipSync } from 'node:zlib'
 import { type Call, compareCalls, PROGRAM_TOKEN } from './calls.js'
+import type { Lab, Program } from './lab.js'
 import { DESIGN, type Files, VIEW, VIEW_GUID } from './platform.js'
-import type { Lab, Program } from './program.js'
 import { startSite } from './site.js'
 
 interface Reader {

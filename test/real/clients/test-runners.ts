@@ -2,7 +2,7 @@
 // package in a realm of its own, or with other globals than those of Node.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import type { Program } from './program.js'
+import type { Program } from './lab.js'
 
 const scenario = `import { startTestServer } from 'platform-auth-server/testing'
 import addRoutes from './routes.mjs'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { startProgram } from '../../helpers/program.js'
-import type { Lab, Program } from './program.js'
+import type { Lab, Program } from './lab.js'
 import { chooseUser, documented, documentedVersion, shows, statusOf } from './recipes.js'
 
 const page = (content: string) => `<!doctype html>

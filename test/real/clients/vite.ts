@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import type { Lab, Program } from './program.js'
+import type { Lab, Program } from './lab.js'
 import { documented, documentedVersion, followRecipe, shows, signInAt, statusOf } from './recipes.js'
 
 const lifetimeSeconds = 5

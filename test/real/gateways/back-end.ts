@@ -1,11 +1,10 @@
 // A back end in Python. Each response contains the request as the back end received it, and the last part of the path
 // sets the status.
-import { spawnSync } from 'node:child_process'
 import { freePort, isAnswering } from '../../helpers/ports.js'
 import type { Teardown } from '../../helpers/scope.js'
-import { startService } from '../programs.js'
+import { isInstalled, startService } from '../programs.js'
 
-export const hasPython = spawnSync('python3', ['--version']).status === 0
+export const hasPython = isInstalled('python3')
 
 const PROGRAM = `
 import json, sys

@@ -5,7 +5,7 @@ import { freePort, isAnswering } from '../../helpers/ports.js'
 import { readText } from '../../helpers/repository.js'
 import type { Teardown } from '../../helpers/scope.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
-import { buildGoProgram, type Command, hasStatus, startService } from '../programs.js'
+import { buildGoProgram, type Command, hasStatus, isInstalled, startService } from '../programs.js'
 
 export interface Gateway {
   readonly name: string
@@ -24,7 +24,7 @@ export interface Gateway {
 
 type Addresses = Readonly<Record<string, number>>
 
-const missingGo = spawnSync('go', ['version']).status === 0 ? undefined : 'go is not installed'
+const missingGo = isInstalled('go') ? undefined : 'go is not installed'
 const nginxVersion = spawnSync('nginx', ['-v'], { encoding: 'utf8' })
 export const hasNginx = nginxVersion.status === 0
 

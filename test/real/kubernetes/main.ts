@@ -1,8 +1,6 @@
 // Renders the Helm chart and the plain files with real tools, and validates all objects against the schemas of current Kubernetes
 // versions. `--help` lists the options.
-import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   chartFolder,
@@ -16,7 +14,9 @@ import {
 } from '../../deploy/chart.js'
 import { acceptedValues, rejectedValues } from '../../deploy/chart-values.js'
 import { filesBelow, readText, readYaml, repository } from '../../helpers/repository.js'
-import { createCounts, endsWithHelp, print } from '../report.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { isInstalled } from '../programs.js'
+import { type Report, runSuite } from '../suite.js'
 import { schemaLocation, writeCustomSchemas, writeKubernetesSchemas } from './schemas.js'
 import { goModule, goProgram, type Outcome, run } from './tools.js'
 
@@ -31,38 +31,42 @@ const definitions = [
   ['github.com/traefik/traefik/v3', 'v3.7.13', 'docs/content/reference/dynamic-configuration']
 ] as const
 
-const help = `Usage: npm run test:kubernetes [-- --update]
+await runSuite({
+  script: 'test:kubernetes',
+  options: {
+    update: {
+      usual: false,
+      help: 'writes the rendered sets of values to test/deploy/rendered/, which the other tests use'
+    }
+  },
+  remark: `Renders ${chartFolder} for each set of values in its examples/, builds the kustomization, and validates these objects, the plain
+files and the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Needs Go and the Go module proxy. Helm, kubeconform and Kustomize are
+built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).`,
+  plays: (_, { update }) => [
+    {
+      plays: [
+        async (report, scope) => {
+          report.title('Kubernetes')
+          if (isInstalled('go')) checkAll(report, await tempFolder(scope), update)
+          else report.note('SKIPPED, because go is not installed.')
+          if (!isInstalled('go') && process.env.CI === 'true') report.check('go is installed', false)
+        }
+      ],
+      inParallel: 1
+    }
+  ]
+})
 
-Renders ${chartFolder} for each set of values in its examples/, builds the kustomization, and validates these objects, the plain files and
-the recipes for Kubernetes ${kubernetesVersions.join(', ')}. Needs Go and the Go module proxy.
-
---update writes the rendered sets of values to test/deploy/rendered/. The other tests use these files.
-
-Helm, kubeconform and Kustomize are built once, into .cache/kubernetes (or PLATFORM_AUTH_KUBERNETES_CACHE).
-`
-
-const counts = createCounts()
-const args = process.argv.slice(2)
-const unknown = args.filter(arg => !['--help', '--update'].includes(arg))
-
-if (!endsWithHelp(help, args, unknown)) rehearse()
-
-function rehearse(): void {
-  if (spawnSync('go', ['version']).status !== 0) {
-    print('SKIPPED, because go is not installed.')
-    if (process.env.CI === 'true') process.exitCode = 1
-    return
+function checkAll(report: Report, folder: string, updates: boolean): void {
+  function check(title: string, body: () => number | undefined): void {
+    try {
+      const objects = body()
+      report.check(objects === undefined ? title : `${title} (${objects} objects)`, true)
+    } catch (error) {
+      report.check(title, false, (error as Error).message)
+    }
   }
-  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-schemas-'))
-  try {
-    checkAll(folder, { updates: args.includes('--update') })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-  counts.print()
-}
 
-function checkAll(folder: string, { updates }: { readonly updates: boolean }): void {
   const helm = goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.22.0')
   const kubeconform = goProgram('kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform', 'v0.8.0')
   const kustomize = goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5', 'v5.8.2')
@@ -200,17 +204,6 @@ function writeParentChart(folder: string): string {
 function without(value: unknown, [key = '', ...rest]: readonly string[]): unknown {
   const { [key]: inner, ...others } = value as Record<string, unknown>
   return rest.length === 0 ? others : { ...others, [key]: without(inner, rest) }
-}
-
-function check(title: string, body: () => number | undefined): void {
-  try {
-    const objects = body()
-    counts.add(true)
-    print(`ok      ${title}${objects === undefined ? '' : ` (${objects} objects)`}`)
-  } catch (error) {
-    counts.add(false)
-    print(`FAILED  ${title}\n        ${(error as Error).message}`)
-  }
 }
 
 function succeed(outcome: Outcome): Outcome {

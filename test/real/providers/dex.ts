@@ -23,7 +23,7 @@ export const dex: ProviderKind = {
   version: '2.45.1',
   needs: 'go',
   exceptions: {
-    'check with logout: idp': 'failed: logout',
+    'check with logout.idp': 'failed: logout',
     'logout: revoke': 'not revoked',
     'logout: idp': 'here only',
     'back-channel logout': 'not supported',

@@ -1,7 +1,7 @@
 // What happens to a Redis Cluster.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../../helpers/redis-server.js'
-import type { Play } from '../chaos/runner.js'
+import type { Play } from '../suite.js'
 import { type ClusterRedis, startClusterRedis } from './cluster.js'
 import { type Load, underLoad, type Variant } from './under-load.js'
 
@@ -11,72 +11,71 @@ const AFTER_MS = 3000
 const MOVED_SLOTS = 100
 const HALF_MOVED_MS = 10_000
 
-export function killedMaster(variant: Variant): Play {
-  return withCluster(variant, `Cluster: ${ROUNDS} × kill -9 of a master`, async (load, redis) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const master = await anyMaster(load, redis)
+type Fault = (load: Load, redis: ClusterRedis) => Promise<void>
+
+export const clusterScenarios: Readonly<Record<string, (variant: Variant) => Play>> = {
+  'killed-master': inRounds('kill -9 of a master', async (load, redis) => {
+    const master = await anyMaster(load, redis)
+    const replica = await redis.replicaOf(master)
+    await load.outage(async () => {
+      await master.kill()
+      await redis.promoted(replica)
+      await pause(1000)
+      await master.restart()
+    })
+  }),
+  'cluster-failover': inRounds('CLUSTER FAILOVER of each master', async (load, redis) => {
+    for (const master of await redis.masters()) {
       const replica = await redis.replicaOf(master)
       await load.outage(async () => {
-        await master.kill()
+        await replica.admin.call('CLUSTER', 'FAILOVER')
         await redis.promoted(replica)
-        await pause(1000)
-        await master.restart()
       })
-      await pause(BETWEEN_MS)
+      await pause(1000)
     }
-  })
-}
-
-export function clusterFailover(variant: Variant): Play {
-  return withCluster(variant, `Cluster: ${ROUNDS} × CLUSTER FAILOVER of each master`, async (load, redis) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const master of await redis.masters()) {
-        const replica = await redis.replicaOf(master)
-        await load.outage(async () => {
-          await replica.admin.call('CLUSTER', 'FAILOVER')
-          await redis.promoted(replica)
-        })
-        await pause(1000)
-      }
-      await pause(BETWEEN_MS)
-    }
-  })
-}
-
-/** Slots move while their sessions are used. This concerns these sessions only. */
-export function resharding(variant: Variant): Play {
-  return withCluster(variant, `Cluster: ${MOVED_SLOTS} slots move`, async (load, redis) => {
-    const { from, to, slots, keys } = await chooseSlots(load, redis)
+  }),
+  // Slots move while their sessions are used. This concerns these sessions only.
+  resharding: withMovedSlots('move', async (redis, { from, to, slots }) => {
     for (const slot of slots) {
       await redis.beginMove(slot, from, to)
       await redis.endMove(slot, from, to)
       await pause(20)
     }
-    await pause(BETWEEN_MS)
-    judgeRefusals(load, keys)
-  })
-}
-
-/** Each slot keeps half of its keys in the old place for a while. */
-export function halfMovedSlots(variant: Variant): Play {
-  return withCluster(variant, `Cluster: ${MOVED_SLOTS} slots stay half-moved`, async (load, redis) => {
-    const { from, to, slots, keys } = await chooseSlots(load, redis)
+  }),
+  // Each slot keeps half of its keys in the old place for a while.
+  'half-moved-slots': withMovedSlots('stay half-moved', async (redis, { from, to, slots }) => {
     for (const slot of slots) {
       await redis.beginMove(slot, from, to)
       await redis.moveKeys(slot, from, to, 1)
     }
     await pause(HALF_MOVED_MS)
     for (const slot of slots) await redis.endMove(slot, from, to)
-    await pause(BETWEEN_MS)
-    judgeRefusals(load, keys)
   })
 }
 
+function inRounds(failure: string, fault: Fault) {
+  return withCluster(`${ROUNDS} × ${failure}`, async (load, redis) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      await fault(load, redis)
+      await pause(BETWEEN_MS)
+    }
+  })
+}
+
+type Move = Awaited<ReturnType<typeof chooseSlots>>
+
 /** Users whose sessions are in other slots must not notice anything. Each session has at least one key. */
-function judgeRefusals({ report, tally }: Load, keys: number): void {
-  report.figures({ 'keys in the slots that move': keys, 'users who got a 503 meanwhile': tally.refused.size })
-  const what = 'only users with sessions in the slots that move get a 503'
-  report.check(what, tally.refused.size <= keys, `${tally.refused.size} users, ${keys} keys`)
+function withMovedSlots(failure: string, move: (redis: ClusterRedis, slots: Move) => Promise<void>) {
+  return withCluster(`${MOVED_SLOTS} slots ${failure}`, async (load, redis) => {
+    const { report, tally } = load
+    const slots = await chooseSlots(load, redis)
+    await move(redis, slots)
+    await pause(BETWEEN_MS)
+    const { keys } = slots
+    report.figures({ 'keys in the slots that move': keys, 'users who got a 503 meanwhile': tally.refused.size })
+    const what = 'only users with sessions in the slots that move get a 503'
+    report.check(what, tally.refused.size <= keys, `${tally.refused.size} users, ${keys} keys`)
+  })
 }
 
 /** Chooses neighbouring slots of a master, among them some that have keys. */
@@ -98,13 +97,10 @@ async function anyMaster({ random }: Load, redis: ClusterRedis): Promise<RedisSe
   return masters[Math.floor(random() * masters.length)] as RedisServer
 }
 
-function withCluster(
-  variant: Variant,
-  failure: string,
-  fault: (load: Load, redis: ClusterRedis) => Promise<void>
-): Play {
-  return underLoad({ ...variant, failure }, startClusterRedis, async (load, redis) => {
-    await fault(load, redis)
-    await pause(AFTER_MS)
-  })
+function withCluster(failure: string, fault: Fault): (variant: Variant) => Play {
+  return variant =>
+    underLoad({ ...variant, failure: `Cluster: ${failure}` }, startClusterRedis, async (load, redis) => {
+      await fault(load, redis)
+      await pause(AFTER_MS)
+    })
 }

@@ -1,11 +1,11 @@
 // What happens to a Redis with sentinels.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Play } from '../chaos/runner.js'
+import type { Play } from '../suite.js'
 import { createNetwork, environmentAt } from './network.js'
 import { type SentinelRedis, startSentinelRedis } from './sentinel.js'
 import { type Load, type LoadOptions, underLoad, type Variant } from './under-load.js'
 
-export interface SentinelVariant extends Variant {
+interface SentinelVariant extends Variant {
   /** Redis has `min-replicas-to-write 1`. */
   readonly needsReplica: boolean
 }
@@ -39,9 +39,14 @@ const changes = {
 } satisfies Record<string, Change>
 
 type ChangeName = keyof typeof changes
-export const changeNames = Object.keys(changes) as ChangeName[]
 
-export function masterChanges(variant: SentinelVariant, name: ChangeName): Play {
+export const sentinelScenarios: Readonly<Record<string, (variant: SentinelVariant) => Play[]>> = {
+  'master-changes': variant => (Object.keys(changes) as ChangeName[]).map(name => masterChanges(variant, name)),
+  'restart-during-failover': variant => [restartDuringFailover(variant)],
+  'two-masters': variant => [6, 12].map(seconds => twoMasters(variant, seconds))
+}
+
+function masterChanges(variant: SentinelVariant, name: ChangeName): Play {
   return withSentinel(variant, `Sentinel: ${ROUNDS} × ${name}`, async (load, redis) => {
     const durations: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
@@ -56,7 +61,7 @@ export function masterChanges(variant: SentinelVariant, name: ChangeName): Play 
 }
 
 /** A process is killed up to 1.5 s before or after the promotion, and starts again up to 3 s later. */
-export function restartDuringFailover(variant: SentinelVariant): Play {
+function restartDuringFailover(variant: SentinelVariant): Play {
   return withSentinel(variant, `Sentinel: ${ROUNDS} × a process restarts during a failover`, async (load, redis) => {
     const { stage, random } = load
     const remarks: string[] = []
@@ -91,7 +96,7 @@ export function restartDuringFailover(variant: SentinelVariant): Play {
  * The network separates the old master and one process from everything else. The other side gets a new master. A process
  * on that side restarts meanwhile.
  */
-export function twoMasters(variant: SentinelVariant, seconds: number): Play {
+function twoMasters(variant: SentinelVariant, seconds: number): Play {
   const host = (slot: number) => `127.0.1.${slot + 1}`
   const options: LoadOptions = {
     ...variant,

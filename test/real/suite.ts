@@ -1,7 +1,9 @@
-// Runs scenarios, some of them in parallel, prints their results and counts their checks.
-import { inScope, type Teardown } from '../../helpers/scope.js'
+// Runs the scenarios of a suite outside of AVA, some of them in parallel. It reads the command line, prints the results and counts
+// the checks.
+import { parseArgs } from 'node:util'
+import { inScope, type Teardown } from '../helpers/scope.js'
 
-/** A row of the table that is printed after all scenarios. */
+/** A row of the table of failures that is printed after all scenarios. */
 export interface Row {
   readonly failure: string
   readonly logins: number
@@ -39,26 +41,30 @@ async function playAll(groups: readonly PlayGroup[]): Promise<number> {
   const rows: Row[][] = []
   const counts = { passed: 0, failed: 0 }
 
-  /** Prints the output of a scenario when it ends, so that the lines of parallel scenarios do not mix. */
+  const isAlone = groups.length === 1 && groups[0]?.inParallel === 1
+
+  /** Prints the output of a scenario that runs in parallel to others when it ends, so that their lines do not mix. */
   async function playOne(play: Play, position: number): Promise<void> {
     const lines: string[] = []
+    const print = (line: string) => void (isAlone ? process.stdout.write(line) : lines.push(line))
     const ofPlay: Row[] = []
     const report: Report = {
-      title: text => lines.push(`\n== ${text}\n`),
+      title: text => print(`\n== ${text}\n`),
       figures(values) {
         const named = Object.entries(values).map(([name, value]) => `${name} ${value}`)
-        lines.push(`   ${named.join(' · ')}\n`)
+        print(`   ${named.join(' · ')}\n`)
       },
       check(what, holds, detail = '') {
         counts[holds ? 'passed' : 'failed']++
-        lines.push(`   ${holds ? '✔' : '✘'} ${what}${!holds && detail ? `: ${detail}` : ''}\n`)
+        print(`   ${holds ? '✔' : '✘'} ${what}${!holds && detail ? `: ${detail}` : ''}\n`)
       },
-      note: text => lines.push(`       ${text}\n`),
+      note: text => print(`       ${text}\n`),
       row: row => ofPlay.push(row)
     }
-    await inScope(scope => play(report, scope)).catch((error: Error) =>
+    await inScope(scope => play(report, scope)).catch((error: Error) => {
       report.check('the scenario ran to its end', false, error.message)
-    )
+      report.note(error.stack ?? '')
+    })
     process.stdout.write(lines.join(''))
     rows[position] = ofPlay
   }
@@ -74,10 +80,9 @@ async function playAll(groups: readonly PlayGroup[]): Promise<number> {
       return Promise.all(Array.from({ length: inParallel }, () => playFrom(waiting)))
     })
   )
-  process.stdout.write(`\n${tableOf(rows.flat())}`)
-  process.stdout.write(
-    `\n  ${counts.passed} checks passed\n${counts.failed > 0 ? `  ${counts.failed} checks failed\n` : ''}`
-  )
+  process.stdout.write(tableOf(rows.flat()))
+  process.stdout.write(`\n  ${counts.passed} checks passed\n`)
+  if (counts.failed > 0) process.stdout.write(`  ${counts.failed} checks failed\n`)
   return counts.failed > 0 ? 1 : 0
 }
 
@@ -90,20 +95,62 @@ function tableOf(rows: readonly Row[]): string {
     'failure | logins | lost | in flight in a killed process | logged-out cookies accepted | remark',
     '--- | --- | --- | --- | --- | ---'
   ]
-  return [...head, ...lines].map(line => `| ${line} |\n`).join('')
+  return rows.length === 0 ? '' : `\n${[...head, ...lines].map(line => `| ${line} |\n`).join('')}`
 }
 
-/**
- * Runs the suite of a command line.
- * @param parse returns undefined for `--help`, and throws if the command line is wrong
- */
-export async function runSuite(usage: string, parse: () => readonly PlayGroup[] | undefined): Promise<void> {
+interface Option {
+  /** The value if the option is not given. A flag has `false`. */
+  readonly usual: string | false
+  readonly help: string
+}
+
+type Values<Options> = {
+  readonly [Name in keyof Options]: Options[Name] extends { readonly usual: string } ? string : boolean
+}
+
+interface Suite<Options> {
+  /** The script of package.json that runs the suite. */
+  readonly script: string
+  /** The values of the option `--only`. By default all of them are run. If there are none, the option does not exist. */
+  readonly names?: readonly string[]
+  readonly options?: Options
+  /** The end of the help. */
+  readonly remark?: string
+  /** Returns the plays of the names, or throws if an option has a wrong value. */
+  plays(only: readonly string[], values: Values<Options>): readonly PlayGroup[]
+}
+
+/** Runs the part of a suite that the command line selects. */
+export async function runSuite<Options extends Readonly<Record<string, Option>>>(suite: Suite<Options>): Promise<void> {
+  const { script, names = [], remark, plays } = suite
+  const options: Readonly<Record<string, Option>> = {
+    ...(names.length > 0 && {
+      only: { usual: names.join(','), help: `what to run (default all): ${names.join(', ')}` }
+    }),
+    ...suite.options
+  }
+  const lines = Object.entries(options).map(([name, { help }]) => `  --${name.padEnd(10)} ${help}\n`)
+  const help = `Usage: npm run ${script} -- [options]\n\n${lines.join('')}${remark ? `\n${remark}\n` : ''}`
   try {
-    const groups = parse()
-    if (groups) process.exitCode = await playAll(groups)
-    else process.stdout.write(usage)
+    const { values } = parseArgs({
+      options: {
+        help: { type: 'boolean' },
+        ...Object.fromEntries(
+          Object.entries(options).map(([name, { usual }]) => [
+            name,
+            { type: usual === false ? 'boolean' : 'string', default: usual } as const
+          ])
+        )
+      }
+    })
+    const { only, ...others } = values as { only?: string }
+    if (values.help) process.stdout.write(help)
+    else
+      process.exitCode = await playAll(
+        plays(only === undefined ? [] : chosen(names, only), others as unknown as Values<Options>)
+      )
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${usage}`)
+    process.stderr.write(`${(error as Error).message}\n\n${help}`)
     process.exitCode = 2
   }
 }
@@ -115,6 +162,10 @@ export function numbers(text: string): number[] {
     if (!(first >= 1 && last >= first)) throw new Error(`${text} is not a number, a list or a range such as 1..10.`)
     return Array.from({ length: last - first + 1 }, (_, index) => first + index)
   })
+}
+
+export function number(text: string): number {
+  return numbers(text)[0] as number
 }
 
 /** Parses a list of names. Each must be one of `all`. */
