@@ -55,6 +55,7 @@ async function run() {
     try {
       server.replaceSecrets((await loadConfig()).config)
     } catch (error) {
+      server.reloadFailed()
       process.stderr.write(`${error.message}\n`)
     }
   })

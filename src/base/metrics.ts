@@ -51,7 +51,13 @@ export interface Metrics {
 }
 
 /** The values that are read each time Prometheus reads the metrics. */
-export type GaugeName = 'redis_up' | 'cached_sessions' | 'requests_in_flight' | 'provider_pause_seconds'
+export type GaugeName =
+  | 'redis_up'
+  | 'cached_sessions'
+  | 'requests_in_flight'
+  | 'provider_pause_seconds'
+  | 'config_last_reload_successful'
+  | 'config_last_reload_success_timestamp_seconds'
 
 /** The result of a request of this server. */
 export interface ResponseLabels {

@@ -37,6 +37,8 @@ export interface ListeningServer {
    * settings in `fresh`.
    */
   replaceSecrets(fresh: Config): void
+  /** Call this if the new settings cannot be used, so that the metric `config_last_reload_successful` shows it. */
+  reloadFailed(): void
   /**
    * Shuts down. `/readyz` responds with 503 immediately. The server still accepts requests for `shutdown.delay`.
    * Then it has `shutdown.grace` to finish the requests and revocations in progress. After that it closes every
@@ -151,6 +153,7 @@ export async function serve(
     forwardAuthPort: gateways?.port,
     url: localUrlOf({ port, host: config.host }),
     replaceSecrets: services.replaceSecrets,
+    reloadFailed: services.reloadFailed,
     close(reason = 'close_called') {
       closing ??= close(reason)
       return closing

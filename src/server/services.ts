@@ -58,6 +58,7 @@ interface ServerServices extends Services {
    * lists the secret with which the session was encrypted.
    */
   readonly replaceSecrets: (fresh: Config) => void
+  readonly reloadFailed: () => void
 }
 
 interface Shutdown {
@@ -133,6 +134,10 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   // Without this handler, a failure before the first logout token would end the process.
   backchannelLogout?.catch(() => {})
 
+  let lastReload = { isSuccessful: true, succeededAt: now() }
+  metrics.watch('config_last_reload_successful', () => Number(lastReload.isSuccessful))
+  metrics.watch('config_last_reload_success_timestamp_seconds', () => lastReload.succeededAt / 1000)
+
   let isDraining = false
   const shutdown: Shutdown = {
     hooks,
@@ -189,6 +194,10 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
       sessionCookie.forgetOpened()
       userHashes = new WeakMap()
       idp.replaceCredentials(fresh.platform)
+      lastReload = { isSuccessful: true, succeededAt: now() }
+    },
+    reloadFailed() {
+      lastReload = { ...lastReload, isSuccessful: false }
     }
   }
 }

@@ -29,8 +29,14 @@ async function scraped() {
   for (const [name, parameters] of Object.entries(used)) {
     ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)
   }
-  for (const gauge of ['cached_sessions', 'requests_in_flight', 'provider_pause_seconds'] as const)
-    metrics.watch(gauge, () => 1)
+  const gauges = [
+    'cached_sessions',
+    'requests_in_flight',
+    'provider_pause_seconds',
+    'config_last_reload_successful',
+    'config_last_reload_success_timestamp_seconds'
+  ] as const
+  for (const gauge of gauges) metrics.watch(gauge, () => 1)
   const text = await metrics.text()
   return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,

@@ -58,7 +58,7 @@ const reloaded: readonly SettingKey[] = [
  */
 export function reloadSecretsOnHangup(
   terminal: Pick<Terminal, 'onSignal'>,
-  server: Pick<RunningServer, 'replaceSecrets'>,
+  server: Pick<RunningServer, 'replaceSecrets' | 'reloadFailed'>,
   started: Config,
   load: () => Promise<LoadedConfig>,
   log: Pick<Logger, 'info' | 'warn' | 'error'>
@@ -76,6 +76,7 @@ export function reloadSecretsOnHangup(
         log.warn({ event: 'restart_required', settings }, message)
       }
     } catch (error) {
+      server.reloadFailed()
       log.error({ event: 'reload_failed' }, `The secrets were not changed: ${messageOf(error)}`)
     }
   })
