@@ -82,14 +82,14 @@ test('chunks left over from a longer value do not change a shorter value', t => 
 })
 
 test('a value cannot be restored if its first chunk states a wrong number of chunks', t => {
-  const value = 'x'.repeat(9000)
+  const value = 'x'.repeat(MAX_VALUE_LENGTH)
   const chunks = splitIntoChunks(value)
-  t.is(chunks.length, 3)
+  t.is(chunks.length, 4)
   const rest = chunks[0]?.slice(1) ?? ''
-  for (const count of ['0', '1', '2', '4', '5', '9', '-', '/', ':', 'a', '', ' ', '\u{1d7f9}']) {
+  for (const count of ['0', '1', '2', '3', '5', '9', '-', '/', ':', 'a', '', ' ', '\u{1d7f9}']) {
     const joined = joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names)
     t.not(joined, value, `stated ${count}`)
-    if (/^[0459a-]$/.test(count)) t.is(joined, undefined, `stated ${count}`)
+    if (/^[059a-]$/.test(count)) t.is(joined, undefined, `stated ${count}`)
   }
 })
 

@@ -3,11 +3,10 @@ import test, { type ExecutionContext } from 'ava'
 import type { JSONWebKeySet } from 'jose'
 import { noMetrics } from '#src/base/metrics.js'
 import { createBackchannelLogout } from '#src/login/backchannel-logout.js'
-import { APS } from '#src/provider/metadata.js'
-import { quirksOf } from '#src/provider/quirks.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { createClock } from '../helpers/clock.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { metadataWith } from '../helpers/metadata.js'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -19,18 +18,9 @@ async function setUp(t: ExecutionContext) {
   const token = provider.logoutToken({ sub: 'ada' })
   const redis = { isAway: false }
   const usedTokens = new Set<string>()
-  const metadata = {
-    ...APS,
-    issuer,
-    jwksUri,
-    issParameterSupported: false,
-    scopesSupported: undefined,
-    unusable: [],
-    quirks: quirksOf({})
-  }
   const backchannelLogout = createBackchannelLogout({
     idp: {
-      metadata: async () => metadata,
+      metadata: async () => metadataWith({ issuer, jwksUri }),
       signingKeys: async () => (await (await fetch(jwksUri)).json()) as JSONWebKeySet
     },
     clientId,

@@ -190,23 +190,18 @@ for (const status of [429, 503] as const) {
       const { exchange, login, idp, clock } = setUp({ isDual: true })
       const started = clock.now()
       idp.next({}, throttledError(status, seconds))
-      const { id, ...transaction } = login()()
-      const first = exchange({ id, ...transaction }, 'c')
+      const transaction = login()
       // The request of the browser ends after 10 seconds, so a second callback may have to fetch the result.
-      const exchanged = await clock.runUntilSettled(first).catch(() => exchange({ id, ...transaction }, 'c'))
+      const exchanged = await clock
+        .runUntilSettled(exchange(transaction(), 'c'))
+        .catch(() => exchange(transaction(), 'c'))
       if (!('record' in exchanged)) throw new Error(exchanged.kind)
-      t.deepEqual(exchanged.record.fields, {
-        internal_token: 'access-token-1',
-        public_token: 'access-token-3',
-        refresh_token: 'refresh-token-3',
-        expires_at: started + 3_600_000
-      })
+      t.like(exchanged.record.fields, { internal_token: 'access-token-1', public_token: 'access-token-3' })
+      t.like(exchanged.record.fields, { refresh_token: 'refresh-token-3', expires_at: started + 3_600_000 })
       t.is(clock.now() - started, seconds * 1000)
-      t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
-      t.deepEqual(idp.grants[2], idp.grants[1])
-      t.is(idp.grants.length, 3)
-      t.deepEqual(idp.reused, [])
-      t.deepEqual(idp.revoked, [])
+      const request = { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' } as const
+      t.deepEqual(idp.grants.slice(1), [request, request])
+      t.deepEqual([idp.reused, idp.revoked], [[], []])
     })
   }
 }

@@ -8,6 +8,7 @@ import type { UserInfo } from '#src/provider/id-token.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
+import { jwt } from '../helpers/jwt.js'
 import { createFakeIdp, type FakeIdpOptions, oauthError, throttledError, upstreamError } from './fake-idp.js'
 
 export const timeoutMs = 60_000
@@ -57,13 +58,11 @@ const commonNames: readonly NamedUser[] = [
   [{ name: '', email: '', sub: '7' }, '7']
 ]
 
+type ModeOptions = FakeIdpOptions & { readonly keepsIdToken?: boolean; readonly more?: readonly string[] }
+
 export function setUpMode(
   { create }: Pick<ModeUnderTest, 'create'>,
-  {
-    keepsIdToken = false,
-    more = [],
-    ...options
-  }: FakeIdpOptions & { keepsIdToken?: boolean; more?: readonly string[] } = {}
+  { keepsIdToken = false, more = [], ...options }: ModeOptions = {}
 ) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
@@ -71,13 +70,9 @@ export function setUpMode(
   return { mode, idp, clock }
 }
 
-export function jwt(claims: object): string {
-  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
-}
-
 export function modeContract(under: ModeUnderTest): void {
   const { name, scopes, grants, tokenFields, names } = under
-  const setUp = (options?: Parameters<typeof setUpMode>[1]) => setUpMode(under, options)
+  const setUp = (options?: ModeOptions) => setUpMode(under, options)
 
   test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
     const { mode, idp } = setUp()
@@ -129,15 +124,8 @@ export function modeContract(under: ModeUnderTest): void {
     }
   })
 
-  const claims = {
-    iss: 'https://idp.example',
-    aud: 'our-client',
-    nonce: 'the-nonce',
-    sub: 'user-1',
-    name: 'Ada Lovelace',
-    iat: 1_700_000_000,
-    exp: 1_700_003_600
-  }
+  const user = { iss: 'https://idp.example', sub: 'user-1', name: 'Ada Lovelace' }
+  const claims = { ...user, aud: 'our-client', nonce: 'the-nonce', iat: 1_700_000_000, exp: 1_700_003_600 }
   const asking = { more: ['openid'], issuer: 'https://idp.example' }
 
   test(`${name}: a login is accepted if the scope of the token response leaves out the requested scopes of OpenID Connect`, async t => {
@@ -150,8 +138,8 @@ export function modeContract(under: ModeUnderTest): void {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
     const exchanged = await mode.exchangeCode(grant)
-    t.deepEqual(exchanged.state.identity, { iss: claims.iss, sub: claims.sub, name: claims.name })
-    t.like(exchanged.claims, { iss: claims.iss, sub: claims.sub })
+    t.deepEqual(exchanged.state.identity, user)
+    t.like(exchanged.claims, user)
   })
 
   test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
@@ -173,7 +161,7 @@ export function modeContract(under: ModeUnderTest): void {
     }
   })
 
-  const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
+  const keeping: readonly (readonly [what: string, options: ModeOptions, isKept: boolean])[] = [
     ['logout at the provider', { keepsIdToken: true }, true],
     ['logout at this server only', { keepsIdToken: false }, false],
     ['no end-session endpoint', { keepsIdToken: true, metadata: { endSessionEndpoint: undefined } }, false],
@@ -215,34 +203,29 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
+  // One claim for each value that the mode passes to the check.
   for (const wrong of [
     { nonce: 'other' },
     { iss: 'https://other.example' },
     { aud: 'other' },
-    { exp: 1_699_999_000 },
-    { azp: 'other' },
-    { sub: undefined },
-    { iat: undefined }
+    { exp: 1_699_999_000 }
   ]) {
     const [claim] = Object.keys(wrong)
-    test(`${name}: an ID token with a wrong or missing ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
+    test(`${name}: an ID token with a wrong ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
       const { mode, idp } = setUp(asking)
-      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      const answer = { idToken: jwt({ ...claims, ...wrong }) }
+      idp.next(answer)
       await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /ID token/ })
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, ['refresh-token-1'])
       const silent = setUp({ issuer: 'https://idp.example' })
-      silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      silent.idp.next(answer)
       await t.notThrowsAsync(silent.mode.exchangeCode(grant))
     })
   }
 
-  for (const error of [
-    oauthError('invalid_grant'),
-    oauthError('invalid_client'),
-    upstreamError(),
-    throttledError(429, 1)
-  ]) {
+  const failures = [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), throttledError(429, 1)]
+  for (const error of failures) {
     test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged, and the request is not repeated`, async t => {
       const { mode, idp } = setUp()
       idp.next(error)
@@ -269,7 +252,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.deepEqual(idp.reused, [])
   })
 
-  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
+  for (const error of [...failures, new Error('odd')]) {
     test(`${name}: a refresh whose first request fails with "${error.message}" throws the error unchanged`, async t => {
       const { mode, idp } = setUp()
       const before = Object.freeze(await completeLogin(mode))
@@ -279,31 +262,23 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  const remainders: readonly (readonly [leftMs: number, expiresIn: number])[] = [
-    [3_599_000, 3599],
-    [3_598_500, 3599],
-    [3_598_499, 3598],
-    [1500, 2],
-    [1499, 1],
-    [499, 0],
-    [1, 0],
-    [0, 0],
-    [-1, 0],
-    [-5000, 0]
-  ]
-
-  for (const [leftMs, expiresIn] of remainders) {
-    test(`${name}: with ${leftMs} ms left, expires_in of both tokens is ${expiresIn} seconds`, async t => {
-      const { mode } = setUp()
-      const { fields } = await completeLogin(mode)
+  test(`${name}: expires_in of both tokens is the time left in whole seconds, and never negative`, async t => {
+    const { mode } = setUp()
+    const { fields } = await completeLogin(mode)
+    for (const [leftMs, expiresIn] of [
+      [3_599_000, 3599],
+      [3_598_500, 3599],
+      [3_598_499, 3598],
+      [499, 0],
+      [-1, 0],
+      [-5000, 0]
+    ] as const) {
       const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
       for (const token of [tokens.internal, tokens.public]) {
-        t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])
-        t.is(token.expires_in, expiresIn)
-        t.false(Object.is(token.expires_in, -0))
+        t.deepEqual(token, { access_token: token.access_token, expires_in: expiresIn }, String(leftMs))
       }
-    })
-  }
+    }
+  })
 
   test(`${name}: for any user info the display name is a string of limited length without spaces around it`, t => {
     const { mode } = setUp()
@@ -320,9 +295,8 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
   })
 
-  for (const [userInfo, displayName] of [...names, ...commonNames]) {
-    test(`${name}: the user info ${JSON.stringify(userInfo)} gives the display name "${displayName}"`, t => {
-      t.is(setUp().mode.displayName(userInfo), displayName)
-    })
-  }
+  test(`${name}: the display name is the first usable one of the user info`, t => {
+    const { mode } = setUp()
+    for (const [userInfo, displayName] of [...names, ...commonNames]) t.is(mode.displayName(userInfo), displayName)
+  })
 }

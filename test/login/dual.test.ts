@@ -94,11 +94,7 @@ test('dual: if the internal token has expired before the second request, the fir
   const next = await mode.nextRequest(state, timeoutMs)
   t.is(next.state.fields.internal_token, 'access-token-2')
   t.like(next.state, { kind: 'half-refreshed', internalExpiresAt: clock.now() + 3_600_000 })
-  t.deepEqual(idp.grants[1], {
-    type: 'refresh',
-    refreshToken: 'refresh-token-1',
-    scope: 'data:read viewables:read'
-  })
+  t.like(idp.grants[1], { refreshToken: 'refresh-token-1', scope: 'data:read viewables:read' })
 })
 
 for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalTokenScopes]) {
@@ -114,25 +110,18 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalTok
   })
 }
 
-const acceptable = [
-  undefined,
-  [],
-  ['viewables:read'],
-  ['viewables:read', 'viewables:read'],
+test('dual: a public token with the requested scopes or without scopes is accepted at login and at refresh', async t => {
   // Keycloak adds the scopes of OpenID Connect.
-  ['openid', 'profile', 'email', 'viewables:read']
-]
-
-for (const scope of acceptable) {
-  test(`dual: a public token with the scopes "${scope?.join(' ')}" is accepted at login and at refresh`, async t => {
+  const ofKeycloak = ['openid', 'profile', 'email', 'viewables:read']
+  for (const scope of [undefined, [], ['viewables:read'], ['viewables:read', 'viewables:read'], ofKeycloak]) {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
     const login = await completeLogin(mode)
     t.is(login.fields.public_token, 'access-token-2')
     idp.next({}, { scope })
     await t.notThrowsAsync(completeRefresh(mode, login))
-  })
-}
+  }
+})
 
 test('dual: the error about too many scopes lists them, and shows no part of a token', async t => {
   const { mode, idp } = setUpMode(dual)

@@ -1,10 +1,10 @@
 import type { IdentityProvider } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import type { UserInfo } from '#src/provider/id-token.js'
-import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
-import { quirksOf } from '#src/provider/quirks.js'
+import type { ProviderMetadata } from '#src/provider/metadata.js'
 import type { TokenSet } from '#src/provider/token-set.js'
 import { createDeferred } from '../helpers/deferred.js'
+import { metadataWith } from '../helpers/metadata.js'
 
 export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
@@ -129,16 +129,7 @@ export function createFakeIdp({
       return endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint
     },
     async metadata() {
-      return {
-        ...APS,
-        issuer,
-        jwksUri: undefined,
-        issParameterSupported: false,
-        scopesSupported: undefined,
-        unusable: [],
-        quirks: quirksOf({}),
-        ...more
-      } as const
+      return metadataWith({ issuer, ...more })
     },
     async authorizationUrl() {
       return 'https://idp.example/authorize'

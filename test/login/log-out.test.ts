@@ -55,16 +55,11 @@ for (const mode of modes) {
     })
   }
 
-  const failing: Readonly<Record<string, DuringRefresh>> = {
-    'a refresh that fails afterwards': {},
-    'an early refresh that fails afterwards, although its tokens are still valid,': {
-      seconds: 3500,
-      beforeExpirySeconds: 120
-    }
-  }
-
-  for (const [what, options] of Object.entries(failing)) {
-    test(`${mode}: a logout during ${what} ends the session`, async t => {
+  for (const [what, options] of [
+    ['a refresh', {}],
+    ['an early refresh', { seconds: 3500, beforeExpirySeconds: 120 }]
+  ] as const) {
+    test(`${mode}: a logout during ${what} that fails afterwards ends the session`, async t => {
       const { sessions } = await logOutDuringRefresh(mode, { ...options, error: upstreamError() })
       for (const session of sessions) t.deepEqual(session, LOGGED_OUT)
     })

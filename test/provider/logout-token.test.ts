@@ -3,12 +3,11 @@ import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign 
 import test from 'ava'
 import { ProviderError, UnknownKeyError } from '#src/provider/errors.js'
 import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/logout-token.js'
-import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
-import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { eventually } from '../helpers/eventually.js'
 import { jwtPart } from '../helpers/jwt.js'
+import { metadataWith } from '../helpers/metadata.js'
 
 const ISSUER = 'https://idp.example/tenant'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -67,20 +66,11 @@ function setUp(keys: readonly Key[] = [ours]) {
     /** If this is set, a request for keys waits for it. */
     answer: undefined as Promise<readonly Key[]> | undefined
   }
-  const found: ProviderMetadata = {
-    ...APS,
-    issuer: ISSUER,
-    jwksUri: `${ISSUER}/jwks`,
-    issParameterSupported: false,
-    scopesSupported: undefined,
-    unusable: [],
-    quirks: quirksOf({})
-  }
   const idp = {
     async metadata() {
       provider.discoveries++
       if (provider.discoveryFailure) throw provider.discoveryFailure
-      return found
+      return metadataWith({ issuer: ISSUER })
     },
     async signingKeys() {
       provider.requests++
@@ -136,6 +126,7 @@ const broken: readonly (readonly [what: string, reason: string, changes: object]
   ['an nbf in the future', 'nbf', { nbf: SECONDS + 301 }],
   ['an nbf that is a text', 'nbf', { nbf: String(SECONDS) }],
   ['an empty jti', 'jti', { jti: '' }],
+  ['a jti that is a number', 'jti', { jti: 7 }],
   ['neither sid nor sub', 'subject', { sid: undefined, sub: undefined }],
   ['a sid that is no text', 'subject', { sid: 7 }],
   ['a sub that is null', 'subject', { sub: null }],

@@ -52,16 +52,6 @@ test('if a caller leaves twice, only one waiting caller enters', async t => {
   t.is(inside, 1)
 })
 
-test('a caller that finds the queue full is rejected immediately', async t => {
-  const queue = createQueue({ concurrent: 1, waiting: 1 })
-  const leave = await queue.enter(patient)
-  const waiting = queue.enter(patient)
-  await t.throwsAsync(queue.enter(patient), { instanceOf: QueueFullError })
-  leave()
-  ;(await waiting)()
-  await t.notThrowsAsync(queue.enter(patient))
-})
-
 for (const isUrgent of [false, true]) {
   test(`an aborted caller frees its place in the queue and does not enter later (urgent: ${isUrgent})`, async t => {
     const queue = createQueue({ concurrent: 1, waiting: 1 })

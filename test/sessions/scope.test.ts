@@ -2,7 +2,7 @@
 // names none.
 import test from 'ava'
 import { quirksOf } from '#src/provider/quirks.js'
-import { jwt } from '../login/contract.js'
+import { jwt } from '../helpers/jwt.js'
 import { oauthError } from '../login/fake-idp.js'
 import { setUpExpired } from './setup.js'
 
