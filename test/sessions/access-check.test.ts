@@ -7,6 +7,7 @@ import { createAccess, type Judgement } from '#src/login/access.js'
 import { needsCheck, uncheckedRecord } from '#src/login/access-check.js'
 import { ProviderError } from '#src/provider/errors.js'
 import { createDeferred } from '../helpers/deferred.js'
+import { jwt } from '../helpers/jwt.js'
 import { type ModeName, modes } from '../helpers/modes.js'
 import { grantsOf, type RefreshOptions, setUpRefresh } from './setup.js'
 
@@ -16,10 +17,7 @@ const denied = { kind: 'over', end }
 /** The message to the other processes does not name the missing claims. */
 const deniedElsewhere = { kind: 'over', end: { ...end, missing: [] } }
 
-function idToken(groups?: string): string {
-  const claims = { ...identity, aud: 'our-client', ...(groups !== undefined && { groups }) }
-  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
-}
+const idToken = (groups?: string) => jwt({ ...identity, aud: 'our-client', groups })
 
 /** The access list has one group, which is in the user info and not in the ID token. */
 async function setUpGuarded(name: ModeName, options: RefreshOptions = {}) {
@@ -107,10 +105,8 @@ for (const mode of modes) {
   }
 
   test(`${mode}: an early refresh uses the tokens of the last checked response during the check`, async t => {
-    const { clock, idp, record, current, addProcess, beginCheck } = await setUpGuarded(mode, {
-      afterSeconds: 3590,
-      beforeExpirySeconds: 120
-    })
+    const early = { afterSeconds: 3590, beforeExpirySeconds: 120 }
+    const { clock, idp, record, current, addProcess, beginCheck } = await setUpGuarded(mode, early)
     const other = addProcess()
     idp.next({ idToken: idToken() })
     const { waiting, letGo } = await beginCheck()
@@ -158,24 +154,21 @@ for (const [what, second, expected] of [
 }
 
 // A model of a session whose account is removed at some time. Each response brings a new access token.
-const responses = fc.array(
-  fc.record({
-    isSecond: fc.boolean(),
-    judgement: fc.constantFrom<Judgement | undefined>('incomplete', 'denied', undefined),
-    isRemoved: fc.boolean(),
-    dies: fc.boolean()
-  }),
-  { maxLength: 12 }
-)
+const response = fc.record({
+  isSecond: fc.boolean(),
+  judgement: fc.constantFrom<Judgement | undefined>('incomplete', 'denied', undefined),
+  isRemoved: fc.boolean(),
+  dies: fc.boolean()
+})
 
 test('in any history, once a response is not allowed by its ID token alone, no later access token is stored before a check has ended', t => {
   fc.assert(
-    fc.property(responses, history => {
+    fc.property(fc.array(response, { maxLength: 12 }), history => {
       let isRemoved = false
       let session = recordOf(1)
       let firstWithheld = Number.POSITIVE_INFINITY
-      for (const { isSecond, judgement, dies, ...response } of history) {
-        isRemoved ||= response.isRemoved
+      for (const { isSecond, judgement, dies, isRemoved: isRemovedNow } of history) {
+        isRemoved ||= isRemovedNow
         const next = recordOf(session.rev + 1)
         const isShown = isSecond ? judgement === 'denied' : judgement !== undefined
         if (isRemoved && isShown) firstWithheld = Math.min(firstWithheld, next.rev)

@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { type RedisServer, testWithRedis as test } from '../helpers/redis.js'
 import { openCallback, signIn, startLogin, type TestServer } from '../helpers/server.js'
-import { startDeployment } from './deployment.js'
+import { copyAt, profileStatus, startDeployment } from './deployment.js'
 
 const FLOOD = 30_000
 
@@ -63,11 +63,10 @@ async function allReceived({ one, two, redis }: Replicated): Promise<void> {
   const before = await redis.admin.keys('*:session:*')
   await signIn(browser)
   const entries = (await redis.admin.keys('*:session:*')).filter(key => !before.includes(key))
-  const copy = browser.clone()
-  one.connect(copy)
+  const copy = copyAt(one, browser)
   await browser.navigate('/api/auth/logout')
   if (entries.length > 0) await redis.admin.del(...entries)
-  await eventually(async () => (await copy.fetch('/api/auth/profile')).statusCode === 401)
+  await eventually(async () => (await profileStatus(copy)) === 401)
 }
 
 /** Returns the status of a login at the replica. */
@@ -126,7 +125,7 @@ test('neither forged messages nor recorded ones that are sent again pause logins
     t.is(await loginStatus(one), 302)
   }
   clock.advanceSeconds(4000)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(await profileStatus(browser), 200)
 })
 
 test(`${FLOOD} forged messages with invented kinds and ids are not stored, and requests get responses meanwhile`, async t => {
@@ -149,5 +148,5 @@ test(`${FLOOD} forged messages with invented kinds and ids are not stored, and r
   await eventually(async () => (await redis.admin.keys('*:session:*')).length > 0)
   t.deepEqual(await redis.admin.keys('*forged*'), [])
   t.true((await redis.admin.dbsize()) < 10)
-  t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(await profileStatus(one.browser), 200)
 })

@@ -7,13 +7,7 @@ import { createClock } from '../helpers/clock.js'
 
 const OLD = 'the old secret of these tests, long enough'
 const NEW = 'the new secret of these tests, long enough'
-const message: Message = {
-  kind: 'loggedOut',
-  id: 'q3-_Zz09',
-  rev: 1,
-  from: 'me',
-  end: { reason: 'logged_out' }
-}
+const message: Message = { kind: 'loggedOut', id: 'q3-_Zz09', rev: 1, from: 'me', end: { reason: 'logged_out' } }
 
 function setUp({ secrets = [OLD], channel = 'a:everyone', clock = createClock() } = {}) {
   const keyring = createKeyring(secrets)
@@ -23,15 +17,10 @@ function setUp({ secrets = [OLD], channel = 'a:everyone', clock = createClock() 
 test('a sealed message opens to the same message, and does not show it', t => {
   const { seal, open } = setUp()
   const id = 'i'.repeat(64)
+  const from = '01234567-89ab-cdef-0123-456789abcdef'
   const messages: readonly Message[] = [
-    { kind: 'lost', id, rev: 1, from: 'me' },
-    {
-      kind: 'loggedOut',
-      id,
-      rev: 2,
-      from: '01234567-89ab-cdef-0123-456789abcdef',
-      end: { reason: 'denied', problem: 'not_verified', missing: [] }
-    },
+    { kind: 'lost', id, rev: 1, from },
+    { kind: 'loggedOut', id, rev: 2, from, end: { reason: 'denied', problem: 'not_verified', missing: [] } },
     { kind: 'pause', ms: 60_000 }
   ]
   for (const sent of messages) {

@@ -13,13 +13,11 @@ test('a server does not start if Redis refuses its database', async t => {
   const { url, admin, port } = await startRedis(t)
   await t.throwsAsync(startTestServer(t, { settings: { redis: { url: `${url}/16` } } }), {
     instanceOf: RedisDatabaseError,
-    message:
-      'Redis refuses to select database 16 of redis.url (ERR). Choose a lower database number, or increase "databases" in the configuration of Redis. A cluster has only database 0.'
+    message: /database 16 of redis\.url \(ERR\)\. Choose a lower database number/
   })
   await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
   await t.throwsAsync(requireDatabase(settingsFor(`redis://little:pass@127.0.0.1:${port}/1`)), {
-    message:
-      'Redis refuses to select database 1 of redis.url (NOPERM). Give the user of redis.url the right +select, or use database 0.'
+    message: /database 1 of redis\.url \(NOPERM\)\. Give the user of redis\.url the right \+select/
   })
   t.is(await admin.dbsize(), 0)
 })

@@ -10,7 +10,7 @@ import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '..
 import { tempFolder } from '../helpers/temp-folder.js'
 import {
   connected,
-  find,
+  finds,
   isBack,
   leaseFor,
   logIn,
@@ -28,9 +28,7 @@ test('if a cluster has lost a node, requests fail until the node is back', async
   await connected(replica)
   await nodes[1]?.kill()
   let n = 0
-  await eventually(async () => {
-    return (await leaseFor(replica, `id-${n++}`)) === 'redis'
-  })
+  await eventually(async () => (await leaseFor(replica, `id-${n++}`)) === 'redis')
   await nodes[1]?.restart()
   await eventually(async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `id-${n + index}`)
@@ -60,7 +58,7 @@ test('the address of the master comes from the sentinels, also after a failover'
   const { url, sentinel } = await startRedisWithSentinel(t)
   const [one, two] = await startReplicas(t, url, impatient)
   const session = await logIn(one, 'id')
-  await eventually(async () => (await find(two, session).catch(() => undefined))?.kind === 'live')
+  await finds(two, session.id, 1)
   const master = async () => String(await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main'))
   const old = await master()
   await eventually(async () => (await sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK')
@@ -70,7 +68,7 @@ test('the address of the master comes from the sentinels, also after a failover'
   t.teardown(() => admin.disconnect())
   await refresh(one, session)
   await eventually(async () => (await admin.exists(`${SESSION_PREFIX}id`)) === 1)
-  await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
+  await finds(two, session.id, 2)
   t.is(one.status(), 'up')
 })
 

@@ -11,6 +11,8 @@ import {
   commit,
   connected,
   find,
+  finds,
+  findsOver,
   isBack,
   isOver,
   isUnavailable,
@@ -38,6 +40,13 @@ interface Trouble {
   readonly reads?: boolean
 }
 
+/** A setting of Redis with which it refuses writes, and its usual value. */
+const withSetting = (name: string, refusing: string, usual: string): Pick<Trouble, 'begin' | 'end' | 'reads'> => ({
+  begin: redis => redis.admin.config('SET', name, refusing),
+  end: redis => redis.admin.config('SET', name, usual),
+  reads: true
+})
+
 const troubles: Readonly<Record<string, Trouble>> = {
   'is killed and started again': {
     begin: redis => redis.kill(),
@@ -55,22 +64,10 @@ const troubles: Readonly<Record<string, Trouble>> = {
     reason: /^READONLY$/,
     reads: true
   },
-  'has too few replicas': {
-    begin: redis => redis.admin.config('SET', 'min-replicas-to-write', '1'),
-    end: redis => redis.admin.config('SET', 'min-replicas-to-write', '0'),
-    reason: /^NOREPLICAS$/,
-    reads: true
-  },
-  'has no memory left': {
-    begin: redis => redis.admin.config('SET', 'maxmemory', '1'),
-    end: redis => redis.admin.config('SET', 'maxmemory', '0'),
-    reason: /^OOM$/,
-    reads: true
-  },
+  'has too few replicas': { ...withSetting('min-replicas-to-write', '1', '0'), reason: /^NOREPLICAS$/ },
+  'has no memory left': { ...withSetting('maxmemory', '1', '0'), reason: /^OOM$/ },
   'revokes the rights of its user': {
-    begin: async redis => {
-      await redis.admin.acl('SETUSER', 'server', '-@all')
-    },
+    begin: redis => redis.admin.acl('SETUSER', 'server', '-@all'),
     end: redis => redis.admin.acl('SETUSER', 'server', '+@all'),
     reason: /^NOPERM$/
   }
@@ -114,9 +111,9 @@ for (const [what, { begin, end, reason, reads }] of Object.entries(troubles)) {
     await eventually(() => isBack(one))
     await one.sessions.saved()
     t.deepEqual(events(one), ['redis_unavailable', 'redis_available'])
-    await eventually(async () => (await find(two, leaving).catch(() => undefined))?.kind === 'over')
+    await findsOver(two, leaving.id)
     const newest = await refresh(one, refreshed)
-    await eventually(async () => (await find(two, before).catch(() => undefined))?.newest?.rev === newest.rev)
+    await finds(two, before.id, newest.rev)
     t.notRegex(one.logs.lines.join(''), /pw/)
   })
 }
@@ -196,10 +193,10 @@ test('sessions and logouts that Redis lost in a restart are stored again', async
   await one.sessions.end(await logIn(one, 'gone'))
   await connected(two)
   await redis.restart()
-  await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
+  await finds(two, session.id, 2)
   t.deepEqual(two.sessions.newest('id'), refreshed)
   const third = await startReplica(t, redis.url)
-  await eventually(async () => (await find(third, recordOf('gone', 1)).catch(() => undefined))?.kind === 'over')
+  await findsOver(third, 'gone')
 })
 
 test('if Redis has evicted a session, no replica sends its old refresh token', async t => {
@@ -249,7 +246,7 @@ test('a result that could not be stored while Redis was down is stored when Redi
   await redis.restart()
   await one.sessions.saved()
   t.deepEqual(one.sessions.known('id'), { kind: 'live', record })
-  await eventually(async () => (await find(two, session).catch(() => undefined))?.newest?.rev === 2)
+  await finds(two, session.id, 2)
 })
 
 test('after a start, no lease is granted for the recovery time, except for logins', async t => {
@@ -314,7 +311,7 @@ test('a connection that breaks and is restored immediately loses nothing and cau
     const old = session
     session = await refresh(one, session)
     await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    await eventually(async () => (await find(two, old).catch(() => undefined))?.newest?.rev === session.rev)
+    await finds(two, old.id, session.rev)
   }
   t.deepEqual([...events(one), ...events(two)], [])
 })

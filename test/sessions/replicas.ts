@@ -172,6 +172,19 @@ export async function find({ sessions }: Replica, record: SessionRecord) {
   return { kind: found.kind, newest: found.kind === 'over' ? undefined : found.record }
 }
 
+/** Resolves when this replica finds this revision of a session, or a newer one. The connection to Redis may fail meanwhile. */
+export async function finds(replica: Replica, id: string, rev: number): Promise<void> {
+  await eventually(async () => {
+    const found = await find(replica, recordOf(id, 1)).catch(() => undefined)
+    return (found?.newest?.rev ?? 0) >= rev
+  })
+}
+
+/** Resolves when this replica finds that a session is over. */
+export async function findsOver(replica: Replica, id: string): Promise<void> {
+  await eventually(async () => (await find(replica, recordOf(id, 1)).catch(() => undefined))?.kind === 'over')
+}
+
 /** True if this replica knows that a session is over for good. */
 export function isOver({ sessions }: Pick<Stores, 'sessions'>, id: string): boolean {
   return sessions.known(id).kind === 'over'

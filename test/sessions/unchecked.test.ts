@@ -4,7 +4,7 @@ import { modes } from '../helpers/modes.js'
 import { testWithRedis as test } from '../helpers/redis.js'
 import { signIn } from '../helpers/server.js'
 import { startUpstream } from '../helpers/upstream.js'
-import { startServers } from './deployment.js'
+import { copyAt, profileStatus, startServers } from './deployment.js'
 
 const platform = {
   scopes: ['openid', 'data:read'],
@@ -31,8 +31,7 @@ for (const mode of modes) {
       const { profile } = idp.settings
       idp.settings.profile = { ...profile, groups: 'admins' }
       await signIn(browser)
-      const other = browser.clone()
-      two.connect(other)
+      const other = copyAt(two, browser)
       idp.settings.profile = profile
       clock.advanceSeconds(3600)
       const before = idp.tokenRequests.length
@@ -60,7 +59,7 @@ for (const mode of modes) {
       t.is(idp.tokenRequests.length - before, 1)
       hold.release()
       t.is((await refresh).statusCode, 403)
-      t.is((await other.fetch('/api/auth/profile')).statusCode, 403)
+      t.is(await profileStatus(other), 403)
       t.deepEqual(upstream.requests, [])
       t.false(idp.issued.refreshTokens.some(({ value }) => idp.isAlive(value)))
     })
