@@ -1,13 +1,11 @@
 import type { Page, Response } from 'playwright-core'
 import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
-import { faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
-import { status } from './starter-page.js'
+import { type Fault, faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
+import { open, status } from './starter-page.js'
 
 test('a login that was denied at the provider leads to an error page, and a new login succeeds', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(url)
+  const { page } = await open(deployWithDemo(t, { mode: 'dual' }), visit)
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.getByRole('button', { name: 'Deny' }).click()
   await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
@@ -17,60 +15,44 @@ test('a login that was denied at the provider leads to an error page, and a new 
   t.pass()
 })
 
-interface Trouble {
-  readonly what: string
-  readonly status: number
-  readonly heading: string
-  readonly wayForward: 'Sign in again' | 'Go to the start page'
-  happen(page: Page, url: string, idp: HostileIdp): Promise<Response | null>
-}
-
 const logIn = (page: Page, url: string) => page.goto(`${url}api/auth/login`)
 
-const troubles: readonly Trouble[] = [
-  {
-    what: 'an error of the provider at the login',
-    status: 400,
-    heading: 'This sign-in could not be completed',
-    wayForward: 'Sign in again',
-    happen: (page, url, idp) => {
-      idp.settings.login = { error: 'invalid_scope', errorDescription: '<b>Contact evil.example</b>' }
-      return logIn(page, url)
-    }
-  },
-  {
-    what: 'an address without a page',
-    status: 404,
-    heading: 'There is no page here',
-    wayForward: 'Go to the start page',
-    happen: (page, url) => page.goto(`${url}no/such/page`)
-  },
-  {
-    what: 'a form sent to a route',
-    status: 405,
-    heading: 'This URL cannot be used that way',
-    wayForward: 'Go to the start page',
-    happen: async (page, url) => {
-      await page.goto(`${url}your-pages.html`)
-      const answer = page.waitForResponse(`${url}api/auth/logout`)
-      await page.evaluate(`
-        const form = document.createElement('form')
-        form.method = 'post'
-        form.action = '${url}api/auth/logout'
-        document.body.append(form)
-        form.submit()`)
-      return answer
-    }
-  }
+type Trouble = readonly [
+  what: string,
+  status: number,
+  heading: string,
+  wayForward: 'Sign in again' | 'Go to the start page',
+  happen: (page: Page, url: string, idp: HostileIdp) => Promise<Response | null>
 ]
 
-for (const trouble of troubles) {
-  test(`the error page for ${trouble.what} has the right heading and a link that works`, async (t, visit) => {
+const sendForm = async (page: Page, url: string) => {
+  await page.goto(`${url}your-pages.html`)
+  const answer = page.waitForResponse(`${url}api/auth/logout`)
+  await page.evaluate(`
+    const form = Object.assign(document.createElement('form'), { method: 'post', action: '${url}api/auth/logout' })
+    document.body.append(form)
+    form.submit()`)
+  return answer
+}
+
+const beRefused = (page: Page, url: string, idp: HostileIdp) => {
+  idp.settings.login = { error: 'invalid_scope', errorDescription: '<b>Contact evil.example</b>' }
+  return logIn(page, url)
+}
+
+const troubles: readonly Trouble[] = [
+  ['an error of the provider', 400, 'This sign-in could not be completed', 'Sign in again', beRefused],
+  ['no page', 404, 'There is no page here', 'Go to the start page', (page, url) => page.goto(`${url}no/such/page`)],
+  ['a form sent to a route', 405, 'This URL cannot be used that way', 'Go to the start page', sendForm]
+]
+
+for (const [what, code, title, wayForward, happen] of troubles) {
+  test(`the error page for ${what} has the right heading and a link that works`, async (t, visit) => {
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
     const { page, context } = await visit()
-    const answer = await trouble.happen(page, url, idp)
-    await page.getByRole('heading', { name: trouble.heading, level: 1 }).waitFor()
-    t.is(answer?.status(), trouble.status)
+    const answer = await happen(page, url, idp)
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+    t.is(answer?.status(), code)
     const headers = (await answer?.allHeaders()) ?? {}
     t.regex(headers['content-security-policy'] ?? '', /^default-src 'none'; /)
     t.is(headers['cache-control'], 'no-store')
@@ -80,15 +62,12 @@ for (const trouble of troubles) {
     t.deepEqual(await accessibilityProblems(page), [])
 
     idp.settings.login = {}
-    const forward = page.getByRole('link', { name: trouble.wayForward })
-    t.is(await page.getByRole('link').first().textContent(), trouble.wayForward)
-    await forward.click()
-    const signsIn = trouble.wayForward === 'Sign in again'
+    t.is(await page.getByRole('link').first().textContent(), wayForward)
+    await page.getByRole('link', { name: wayForward }).click()
+    const signsIn = wayForward === 'Sign in again'
     await status(page, signsIn ? 'You are signed in as Ada Lovelace.' : 'You are not signed in.')
-    t.is(
-      (await context.cookies(url)).some(({ name }) => name === 'platform_session'),
-      signsIn
-    )
+    const cookies = (await context.cookies(url)).map(({ name }) => name)
+    t.is(cookies.includes('platform_session'), signsIn)
   })
 }
 
@@ -106,21 +85,17 @@ test('while only the provider is down, the profile page offers to try again', as
   t.is(page.url(), `${url}api/auth/profile`)
 })
 
-const retries: readonly { readonly what: string; readonly spoil: (idp: HostileIdp) => void }[] = [
-  { what: 'at the code exchange', spoil: idp => idp.fail('token', faults.tooManyRequests(2)) },
-  {
-    what: 'after the code exchange',
-    spoil: idp => idp.fail('token', faults.none, faults.tooManyRequests(1), faults.tooManyRequests(2))
-  }
+const retries: readonly (readonly [when: string, faults: readonly Fault[]])[] = [
+  ['at the code exchange', [faults.tooManyRequests(2)]],
+  ['after the code exchange', [faults.none, faults.tooManyRequests(1), faults.tooManyRequests(2)]]
 ]
 
-for (const { what, spoil } of retries) {
-  test(`if a provider is busy ${what}, the page says so and finishes the login by itself`, async (t, visit) => {
+for (const [when, inOrder] of retries) {
+  test(`if a provider is busy ${when}, the page says so and finishes the login by itself`, async (t, visit) => {
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
     const { page } = await visit()
-    spoil(idp)
-    const answer = await logIn(page, url)
-    t.is(answer?.status(), 503)
+    idp.fail('token', ...inOrder)
+    t.is((await logIn(page, url))?.status(), 503)
     await page.getByRole('heading', { name: 'The service is busy', level: 1 }).waitFor()
     t.deepEqual(await accessibilityProblems(page), [])
     await status(page, 'You are signed in as Ada Lovelace.')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
+import { open } from './starter-page.js'
 
 const svg =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 40"><path d="M0 0h100v40z"/><script>document.title = "x"</script></svg>'
@@ -16,9 +17,12 @@ for (const color of ['#d9480f', '#ffd43b', '#fff', '#000']) {
   test(`a page in Japanese with a logo, a template and the accent ${color} is accessible`, async (t, visit) => {
     const folder = await tempFolder(t, { 'logo.svg': svg, 'pages/page.html': template })
     const branding = { name: 'Nordwerk', logo: join(folder, 'logo.svg'), color, folder: join(folder, 'pages') }
-    const { url } = await deployWithHostileIdp(t, { mode: 'dual', settings: { branding } })
-    const { page } = await visit({ locale: 'ja-JP' })
-    await page.goto(`${url}api/auth/token`)
+    const { page, url } = await open(
+      deployWithHostileIdp(t, { mode: 'dual', settings: { branding } }),
+      visit,
+      { locale: 'ja-JP' },
+      'api/auth/token'
+    )
     await page.getByRole('heading', { name: 'サインインしていません', level: 1 }).waitFor()
     t.is(await page.title(), 'サインインしていません – Nordwerk')
     t.is(await page.evaluate('document.documentElement.lang'), 'ja')

@@ -188,16 +188,7 @@ function evaluate(page: Page, url: string, script: string): Promise<unknown> {
 }
 
 test('the table in docs/reference/requests.md has a column for each route and no row that the tests do not send', t => {
-  t.deepEqual(header, [
-    'page of',
-    'request',
-    'login',
-    'logout',
-    'profile, token',
-    'proxy',
-    'custom route',
-    'forward-auth'
-  ])
+  t.is(header?.join(' | '), 'page of | request | login | logout | profile, token | proxy | custom route | forward-auth')
   const kinds = [...Object.keys(navigations), ...Object.keys(inPage), BEACON, SPECULATION]
   const listed = (name: string) => documented.filter(([first]) => first === name).map(([, kind = '']) => kind)
   t.deepEqual(listed('this origin').sort(), kinds.sort())

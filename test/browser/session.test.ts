@@ -1,7 +1,7 @@
 import { accessibilityProblems, serialBrowserTest as serialTest, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { openSignedIn, signInAs, status } from './starter-page.js'
+import { open, openSignedIn, signInAs, status } from './starter-page.js'
 
 const signedIn = 'You are signed in as Ada Lovelace.'
 const stillSignedIn = 'You are still signed in, but the sign-in service is not available just now.'
@@ -39,9 +39,7 @@ test('a page that stays open until its session ends after 24 hours offers to sig
 })
 
 test('the back button after a login leads to a page with a link to the application, and the session stays', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
-  const { page } = await visit()
-  await page.goto(url)
+  const { page, url } = await open(deployWithDemo(t), visit)
   await signInAs(page, 'Ada Lovelace')
   await page.goBack()
   await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()

@@ -6,13 +6,12 @@ import { offeredUsers } from '#src/demo/index.js'
 import { accessibilityProblems, serialBrowserTest as serialTest, browserTest as test } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
-import { openSignedIn, signInAs, status } from './starter-page.js'
+import { words } from '../helpers/words.js'
+import { open, openSignedIn, signInAs, status } from './starter-page.js'
 
 for (const mode of modes) {
   test(`a user signs in with the demo's form, sees their name and signs out (${mode} mode)`, async (t, visit) => {
-    const { url } = await deployWithDemo(t, { mode })
-    const { page, context } = await visit()
-    await page.goto(url)
+    const { page, context, url } = await open(deployWithDemo(t, { mode }), visit)
     await status(page, 'You are not signed in.')
     const header = await page.locator('header').innerText()
     t.is(header.replaceAll(/\s+/g, ' '), `platform-auth-server ${mode} mode demo identity provider`)
@@ -129,9 +128,7 @@ test('every function of the page works with the keyboard', async (t, visit) => {
 })
 
 test('a user can sign in without JavaScript', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
-  const { page, context } = await visit({ javaScriptEnabled: false })
-  await page.goto(url)
+  const { page, context, url } = await open(deployWithDemo(t), visit, { javaScriptEnabled: false })
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.getByRole('button', { name: 'Ada Lovelace' }).click()
   await page.waitForURL(url)
@@ -181,18 +178,10 @@ test('the starter page of a demo sends ten requests, and none of them fails', as
   const paints =
     'Object.fromEntries(performance.getEntriesByType("paint").map(({ name, startTime }) => [name, startTime]))'
   t.log(answers, await page.evaluate(paints))
-  t.deepEqual(answers.map(({ path }) => path).sort(), [
-    '/',
-    '/api/auth/client.js',
-    '/api/auth/profile',
-    '/api/auth/token',
-    '/copy.js',
-    '/fifty.js',
-    '/starter-about.json',
-    '/starter-base.css',
-    '/starter.css',
-    '/starter.js'
-  ])
+  const expected = words`
+    / /api/auth/client.js /api/auth/profile /api/auth/token /copy.js /fifty.js /starter-about.json /starter-base.css
+    /starter.css /starter.js`
+  t.deepEqual(answers.map(({ path }) => path).sort(), expected)
   t.true(answers.every(({ status }) => status === 200 || status === 304))
 })
 
@@ -212,9 +201,9 @@ test('if no user is signed in, the page says so after one request, and shows no 
 })
 
 test('after signing in, the page first shows the folder for custom pages', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot: undefined } })
-  const { page } = await visit({ viewport: { width: 375, height: 667 } })
-  await page.goto(url)
+  const { page } = await open(deployWithDemo(t, { mode: 'dual', settings: { wwwroot: undefined } }), visit, {
+    viewport: { width: 375, height: 667 }
+  })
   t.false(await page.locator('#next').isVisible())
   await signInAs(page, 'Ada Lovelace')
   const next = page.getByRole('region', { name: 'put your pages here' })
@@ -274,9 +263,7 @@ const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Recor
 
 for (const [state, answers] of Object.entries(expected)) {
   test(`the page shows the response of every route that a user tries: ${state}`, async (t, visit) => {
-    const { url } = await deployWithDemo(t, { mode: state === 'single' ? 'single' : 'dual' })
-    const { page } = await visit()
-    await page.goto(url)
+    const { page } = await open(deployWithDemo(t, { mode: state === 'single' ? 'single' : 'dual' }), visit)
     await status(page, 'You are not signed in.')
     if (state !== 'signed out') await signInAs(page, 'Ada Lovelace')
     for (const [path, answer] of Object.entries(answers)) {
@@ -317,11 +304,9 @@ test('the login button leads through a login and back, and the logout button end
 })
 
 test('on a phone the demo shows its users first, and Deny is visible without scrolling', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit({ viewport: { width: 375, height: 667 } })
-  await page.goto(`${url}api/auth/login`)
-  const names = await page.getByRole('button').allTextContents()
-  t.deepEqual(names, [...offeredUsers, 'Sign in', 'Deny'])
+  const viewport = { width: 375, height: 667 }
+  const { page } = await open(deployWithDemo(t, { mode: 'dual' }), visit, { viewport }, 'api/auth/login')
+  t.deepEqual(await page.getByRole('button').allTextContents(), [...offeredUsers, 'Sign in', 'Deny'])
   const box = await page.getByRole('button', { name: 'Deny' }).boundingBox()
   t.true(box !== null && box.y + box.height <= 667, `Deny ends at ${box && box.y + box.height}`)
 })

@@ -13,18 +13,28 @@ export async function signInAs(page: Page, name: string): Promise<void> {
   await status(page, `You are signed in as ${name}.`)
 }
 
+/** Opens a URL of a deployment, by default its start page, with a new browser. */
+export async function open<Deployment extends { readonly url: string }>(
+  deploying: Promise<Deployment>,
+  visit: Visit,
+  options?: Parameters<Visit>[0],
+  path = ''
+) {
+  const deployment = await deploying
+  const visitor = await visit(options)
+  await visitor.page.goto(`${deployment.url}${path}`)
+  return { ...deployment, ...visitor }
+}
+
 /** Signs Ada Lovelace in with a new browser. */
 export async function openSignedIn<Deployment extends { readonly url: string }>(
   deploying: Promise<Deployment>,
   visit: Visit,
   options?: Parameters<Visit>[0]
 ) {
-  const deployment = await deploying
-  const visitor = await visit(options)
-  const { page } = visitor
-  await page.goto(`${deployment.url}api/auth/login`)
+  const opened = await open(deploying, visit, options, 'api/auth/login')
   // Only the demo asks who signs in.
-  if ('demo' in deployment) await page.getByRole('button', { name: 'Ada Lovelace' }).click()
-  await status(page, 'You are signed in as Ada Lovelace.')
-  return { ...deployment, ...visitor }
+  if ('demo' in opened) await opened.page.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await status(opened.page, 'You are signed in as Ada Lovelace.')
+  return opened
 }

@@ -1,5 +1,6 @@
 import test from 'ava'
 import { isRequestedByBrowser } from '#src/web/forward-auth/forward-auth.js'
+import { words } from '../helpers/words.js'
 
 for (const [what, url, headersDistinct, isAsked] of [
   ['a request of a gateway about another page', '/_forward_auth', { 'x-forwarded-uri': ['/page'] }, false],
@@ -15,20 +16,10 @@ for (const [what, url, headersDistinct, isAsked] of [
   })
 }
 
-for (const spelling of [
-  '//_forward_auth',
-  '/%5fforward_auth',
-  '/%5Fforward%5fauth',
-  '/x/../_forward_auth',
-  '/x/%2e%2e/_forward_auth',
-  '/./_forward_auth',
-  '/_forward_auth/',
-  '/_forward_auth?a=1',
-  '/_forward_auth#a',
-  '/%255fforward_auth',
-  '\\_forward_auth',
-  'https://app.example/_forward_auth'
-]) {
+for (const spelling of words`
+  //_forward_auth /%5fforward_auth /%5Fforward%5fauth /x/../_forward_auth /x/%2e%2e/_forward_auth /./_forward_auth
+  /_forward_auth/ /_forward_auth?a=1 /_forward_auth#a /%255fforward_auth \_forward_auth
+  https://app.example/_forward_auth`) {
   test(`forward-auth: the URL of forward-auth is recognized if a browser spells it ${spelling}`, t => {
     const asked = { url: '/_forward_auth', headersDistinct: { 'x-original-uri': [spelling] } }
     t.true(isRequestedByBrowser(asked))

@@ -5,6 +5,7 @@ import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { sendRaw } from '../helpers/raw.js'
 import { startServerProcess } from '../helpers/server-process/index.js'
 import { tempFolder } from '../helpers/temp-folder.js'
+import { words } from '../helpers/words.js'
 
 /** The maximum time in milliseconds by which one request may delay other clients. */
 const MAX_MS = 250
@@ -15,67 +16,39 @@ const fill = (piece: string) => piece.repeat(Math.floor(LENGTH / piece.length))
 const halves = (first: string, second: string) =>
   first.repeat(LENGTH / 2 / first.length) + second.repeat(LENGTH / 2 / second.length)
 
+const repeated = words`
+  ", "; " , ; a, */*, a;q=1, = \ \" % %25 %e2%82 ( [ 9 ../ ./ / @ : & a& state=a& return_to=/a& # ?
+  platform_session platform_session.1=A;`
+
 const patterns: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([...repeated, ', ', '; ', '\xe9', '\xa0'].map(piece => [`${piece} repeated`, fill(piece)])),
   'an odd number of quotation marks, then commas': `"${halves('""', ',')}`,
   'an odd number of quotation marks, then semicolons': `a/b;"${halves('""', ';')}`,
-  'quotation marks and commas': fill('",'),
-  'quotation marks and semicolons': `a/b;${fill('";')}`,
-  'quotation marks': fill('"'),
-  commas: fill(','),
-  'commas and spaces': fill(', '),
+  'quotation marks and semicolons in parameters': `a/b;${fill('";')}`,
+  'an open quotation, and escaped quotation marks': `"${fill('\\"')}`,
   'commas, then spaces': halves(',', ' '),
-  semicolons: fill(';'),
-  'semicolons and spaces': fill('; '),
   'a name and many parameters': `a/b${fill(';a=b')}`,
-  'many names': fill('a,'),
-  'many media types': fill('*/*,'),
-  'many weights': fill('a;q=1,'),
   'spaces in the middle': `a${' '.repeat(LENGTH)}b`,
   'tabs in the middle': `a${'\t'.repeat(LENGTH)}b`,
   'spaces before a name that the server knows': `a${' '.repeat(LENGTH)}no-cache x`,
-  'equals signs': fill('='),
-  backslashes: fill('\\'),
-  'escaped quotation marks': `"${fill('\\"')}`,
-  'percent signs': fill('%'),
-  'percent escapes': fill('%25'),
-  'incomplete percent escapes': fill('%e2%82'),
-  'opening parentheses': fill('('),
   'nested parentheses': halves('(', ')'),
-  'opening brackets': fill('['),
   'nested brackets': halves('[', ']'),
   'nested braces': halves('{', '}'),
-  digits: fill('9'),
   ranges: `bytes=${fill('0-,')}`,
-  'parent folders': fill('../'),
   'a long name, then parent folders': `${'a'.repeat(LENGTH / 2)}/${'b/../'.repeat(LENGTH / 10)}`,
-  'this folder': fill('./'),
-  slashes: fill('/'),
-  'at signs': fill('@'),
   'an at sign and a long host': `a@${fill('b')}`,
   'an at sign and many labels': `a@${fill('b.')}`,
   'an at sign and letters beyond ASCII': `a@${fill('\xe9\xfc')}`,
   'an at sign and an encoded label': `a@xn--${fill('9a')}`,
-  colons: fill(':'),
-  ampersands: fill('&'),
-  'empty parameters': fill('a&'),
-  states: fill('state=a&'),
-  'return paths': fill('return_to=/a&'),
-  'number signs': fill('#'),
   'a number sign at the end': `${fill('a')}#`,
-  'question marks': fill('?'),
-  'letters beyond ASCII': fill('\xe9'),
-  'no-break spaces': fill('\xa0'),
   'session cookies': fill('platform_session=4A; '),
-  'names of session cookies': fill('platform_session'),
-  'names of session cookies far apart': fill('platform_session   '),
-  'chunks of session cookies': fill('platform_session.1=A;')
+  'names of session cookies far apart': fill('platform_session   ')
 }
 
-const headers = [
-  ...['Accept', 'Accept-Encoding', 'Accept-Language', 'Accept-Charset', 'If-None-Match', 'If-Modified-Since'],
-  ...['Cache-Control', 'Range', 'Cookie', 'Host', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'Content-Type'],
-  ...['Expect', 'Connection', 'X-Request-Id', 'traceparent', 'Sec-Fetch-Site', 'Sec-Purpose']
-]
+const headers = words`
+  Accept Accept-Encoding Accept-Language Accept-Charset If-None-Match If-Modified-Since Cache-Control Range Cookie Host
+  Forwarded X-Forwarded-For X-Forwarded-Host Content-Type Expect Connection X-Request-Id traceparent Sec-Fetch-Site
+  Sec-Purpose`
 const targets = ['/', '/missing', '/api/auth/login', '/api/auth/callback?code=a&state=b', '/api/auth/profile']
 
 // The server parses the host of a request only if its login cookie is from the last minute.
@@ -95,17 +68,11 @@ function withHeader(name: string, value: string): string[] {
 
 function withTarget(value: string): string[] {
   const text = value.replaceAll(/[ \t]/g, '')
-  return [
-    `/${text}`,
-    `/\xa0${text}`,
-    `/a#${text}`,
-    `/api/auth/login?return_to=/${text}`,
-    `/api/auth/callback?${text}`,
-    `/api/auth/callback?code=a&state=${text}`,
-    `http://${text}`,
-    `http://localhost/${text}`,
-    text
-  ].map(target => `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${loginCookie}\r\n\r\n`)
+  const targets = [`/${text}`, `/\xa0${text}`, `/a#${text}`, `http://${text}`, `http://localhost/${text}`, text]
+  const ofRoutes = ['login?return_to=/', 'callback?', 'callback?code=a&state='].map(path => `/api/auth/${path}${text}`)
+  return [...targets, ...ofRoutes].map(
+    target => `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${loginCookie}\r\n\r\n`
+  )
 }
 
 /**

@@ -1,11 +1,12 @@
 // A user who opens a protected URL in a tab gets a page, and a script gets an empty body.
 import test from 'ava'
+import type { Context, Middleware } from 'koa'
 import { isPrefetch, opensDocument } from '#src/web/request/navigation.js'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { startUpstream } from '../../helpers/upstream.js'
-import { authorize } from '../support.js'
+import { authorize, handledBy, statusesOf } from '../support.js'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -16,12 +17,7 @@ const requests: readonly (readonly [what: string, method: string, headers: Heade
   ['a navigation', 'GET', { ...html, ...mode('navigate', 'document') }, true],
   ['a form', 'POST', { ...html, ...mode('navigate', 'document') }, true],
   ['a navigation without Fetch Metadata', 'GET', html, true],
-  [
-    'a navigation that names quality values',
-    'GET',
-    { accept: 'application/json;q=0.5, Text/HTML; level=1; q=0.6' },
-    true
-  ],
+  ['quality values', 'GET', { accept: 'application/json;q=0.5, Text/HTML; level=1; q=0.6' }, true],
   ['a navigation that a service worker sends again', 'GET', { ...html, ...mode('same-origin', 'empty') }, true],
   ['a navigation that a service worker passes on', 'GET', { ...html, ...mode('navigate', 'empty') }, true],
   ['a frame', 'GET', { ...html, ...mode('navigate', 'iframe') }, false],
@@ -80,21 +76,14 @@ async function startProtected(t: Parameters<typeof startUpstream>[0], options: T
     `GET,POST /api/files/** ${upstream.origin}/files/**`,
     `GET /api/actions/** ${upstream.origin}/actions/** no-links`
   ]
-  const started = await startTestServer(t, {
-    mode: 'dual',
-    ...options,
-    settings: { ...options.settings, apiProxy: { rules: rules, ...options.settings?.apiProxy } },
-    parts: {
-      extension: app =>
-        void app.use((ctx, next) => {
-          if (!/^\/(api\/)?own\b/.test(ctx.path)) return next()
-          return requireTokens(ctx, async () => {
-            ctx.body = 'the handler ran'
-          })
-        })
-    }
-  })
-  return { ...started, upstream }
+  const settings = { ...options.settings, apiProxy: { rules, ...options.settings?.apiProxy } }
+  const custom: Middleware = (ctx, next) => {
+    if (!/^\/(api\/)?own\b/.test(ctx.path)) return next()
+    return requireTokens(ctx as Context, async () => {
+      ctx.body = 'the handler ran'
+    })
+  }
+  return { ...(await startTestServer(t, { mode: 'dual', settings, parts: handledBy(custom) })), upstream }
 }
 
 const signInLink = /<a class="button" href="([^"]*)">Sign in</
@@ -102,21 +91,17 @@ const signInLink = /<a class="button" href="([^"]*)">Sign in</
 for (const path of ['/own?a=1&b=%2F', '/api/own', '/api/files/folder%2520/report.txt?v=2']) {
   test(`a bookmark to ${path} shows the sign-in page, and signing in returns to it`, async t => {
     const { browser, upstream } = await startProtected(t)
-    for (const headers of [
-      {},
-      { 'sec-fetch-mode': undefined, 'sec-fetch-dest': undefined, 'sec-fetch-site': undefined }
-    ]) {
+    const withoutMetadata = { 'sec-fetch-mode': undefined, 'sec-fetch-dest': undefined, 'sec-fetch-site': undefined }
+    for (const headers of [{}, withoutMetadata]) {
       const page = await browser.navigate(path, { headers })
       t.is(page.statusCode, 401)
-      t.is(page.headers['session-status'], 'signed-out')
-      t.is(page.headers['cache-control'], 'no-store')
+      t.like(page.headers, { 'session-status': 'signed-out', 'cache-control': 'no-store' })
       t.regex(page.text(), /<h1>You are not signed in<\/h1>/)
       const link = signInLink.exec(page.text())?.[1]?.replaceAll('&#38;', '&') ?? ''
       t.is(link, `/api/auth/login?return_to=${encodeURIComponent(path)}`)
     }
     for (const response of [await browser.fetch(path), await browser.get(path, { headers: { accept: '*/*' } })]) {
-      t.is(response.statusCode, 401)
-      t.is(response.body.length, 0)
+      t.deepEqual([response.statusCode, response.body.length], [401, 0])
     }
     // The chain of redirects leads through the provider, so its last request is cross-site.
     const login = `/api/auth/login?return_to=${encodeURIComponent(path)}`
@@ -132,28 +117,23 @@ test('a proxied URL accepts links from other sites, also with the Origin of the 
   await signIn(browser)
   const from = 'https://portal.example'
   const link = await browser.navigate('/api/files/a', { from })
-  t.is(link.statusCode, 200)
   t.is(link.headers['content-security-policy'], "sandbox; default-src 'none'")
   t.is(link.headers['cross-origin-opener-policy'], undefined)
-  t.is((await browser.navigate('/api/files/a', { from, headers: { origin: from } })).statusCode, 200)
-  t.is(
-    (
-      await browser.request('HEAD', '/api/files/a', {
-        headers: { ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site' }
-      })
-    ).statusCode,
-    200
-  )
+  const linked = { ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site' }
+  const accepted = [
+    link,
+    await browser.navigate('/api/files/a', { from, headers: { origin: from } }),
+    await browser.request('HEAD', '/api/files/a', { headers: linked })
+  ]
+  t.deepEqual(statusesOf(accepted), [200, 200, 200])
   const sent = upstream.requests.length
   const refused = [
     await browser.navigate('/api/actions/a', { from }),
     await browser.fetch('/api/files/a', { from }),
     await browser.fetch('/api/files/a', { from, dest: 'image' }),
-    await browser.request('POST', '/api/files/a', {
-      headers: { ...html, ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site', origin: from }
-    })
+    await browser.request('POST', '/api/files/a', { headers: { ...html, ...linked, origin: from } })
   ]
-  for (const { statusCode } of refused) t.is(statusCode, 403)
+  t.deepEqual(statusesOf(refused), [403, 403, 403, 403])
   t.is(upstream.requests.length, sent)
   t.is((await browser.navigate('/api/actions/a', { from: browser.origin ?? '' })).statusCode, 200)
 })
@@ -194,29 +174,25 @@ test('a refusal says what the browser sent, accuses nobody, and has a link that 
   const { browser } = await startProtected(t)
   await signIn(browser)
   const from = 'https://portal.example'
-  const rows = [
+  const byScript = { 'sec-fetch-site': undefined, 'sec-fetch-mode': undefined, origin: from }
+  const tryAgain = '<a class="button" href="" target="_top">Try again</a>'
+  for (const [path, headers, says, hasLink] of [
     [
       '/api/auth/token',
       { 'sec-fetch-site': 'cross-site' },
-      /started by another site: it sent Sec-Fetch-Site: cross-site\./,
+      /by another site: it sent Sec-Fetch-Site: cross-site\./,
       true
     ],
     ['/api/auth/profile', { 'sec-fetch-site': '<b>', ...html }, /it sent Sec-Fetch-Site: \(an unusual value\)/, true],
-    [
-      '/own',
-      { 'sec-fetch-site': undefined, origin: from, 'sec-fetch-mode': undefined },
-      /it sent Origin: https:\/\/portal\.example/,
-      true
-    ],
-    ['/api/auth/login', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }, /a script cannot fetch it/, true],
+    ['/own', byScript, /it sent Origin: https:\/\/portal\.example/, true],
+    ['/api/auth/login', mode('cors', 'empty'), /a script cannot fetch it/, true],
     ['/api/auth/logout', { 'next-router-prefetch': '1' }, /must not be prefetched/, false]
-  ] as const
-  for (const [path, headers, says, hasLink] of rows) {
+  ] as const) {
     const page = await browser.navigate(path, { from, headers })
     t.is(page.statusCode, 403, path)
     t.regex(page.text(), says)
     t.notRegex(page.text(), /tried to use|attack/i)
-    t.is(page.text().includes('<a class="button" href="" target="_top">Try again</a>'), hasLink, path)
+    t.is(page.text().includes(tryAgain), hasLink, path)
   }
   const form = await browser.request('POST', '/own', { headers: { ...html, 'sec-fetch-site': 'cross-site' } })
   t.is(form.statusCode, 403)
@@ -233,10 +209,8 @@ test('a service worker that sends a navigation again can log in and out, and a s
   async function logInAndOut(again: Headers) {
     t.is((await browser.navigate('/own', { headers: again })).statusCode, 401)
     t.regex((await browser.fetch('/own', { headers: again })).text(), /You are not signed in/)
-    const back = await authorize(browser, '/api/auth/login?return_to=/own', {
-      from: browser.origin ?? '',
-      headers: again
-    })
+    const from = browser.origin ?? ''
+    const back = await authorize(browser, '/api/auth/login?return_to=/own', { from, headers: again })
     t.is((await browser.fetch(back, { headers: again })).statusCode, 302)
     t.is((await browser.fetch('/own')).statusCode, 200)
     t.is((await browser.fetch('/api/auth/logout', { headers: again })).statusCode, 302)

@@ -2,8 +2,9 @@
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../../helpers/eventually.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
-import { sendRaw } from '../../helpers/raw.js'
+import { askRaw, sendRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { words } from '../../helpers/words.js'
 import { startSignedIn, withParameters } from '../support.js'
 
 test('every log line of a request has its request id, even if it is written after the response', async t => {
@@ -32,25 +33,17 @@ test('every log line of a request has its request id, even if it is written afte
 test('every log line has the trace id of a valid traceparent header, and a malformed header is ignored', async t => {
   const { browser, logs } = await startTestServer(t)
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
-  const cases: readonly (readonly [traceparent: string | readonly string[], trace: string | undefined])[] = [
-    [`00-${trace}-00f067aa0ba902b7-01`, trace],
-    [`00-${trace}-00f067aa0ba902b7-00`, trace],
-    [`cc-${trace}-00f067aa0ba902b7-01-what-comes-later`, trace],
-    [`ff-${trace}-00f067aa0ba902b7-01`, undefined],
-    ['00-00000000000000000000000000000000-00f067aa0ba902b7-01', undefined],
-    [`00-${trace}-0000000000000000-01`, undefined],
-    [`00-${trace.toUpperCase()}-00f067aa0ba902b7-01`, undefined],
-    [`00-${trace}-00f067aa0ba902b7-01x`, undefined],
-    [`00-${trace.slice(1)}-00f067aa0ba902b7-01`, undefined],
-    [`x00-${trace}-00f067aa0ba902b7-01`, undefined],
-    [`00-${trace}-00f067aa0ba902b7`, undefined],
-    ['nonsense', undefined],
-    ['', undefined]
-  ]
-  for (const [index, [traceparent, expected]] of cases.entries()) {
+  const valid = words`
+    00-${trace}-00f067aa0ba902b7-01 00-${trace}-00f067aa0ba902b7-00 cc-${trace}-00f067aa0ba902b7-01-what-comes-later`
+  const malformed = words`
+    ff-${trace}-00f067aa0ba902b7-01 00-00000000000000000000000000000000-00f067aa0ba902b7-01 00-${trace}-0000000000000000-01
+    00-${trace.toUpperCase()}-00f067aa0ba902b7-01 00-${trace}-00f067aa0ba902b7-01x 00-${trace.slice(1)}-00f067aa0ba902b7-01
+    x00-${trace}-00f067aa0ba902b7-01 00-${trace}-00f067aa0ba902b7 nonsense`
+  for (const [index, traceparent] of [...valid, ...malformed, ''].entries()) {
+    const line = () => logs.find(({ request_id }) => request_id === `trace-${index}`)
     await browser.get('/', { headers: { traceparent, 'x-request-id': `trace-${index}` } })
-    await eventually(() => logs.find(({ request_id }) => request_id === `trace-${index}`) !== undefined)
-    t.is(logs.find(({ request_id }) => request_id === `trace-${index}`)?.trace_id, expected, String(traceparent))
+    await eventually(() => line() !== undefined)
+    t.is(line()?.trace_id, valid.includes(traceparent) ? trace : undefined, traceparent)
   }
 })
 
@@ -69,42 +62,21 @@ function assertCleanLines(t: ExecutionContext, { logs }: TestServer): void {
 
 const forged = '{"level":30,"event":"login_succeeded","msg":"forged"}'
 const nasty = [
-  `\r\n${forged}\r\n`,
-  `\n${forged}\n`,
-  '\x1b[2J\x1b[31mred',
-  '\x1b]0;title\x07',
-  '\x9b31m',
-  '\u2028\u2029',
-  '\b\b\b',
-  '\0',
-  '"},{"',
-  '%s %o %j'
+  ...[`\r\n${forged}\r\n`, `\n${forged}\n`, '"},{"', '%s %o %j', '\0', '\b\b\b', '\u2028\u2029'],
+  ...['\x1b[2J\x1b[31mred', '\x1b]0;title\x07', '\x9b31m']
 ]
 
 test('no part of a request can break or forge a log line', async t => {
   const started = await startTestServer(t, { settings: { log: { trustForwardedFor: 1 } } })
   const { server, logs } = started
-  const headerNames = [
-    'User-Agent',
-    'X-Request-Id',
-    'traceparent',
-    'X-Forwarded-For',
-    'Referer',
-    'Cookie',
-    'Accept',
-    'Origin',
-    'Sec-Fetch-Site'
-  ]
+  const headerNames = words`
+    User-Agent X-Request-Id traceparent X-Forwarded-For Referer Cookie Accept Origin Sec-Fetch-Site`
   for (const text of nasty) {
     const encoded = encodeURIComponent(text)
     const latin1 = Buffer.from(text).toString('latin1')
-    for (const target of [
-      `/${encoded}`,
-      `/?${encoded}`,
-      `/api/auth/${encoded}`,
-      `/api/auth/callback?state=${encoded}&code=${encoded}`
-    ]) {
-      await sendRaw(server.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+    for (const target of words`
+      /${encoded} /?${encoded} /api/auth/${encoded} /api/auth/callback?state=${encoded}&code=${encoded}`) {
+      await askRaw(server.port, target)
       const decoded = decodeURIComponent(target)
       const request = `GET ${decoded} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
       await sendRaw(server.port, request, { timeoutMs: 300 })
