@@ -2,6 +2,8 @@
 // package in a realm of its own, or with other globals than those of Node.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { fencedBlocks } from '../../helpers/markdown.js'
+import { readText } from '../../helpers/repository.js'
 import type { Program } from './lab.js'
 
 const scenario = `import { startTestServer } from 'platform-auth-server/testing'
@@ -26,6 +28,8 @@ export async function scenario(expect) {
 }
 `
 
+const component = (page: string) => fencedBlocks(readText(page)).find(({ language }) => language === 'jsx')?.text ?? ''
+
 const files = {
   'package.json': '{"type": "module"}',
   // A test server does not read this file. It would stop every other server.
@@ -44,6 +48,8 @@ const files = {
 import { scenario } from '../scenario.mjs'
 test('the application', () => scenario(expect), 60_000)
 `,
+  'react/account.jsx': component('docs/pages/sign-in.md'),
+  'react/account.test.jsx': component('docs/pages/testing.md'),
   'jest/one.test.mjs': `import { expect, test } from '@jest/globals'
 import { scenario } from '../scenario.mjs'
 test('the application', () => scenario(expect), 60_000)
@@ -63,7 +69,16 @@ const vitestRuns = [
 
 export const testRunners: Program = {
   name: 'test-runners',
-  packages: ['jest@30.5.2', 'vitest@4.1.12', 'happy-dom@21.0.4', '@edge-runtime/vm@5.0.0'],
+  packages: [
+    'jest@30.5.2',
+    'vitest@4.1.12',
+    'happy-dom@21.0.4',
+    '@edge-runtime/vm@5.0.0',
+    'react@19.3.1',
+    'react-dom@19.3.1',
+    '@testing-library/react@16.3.3',
+    '@testing-library/dom@10.4.2'
+  ],
   async run(lab) {
     const cwd = await lab.application(files)
     const runs = (script: string, args: readonly string[], options: readonly string[] = []) => {
@@ -81,5 +96,6 @@ export const testRunners: Program = {
       const args = ['run', 'vitest', '--environment', environment, '--pool', pool]
       lab.check(`Vitest, environment ${environment}, pool ${pool}`, runs('vitest/vitest.mjs', args), 0)
     }
+    lab.check('Vitest, the documented test of a component', runs('vitest/vitest.mjs', ['run', 'react']), 0)
   }
 }
