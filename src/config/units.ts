@@ -38,7 +38,7 @@ export interface Quantity<Unit extends 'Seconds' | 'Bytes'> extends ValueType<nu
  * @param maximum the longest allowed duration in seconds
  */
 export function duration(minimum: number, maximum: number): Quantity<'Seconds'> {
-  return quantity('Seconds', 'a duration such as 90s, 15m, 24h or 30d', DURATIONS, minimum, maximum)
+  return quantity('Seconds', 'a duration such as 90s or 24h', DURATIONS, minimum, maximum)
 }
 
 /** The type of a size such as 100MB or 64KiB. A bare number is a number of bytes, and so are the limits and the value. */
