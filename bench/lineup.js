@@ -8,22 +8,11 @@ import { createSession } from './sessions.js'
 const SESSIONS_IN_TURN = 10_000
 
 /**
- * The processes and folders that all measurements share.
+ * What all measurements share: the processes `load`, `provider` and `redis`, their URLs, and the folder `wwwroot`.
  * @typedef {object} Around
- * @property {ReturnType<typeof startProcess>} load
- * @property {ReturnType<typeof startProcess>} provider
  * @property {ReturnType<typeof startProcess>} [redis] undefined if no Redis is installed
  * @property {string} [redisUrl]
- * @property {string} providerUrl
- * @property {string} wwwroot
  * @property {Map<string, string>} skipped the peers that cannot be measured here, with the reason
- *
- * @typedef {object} Reading
- * @property {number} rate requests a second
- * @property {number} cpuMicros CPU time of the server for one request, in microseconds
- * @property {number} [redisMicros] CPU time of Redis for one request
- * @property {number} p99 milliseconds
- * @property {number} busy used share of the core
  */
 
 /**
@@ -82,8 +71,8 @@ async function prepare(scenario, { name, process, port, cookie, secret, session 
     name,
     process,
     /**
+     * The CPU times are those of one request. `busy` is the used share of the core.
      * @param {{ connections: number, seconds?: number, amount?: number }} job
-     * @returns {Promise<Reading>}
      */
     async load(job) {
       const [before, redisBefore] = [await process.ask('usage'), await redisMicros()]

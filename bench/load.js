@@ -10,10 +10,7 @@ import { createSessions } from './sessions.js'
 
 /**
  * @typedef {object} Job
- * @property {string} url
- * @property {Record<string, string>} headers
  * @property {number} status the expected status; any other one is an error
- * @property {number} connections
  * @property {number} [seconds]
  * @property {number} [amount] number of requests, instead of a duration
  * @property {{ count: number, secret: string, session: import('./sessions.js').Session }} [many] as many sessions in turn

@@ -19,13 +19,13 @@ export async function measureMemory(around, options) {
     ratios[`memory, ${title}`] = ours.atEnd / koa.atEnd
     for (const row of [koa, ours]) rows.push({ ...row, title, ratio: row.atEnd / koa.atEnd })
   }
-  const cells = rows.map(({ name, title, atStart, halfway, atEnd, ratio }) => [
+  const cells = rows.map(({ name, title, atStart, atEnd, ratio }) => [
     `${name}, ${title}`,
-    ...[atStart, halfway, atEnd].map(Math.round),
+    ...[atStart, atEnd].map(Math.round),
     ratio.toFixed(2)
   ])
-  const title = `\n## memory: resident MiB before, in the middle of and after ${options.requests} requests\n\n`
-  return { text: title + table(['', 'start', 'middle', 'end', 'ratio'], cells), ratios }
+  const title = `\n## memory: resident MiB before and after ${options.requests} requests\n\n`
+  return { text: title + table(['', 'start', 'end', 'ratio'], cells), ratios }
 }
 
 async function measureScenario(scenario, around, { requests, connections }) {
@@ -34,12 +34,9 @@ async function measureScenario(scenario, around, { requests, connections }) {
     const rows = []
     for (const { name, process, load } of candidates) {
       const resident = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
-      const half = { connections, amount: Math.round(requests / 2) }
       const atStart = await resident()
-      await load(half)
-      const halfway = await resident()
-      await load(half)
-      rows.push({ name, atStart, halfway, atEnd: await resident() })
+      await load({ connections, amount: requests })
+      rows.push({ name, atStart, atEnd: await resident() })
     }
     return rows
   } finally {

@@ -29,7 +29,7 @@ Only for the measurement lost:
   --pages KIND      the requests of a page (${PAGES[0]}): ${PAGES.join(',')}
   --programs NAMES  programs to compare, separated by commas (all)
   --cases NAMES     cases to play, separated by commas (all)
-  --save            saves the results in bench/results/, of which bench/lost/page.js makes the table and the picture of the page`
+  --save            saves the results in bench/results/, of which scripts/comparison.js makes a table and a picture`
 
 /**
  * Throws an error with a message for the user if an option is invalid.

@@ -2,14 +2,18 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { startCandidates } from './lineup.js'
-import { fileOf, isNotCounted, partsOf } from './parts.js'
 import { startRefreshes } from './refresh.js'
 import { print, table } from './report.js'
 import { SERVER, scenarios } from './scenarios.js'
 
 const FOLDER = new URL('profiles/', import.meta.url)
-const MOST_FUNCTIONS = 30
+const ROOT = new URL('..', import.meta.url).href
+const MOST_ROWS = 30
 const WARM_UP_SECONDS = 2
+// The names of V8 for its own work.
+const OWN_WORK = new Set(['(garbage collector)', '(program)'])
+/** The time without requests, and that of the profiler itself, which starts and ends in this function of Node's inspector. */
+const NOT_COUNTED = new Set(['(idle)', 'dispatch '])
 
 /**
  * @param {import('./lineup.js').Around} around
@@ -31,7 +35,11 @@ export async function profile(around, { profile: name, connections, seconds }) {
   }
   print(`\n## Profile: ${name}\n`)
   print(`The whole profile is in ${file}. The developer tools of Chromium can open it.\n`)
-  summarize(JSON.parse(await readFile(file, 'utf8')))
+  const cpuProfile = JSON.parse(await readFile(file, 'utf8'))
+  print('Promises, events and timers of Node count for the folder or the package that called them.\n')
+  print(sharesTable('part', cpuProfile, partsOf(cpuProfile)))
+  print('Without the functions that they called:\n')
+  print(sharesTable('function', cpuProfile, functionsOf(cpuProfile)))
 }
 
 async function startScenario(name, around) {
@@ -41,34 +49,55 @@ async function startScenario(name, around) {
   return { ...candidates[0], stop }
 }
 
-function summarize(cpuProfile) {
-  const { nodes, samples, timeDeltas } = cpuProfile
-  const parts = partsOf(cpuProfile).map(({ part, share, example }) => [part, percent(share), example])
-  print('Each function counts for the part of the nearest caller that has one.\n')
-  print(table(['part', 'CPU time', 'most expensive function'], parts))
-
-  const byId = new Map(nodes.map(node => [node.id, node.callFrame]))
-  const functions = new Map()
-  let total = 0
-  for (const [index, id] of samples.entries()) {
-    const callFrame = byId.get(id)
-    if (isNotCounted(callFrame)) continue
-    const { functionName, url, lineNumber } = callFrame
-    const micros = timeDeltas[index]
-    total += micros
-    const name = `${functionName || '(anonymous)'} ${url ? `${fileOf(url)}:${lineNumber + 1}` : ''}`
-    functions.set(name, (functions.get(name) ?? 0) + micros)
+/** Returns the part of each call in the tree: a folder of `dist/`, a package, a module of Node, or V8. */
+function partsOf({ nodes }) {
+  const parts = new Map()
+  const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map(child => [child, id])))
+  // A parent comes before its children.
+  for (const { id, callFrame } of nodes) {
+    const { functionName } = callFrame
+    const own = OWN_WORK.has(functionName) ? functionName : partOf(callFrame.url)
+    parts.set(id, own ?? parts.get(parents.get(id)) ?? 'everything else')
   }
-  const rows = [...functions].sort(([, a], [, b]) => b - a).slice(0, MOST_FUNCTIONS)
-  print('The functions with the most CPU time, without the functions that they called:\n')
-  print(
-    table(
-      ['function', 'CPU time'],
-      rows.map(([name, micros]) => [name, percent(micros / total)])
-    )
+  return parts
+}
+
+function partOf(url) {
+  const [, inPackage] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? []
+  // The promises, events and timers of Node count for their callers.
+  return inPackage ?? /^dist\/[^/]+/.exec(fileOf(url))?.[0] ?? /^node:(?:_http|net$|internal\/crypto)/.exec(url)?.[0]
+}
+
+function functionsOf({ nodes }) {
+  return new Map(
+    nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [
+      id,
+      `${functionName || '(anonymous)'} ${url ? `${fileOf(url)}:${lineNumber + 1}` : ''}`
+    ])
   )
 }
 
-function percent(share) {
-  return `${(share * 100).toFixed(1)}%`
+/** Returns the path of a file below `node_modules`, or below the folder of this project. */
+function fileOf(url) {
+  return url.replace(/^.*\/node_modules\//, '').replace(ROOT, '')
+}
+
+/** The names with the most CPU time. The time in which the process was idle is not counted. */
+function sharesTable(head, { nodes, samples, timeDeltas }, names) {
+  const idle = nodes.filter(({ callFrame: { functionName, url } }) =>
+    [functionName, `${functionName} ${url}`].some(name => NOT_COUNTED.has(name))
+  )
+  const notCounted = new Set(idle.map(({ id }) => id))
+  const sums = new Map()
+  let total = 0
+  for (const [index, id] of samples.entries()) {
+    if (notCounted.has(id)) continue
+    sums.set(names.get(id), (sums.get(names.get(id)) ?? 0) + timeDeltas[index])
+    total += timeDeltas[index]
+  }
+  const rows = [...sums].sort(([, a], [, b]) => b - a).slice(0, MOST_ROWS)
+  return table(
+    [head, 'CPU time'],
+    rows.map(([name, micros]) => [name, `${((micros / total) * 100).toFixed(1)}%`])
+  )
 }

@@ -34,11 +34,6 @@ const RATIOS = {
  *
  * @typedef {{ text: string, ratios?: Ratios }} Measured the table of a measurement, and its ratios
  * @typedef {(around: import('./lineup.js').Around, options: import('./options.js').Options) => Promise<Measured>} Measurement
- *
- * @typedef {object} Recorded
- * @property {string} date
- * @property {ReturnType<typeof import('./machine.js').describeMachine>} machine
- * @property {Ratios} ratios
  */
 
 /**
@@ -81,7 +76,6 @@ export function ratiosTable(measured, recorded = {}) {
   return `\n## Ratios: lower is better\n\n${table(['', 'of', 'recorded', 'measured', 'change', 'goal, at most'], rows)}`
 }
 
-/** @returns {Promise<Recorded>} */
 export async function readRecord() {
   try {
     return JSON.parse(await readFile(FILE, 'utf8'))
@@ -91,7 +85,7 @@ export async function readRecord() {
   }
 }
 
-/** @param {Recorded} record */
+/** @param {{ date: string, machine: object, ratios: Ratios }} record */
 export async function writeRecord(record) {
   await mkdir(new URL('.', FILE), { recursive: true })
   const ratios = Object.fromEntries(

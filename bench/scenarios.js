@@ -24,12 +24,12 @@ export const FILE_BYTES = 10_240
 export const SESSION_BYTES = 2000
 const PROXIED_BYTES = 2048
 
-/** The peers that do not run on Node. They are installed first. */
-export const PROGRAMS = ['oauth2-proxy']
+/** The peer that does not run on Node. It is installed first. */
+export const PROGRAM = 'oauth2-proxy'
 
 const KOA = entrant('koa')
 const OURS = entrant(SERVER)
-const [TUTORIAL, FASTIFY, OAUTH2_PROXY] = ['express-tutorial', 'fastify-secure-session', ...PROGRAMS].map(entrant)
+const [TUTORIAL, FASTIFY, OAUTH2_PROXY] = ['express-tutorial', 'fastify-secure-session', PROGRAM].map(entrant)
 
 /** @type {Record<string, Scenario>} */
 export const scenarios = {

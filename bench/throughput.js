@@ -6,18 +6,6 @@ import { SERVER, scenarios } from './scenarios.js'
 const WARM_UP_SECONDS = 3
 
 /**
- * @typedef {object} Row the medians of a candidate over all rounds
- * @property {string} name
- * @property {number} rate requests a second
- * @property {number} rateRatio requests a second, divided by those of the first candidate in the same round
- * @property {number} cpuMicros CPU time of the server's process for one request, in microseconds
- * @property {number} cpuRatio CPU time of the first candidate in the same round, divided by the CPU time of this candidate
- * @property {number} [redisMicros]
- * @property {number} p99 milliseconds
- * @property {number} busy used share of the core; below 0.9 the load generator was the limit, and CPU time is more reliable
- */
-
-/**
  * @param {string} scenarioName
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
@@ -44,7 +32,7 @@ export async function measureThroughput(scenarioName, around, { peers, ...option
 
 /**
  * Measures candidates in turn, and compares each with the first one in the same round.
- * @param {{ name: string, load: (job: object) => Promise<import('./lineup.js').Reading> }[]} candidates
+ * @param {{ name: string, load: (job: object) => Promise<object> }[]} candidates
  * @param {{ rounds: number, seconds: number, connections: number }} options
  */
 export async function inRounds(candidates, { rounds, seconds, connections }) {
@@ -61,7 +49,7 @@ export async function inRounds(candidates, { rounds, seconds, connections }) {
   return candidates.map(({ name }) => summary(name, readings.get(name), references))
 }
 
-/** @returns {Row} */
+/** The medians of a candidate. Each ratio compares it with the first candidate in the same round. */
 function summary(name, readings, references) {
   const medianOf = pick => median(readings.map((reading, round) => pick(reading, references[round])))
   return {

@@ -3,7 +3,7 @@
 const SECOND = 1000
 /** A supervisor such as systemd starts a process again after about this time. */
 const RESTART_MS = 1000
-/** Tokens with this lifetime are not refreshed during a case. */
+/** Tokens with this lifetime are not refreshed during a case, so a user who is signed out has lost the session by the outage alone. */
 const LONG_SECONDS = 600
 
 /**
@@ -26,30 +26,25 @@ const LONG_SECONDS = 600
  */
 
 /** A provider that fails uses no refresh token. Every session is refreshed within about 4 s, so everyone meets the fault. */
-const failing = status =>
-  lasting(
-    5,
-    ({ failProvider }) => failProvider(status),
-    ({ failProvider }) => failProvider()
-  )
+const failing = lasting(
+  5,
+  ({ failProvider }) => failProvider(503),
+  ({ failProvider }) => failProvider()
+)
 const slow = seconds =>
   lasting(
     5,
     stage => stage.slowProvider(seconds * SECOND),
     stage => stage.slowProvider(0)
   )
-const stopped = seconds =>
+const stopping = (seconds, signal) =>
   lasting(
     seconds,
-    ({ fleet }) => fleet.signal(0, 'SIGSTOP'),
-    ({ fleet }) => fleet.signal(0, 'SIGCONT')
+    ({ fleet }) => signal(fleet, 'SIGSTOP'),
+    ({ fleet }) => signal(fleet, 'SIGCONT')
   )
-const stoppedRedis = seconds =>
-  lasting(
-    seconds,
-    ({ fleet }) => fleet.signalRedis('SIGSTOP'),
-    ({ fleet }) => fleet.signalRedis('SIGCONT')
-  )
+const stopped = seconds => stopping(seconds, (fleet, name) => fleet.signal(0, name))
+const stoppedRedis = stopping(6, (fleet, name) => fleet.signalRedis(name))
 const killed = { begin: ({ fleet }) => fleet.kill(0), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.start(0) }
 const killedRedis = {
   begin: ({ fleet }) => fleet.killRedis(),
@@ -59,36 +54,29 @@ const killedRedis = {
 const restarted = { begin: restartAll, lastsMs: 0, end: () => undefined }
 const cut = lasting(
   8,
-  ({ weather }) => cutPages(weather, 0.5),
-  ({ weather }) => cutPages(weather, 0)
+  ({ weather }) => Object.assign(weather, { cutShare: 0.5 }),
+  ({ weather }) => Object.assign(weather, { cutShare: 0 })
 )
 
 const redis = { needsRedis: true, fault: killedRedis, seconds: 12 }
-const file = { ...redis, keepsFile: true }
-/** No token is refreshed, so a user who is signed out has lost the session by the outage alone. */
-const long = { lifetimeSeconds: LONG_SECONDS }
 /** Processes remember the sessions of the last minute. After it, Redis has the only copy of a stored session. */
-const idle = { ...long, faultAfterMs: 66 * SECOND, idleMs: 75 * SECOND, seconds: 85 }
+const idle = { lifetimeSeconds: LONG_SECONDS, faultAfterMs: 66 * SECOND, idleMs: 75 * SECOND, seconds: 85 }
 
 /** @type {Case[]} */
 export const cases = [
-  { name: 'one-process', title: 'one process', processes: 1, seconds: 24 },
   { name: 'two-processes', title: 'two processes', seconds: 24 },
   { name: 'provider-3s', title: 'provider slow, 3 s', seconds: 14, fault: slow(3) },
   { name: 'provider-12s', title: 'provider slow, 12 s', seconds: 22, fault: slow(12) },
   // Longer than the time limit of every program for a token request. That of this server is 60 s.
   { name: 'provider-70s', title: 'provider slow, 70 s', seconds: 90, fault: slow(70) },
-  { name: 'provider-503', title: 'provider fails, 503', seconds: 14, fault: failing(503) },
-  { name: 'provider-429', title: 'provider fails, 429', seconds: 14, fault: failing(429) },
+  { name: 'provider-503', title: 'provider fails, 503', seconds: 14, fault: failing },
   { name: 'restarted', title: 'both processes restarted', seconds: 20, fault: restarted },
   { name: 'killed', title: 'process killed', seconds: 12, fault: killed },
   { name: 'stopped', title: 'process stopped, 6 s', seconds: 15, fault: stopped(6) },
   { name: 'stopped-90s', title: 'process stopped, 90 s', seconds: 105, fault: stopped(90) },
   { name: 'redis-empty', title: 'Redis restarted, empty', ...redis },
-  { name: 'redis-file', title: 'Redis restarted, append-only file', ...file },
-  { name: 'redis-stopped', title: 'Redis stopped, 6 s', needsRedis: true, seconds: 15, fault: stoppedRedis(6) },
-  { name: 'redis-empty-long', title: 'Redis restarted, empty, tokens of 10 minutes', ...redis, ...long },
-  { name: 'redis-file-long', title: 'Redis restarted, append-only file, tokens of 10 minutes', ...file, ...long },
+  { name: 'redis-file', title: 'Redis restarted, append-only file', ...redis, keepsFile: true },
+  { name: 'redis-stopped', title: 'Redis stopped, 6 s', needsRedis: true, seconds: 15, fault: stoppedRedis },
   { name: 'redis-empty-idle', title: 'Redis restarted, empty, users idle for a minute', ...redis, ...idle },
   { name: 'two-alone', title: 'two processes without Redis', withoutRedis: true, seconds: 20 },
   {
@@ -112,20 +100,12 @@ async function restartAll({ fleet }) {
   for (const index of fleet.ports().keys()) await fleet.restart(index)
 }
 
-function cutPages(weather, share) {
-  weather.cutShare = share
-}
-
 /**
- * Returns why a program does not take part in a case: because it cannot, or because the comparison leaves it out.
+ * A program without a Redis plays no case about Redis, and its two processes are without Redis in every case.
  * @param {import('./programs/common.js').Compared} program
  * @param {Case} which
- * @returns {{ impossible: string } | { leftOut: string } | undefined}
  */
-export function absence({ redis }, { needsRedis, withoutRedis, processes = 2 }) {
-  if (needsRedis && redis === 'never') return { leftOut: 'it is compared without Redis' }
-  if (withoutRedis && redis === 'always') return { impossible: 'its sessions are in Redis' }
-  if (withoutRedis && processes === 2 && redis === 'never')
-    return { leftOut: 'it uses no Redis with two processes either' }
-  return undefined
+export function takesPart({ redis }, { needsRedis, withoutRedis, processes = 2 }) {
+  if (needsRedis) return redis !== 'never'
+  return !withoutRedis || redis === 'two processes' || (redis === 'never' && processes === 1)
 }

@@ -24,19 +24,17 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
   const logins = []
   const refreshTokens = new Map()
   const accessTokens = new Map()
-  const counts = { refreshes: 0, refused: 0, sentTwice: 0, revoked: 0 }
 
   /** @param {number} delayMs the time until the response with the tokens is sent */
   function issue(login, delayMs) {
     const accessToken = randomText(ACCESS_TOKEN_BYTES)
     const refreshToken = randomText(REFRESH_TOKEN_BYTES)
-    refreshTokens.set(refreshToken, { login, timesUsed: 0, firstUsedAt: 0 })
+    refreshTokens.set(refreshToken, { login })
     accessTokens.set(accessToken, { login, expiresAt: now() + delayMs + lifetimeMs })
     return { accessToken, refreshToken, login }
   }
 
   return {
-    counts,
     begin(user, scope, delayMs = 0) {
       const login = { user, scope, isRevoked: false }
       logins.push(login)
@@ -45,13 +43,11 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
     /** Returns undefined if the answer is `invalid_grant`. */
     refresh(token, delayMs = 0) {
       const found = refreshTokens.get(token)
-      if (found !== undefined && found.timesUsed > 0) noteReuse(found)
-      if (found === undefined || found.login.isRevoked || (found.timesUsed > 0 && !isInGrace(found))) {
-        counts.refused++
-        return undefined
-      }
-      if (found.timesUsed === 0) Object.assign(found, { timesUsed: 1, firstUsedAt: now() })
-      counts.refreshes++
+      if (found === undefined) return undefined
+      const wasUsed = found.firstUsedAt !== undefined
+      if (wasUsed && reuse !== 'refuses' && !isInGrace(found)) found.login.isRevoked = true
+      if (found.login.isRevoked || (wasUsed && !isInGrace(found))) return undefined
+      found.firstUsedAt ??= now()
       return issue(found.login, delayMs)
     },
     isAccepted(token) {
@@ -65,14 +61,6 @@ export function createLogins({ lifetimeMs, leewayMs, now, reuse = 'ends-login' }
 
   function isInGrace({ firstUsedAt }) {
     return reuse === 'allows' && now() - firstUsedAt < GRACE_MS
-  }
-
-  function noteReuse(token) {
-    token.timesUsed++
-    if (token.timesUsed === 2) counts.sentTwice++
-    if (token.login.isRevoked || reuse === 'refuses' || isInGrace(token)) return
-    token.login.isRevoked = true
-    counts.revoked++
   }
 }
 

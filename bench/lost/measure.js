@@ -7,13 +7,14 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describeMachine } from '../machine.js'
 import { ANY_CORE, startProcess } from '../processes.js'
-import { print } from '../report.js'
+import { print, table } from '../report.js'
 import { API_PATH } from '../settings.js'
-import { absence, cases } from './cases.js'
+import { cases, takesPart } from './cases.js'
 import { startFleet } from './fleet.js'
 import { ORIGIN } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { between, createRandom } from './random.js'
+import { saveRun } from './saved.js'
 import { createTally } from './user.js'
 import { createUsers } from './users.js'
 
@@ -31,20 +32,14 @@ const LONGEST_CASE_MS = 300_000
 const LONGEST_COMPLAINT = 1000
 
 /**
- * The result of one program in one case, or the reason why there is none.
+ * The result of one program in one case.
  * @typedef {object} Outcome
- * @property {string} [impossible]
- * @property {string} [leftOut]
- * @property {string} [error]
+ * @property {string} [error] why there is none
  * @property {number} [signedOut] users who must sign in again
  * @property {number} [waiting] users who still got errors at the end
  * @property {number} [waited] users who got no data for a while and are signed in at the end
  * @property {number} [longestWaitMs] the longest of these times
  * @property {number} [inProgress] refreshes that the provider had not responded to when the fault began
- * @property {number} [sentTwice] refresh tokens that were sent more than once
- * @property {number} [revoked] logins that the provider ended for this reason
- * @property {number} [failed] requests without the data of the API until everyone's outcome was known, except those that the
- *   browser itself cut
  * @property {number} [cpuMicros] CPU time of the program for one request
  * @property {number} [mebibytes] memory of the program at the end
  * @property {number} [redisBytes] the memory of all keys in Redis for one user, if no fault has harmed Redis
@@ -55,26 +50,29 @@ const LONGEST_COMPLAINT = 1000
  *   date: string, machine: ReturnType<typeof describeMachine>, programs: ProgramResult[] }} LostRun
  */
 
-/**
- * @param {import('../options.js').Options} options
- * @param {(run: LostRun) => Promise<unknown>} [save] is called after each program, so that a later failure loses nothing
- * @returns {Promise<LostRun>}
- */
-export async function measureLost({ seed, users, reuse, pages, programs: programNames, cases: caseNames }, save) {
+/** @type {import('../ratios.js').Measurement} */
+export async function compareLost(_around, options) {
+  const run = await measureLost(options)
+  const played = cases.filter(({ name }) => run.programs.some(({ outcomes }) => name in outcomes))
+  const rows = played.map(({ name, title }) => [title, ...run.programs.map(({ outcomes }) => cellOf(outcomes[name]))])
+  const head = ['', ...run.programs.map(({ title }) => title)]
+  return { text: `\n## lost: users who were signed out, of ${run.users}, and who got errors\n\n${table(head, rows)}` }
+}
+
+/** @param {Outcome} [outcome] */
+function cellOf({ signedOut = '–', waited = 0 } = {}) {
+  return waited > 0 ? `${signedOut}, errors ${waited}` : signedOut
+}
+
+/** @returns {Promise<LostRun>} */
+async function measureLost({ seed, users, reuse, pages, programs: programNames, cases: caseNames, save }) {
   // The programs have process groups of their own. They end when this process exits.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
   const chosen = pick(programs, programNames, 'program')
   const wanted = pick(cases, caseNames, 'case')
   const provider = startProcess('lost/provider.js', ANY_CORE)
-  const run = {
-    seed,
-    users,
-    reuse,
-    pages,
-    date: new Date().toISOString().slice(0, 10),
-    machine: describeMachine(),
-    programs: []
-  }
+  const date = new Date().toISOString().slice(0, 10)
+  const run = { seed, users, reuse, pages, date, machine: describeMachine(), programs: [] }
   try {
     const providerUrl = await provider.ask('listen')
     for (const program of chosen) {
@@ -82,12 +80,13 @@ export async function measureLost({ seed, users, reuse, pages, programs: program
       const result = { name, title, ...prepare(program), outcomes: {} }
       run.programs.push(result)
       if (result.missing) print(`${title} is skipped: ${result.missing}`)
-      for (const which of result.missing ? [] : wanted) {
+      for (const which of result.missing ? [] : wanted.filter(one => takesPart(program, one))) {
         const outcome = await outcomeOf(program, which, { provider, providerUrl, seed, users, reuse, pages })
         result.outcomes[which.name] = outcome
         print(`${title}, ${which.title}: ${JSON.stringify(outcome)}`)
       }
-      await save?.(run)
+      // A later failure loses nothing.
+      if (save) await saveRun(run)
     }
     return run
   } finally {
@@ -106,8 +105,6 @@ function prepare(program) {
 }
 
 async function outcomeOf(program, which, around) {
-  const absent = absence(program, which)
-  if (absent) return absent
   try {
     for (let plays = 1; plays <= MAX_PLAYS; plays++) {
       const outcome = await runCase(program, which, around)
@@ -151,17 +148,10 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
   const weather = { cutShare: 0 }
   const watch = watchRevoked(provider)
   const delay = monitorEventLoopDelay()
-  const users = createUsers(count, seed, {
-    origin: ORIGIN,
-    loginPath,
-    path,
-    pages,
-    isSticky,
-    ports: fleet.ports,
-    tally,
-    weather,
-    isRevoked: watch.isRevoked
-  })
+  const { ports } = fleet
+  const { isRevoked } = watch
+  const surroundings = { origin: ORIGIN, loginPath, path, pages, isSticky, ports, tally, weather, isRevoked }
+  const users = createUsers(count, seed, surroundings)
   try {
     await users.signInAll()
     const cpuBefore = fleet.usage().cpuMicros
@@ -190,16 +180,9 @@ async function play({ loginPath, path, isSticky }, which, fleet, { provider, see
     const settled = await users.settleAll()
     const sessionBytes = which.needsRedis ? undefined : fleet.redisBytes()
     const redisBytes = sessionBytes && Math.round(sessionBytes / count)
-    const { sentTwice, revoked, refreshes } = await provider.ask('report')
     return {
       ...settled,
       inProgress,
-      sentTwice,
-      revoked,
-      refreshes,
-      requests: tally.requests,
-      failed: tally.requests - tally.cut - tally.served,
-      cut: tally.cut,
       // A fault may have ended a process, and its CPU time would be missing.
       ...(!fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
       mebibytes: Math.round(residentBytes / MEBIBYTE),

@@ -15,7 +15,6 @@ const SHORTEST_MS = 20
 const LONGEST_MS = 400
 // Resource servers allow for clocks that differ by a little. The programs also compute with whole seconds.
 const LEEWAY_MS = 1000
-const RETRY_SECONDS = 2
 
 /** The lifetime of access tokens. */
 let lifetimeSeconds
@@ -89,8 +88,7 @@ async function token(request, response) {
   await pause(delayMs / 2)
   if (isRefresh && failure) {
     refreshes.delete(response)
-    const headers = failure === 429 ? { 'Retry-After': RETRY_SECONDS } : {}
-    json(response, failure, { error: 'temporarily_unavailable' }, headers)
+    json(response, failure, { error: 'temporarily_unavailable' })
     return
   }
   const answer = isRefresh
@@ -133,8 +131,8 @@ function bearer({ headers }) {
   return oauth2Proxy ?? modAuthOpenidc ?? authorization?.replace(/^Bearer /i, '') ?? ''
 }
 
-function json(response, status, body, headers = {}) {
-  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...headers })
+function json(response, status, body) {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
   response.end(JSON.stringify(body))
 }
 
@@ -162,5 +160,5 @@ answerParent({
   fail(status) {
     failure = status
   },
-  report: () => ({ ...logins.counts, inProgress: pending.size, revokedUsers: logins.revokedUsers() })
+  report: () => ({ inProgress: pending.size, revokedUsers: logins.revokedUsers() })
 })

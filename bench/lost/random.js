@@ -16,11 +16,6 @@ export function createRandom(seed) {
   }
 }
 
-/**
- * @param {() => number} random
- * @param {number} from
- * @param {number} to
- */
 export function between(random, from, to) {
   return from + random() * (to - from)
 }

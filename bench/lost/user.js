@@ -8,11 +8,10 @@ import { kindOf, REPEATED } from './verdict.js'
 /**
  * The requests of a page:
  * - `parallel`: six requests in parallel
- * - `one-first`: one request alone, and then five in parallel
  * - `document-first`: the document as a navigation, and then six requests in parallel, as a framework loads a page
- * @typedef {'parallel' | 'one-first' | 'document-first'} PageKind
+ * @typedef {'parallel' | 'document-first'} PageKind
  */
-export const PAGES = /** @type {const} */ (['parallel', 'one-first', 'document-first'])
+export const PAGES = /** @type {const} */ (['parallel', 'document-first'])
 const REQUESTS_PER_PAGE = 6
 const SHORTEST_THOUGHT_MS = 1000
 const LONGEST_THOUGHT_MS = 2000
@@ -40,12 +39,10 @@ const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
  * What all users of a case share.
  * @typedef {object} Surroundings
  * @property {string} origin the public address of the program
- * @property {string} loginPath
  * @property {string} path the path that every request asks for
  * @property {PageKind} [pages]
  * @property {boolean} [isSticky] every user stays at one process while it listens
  * @property {() => number[]} ports the ports of the processes
- * @property {ReturnType<typeof createTally>} tally
  * @property {{ cutShare: number }} weather the share of pages whose connections are cut
  * @property {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this user
  */
@@ -97,25 +94,18 @@ export function createUser(id, random, jar, surroundings) {
     tally.requests++
     const began = performance.now()
     const { status } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
-    if (signal.aborted && status === undefined && signal.reason === CUT) {
-      tally.cut++
-      return undefined
-    }
+    if (signal.aborted && status === undefined && signal.reason === CUT) return undefined
     const kind = kindOf(status)
-    if (kind === 'served') tally.served++
     noteWait(kind, began)
     return kind
   }
 
   /** Measures how long this user gets no data although the browser cuts nothing. */
   function noteWait(kind, began) {
-    if (kind !== 'served') {
-      unservedSince ??= began
-      tally.waits.set(id, Math.max(tally.waits.get(id) ?? 0, performance.now() - unservedSince))
-    } else if (unservedSince !== undefined) {
-      tally.waits.set(id, Math.max(tally.waits.get(id) ?? 0, performance.now() - unservedSince))
-      unservedSince = undefined
-    }
+    if (kind !== 'served') unservedSince ??= began
+    if (unservedSince === undefined) return
+    tally.waits.set(id, Math.max(tally.waits.get(id) ?? 0, performance.now() - unservedSince))
+    if (kind === 'served') unservedSince = undefined
   }
 
   /** A navigation has no result here: programs respond to it with the document, or with a redirect to the login. */
@@ -125,10 +115,8 @@ export function createUser(id, random, jar, surroundings) {
 
   /** Returns the kinds of the responses to the requests of a page. */
   async function loadParts(signal) {
-    const parallel = count => Promise.all(Array.from({ length: count }, () => load(signal)))
     if (pages === 'document-first') await loadDocument(signal)
-    if (pages !== 'one-first') return parallel(REQUESTS_PER_PAGE)
-    return [await load(signal), ...(await parallel(REQUESTS_PER_PAGE - 1))]
+    return Promise.all(Array.from({ length: REQUESTS_PER_PAGE }, () => load(signal)))
   }
 
   async function loadPage() {
@@ -181,7 +169,7 @@ export function createUser(id, random, jar, surroundings) {
 
 /** What all users of a case count. `waits` has the longest time without data of each user who got a response without it. */
 export function createTally() {
-  return { requests: 0, served: 0, cut: 0, waits: new Map() }
+  return { requests: 0, waits: new Map() }
 }
 
 /** @param {NodeJS.ErrnoException} error */

@@ -21,32 +21,16 @@ const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy',
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
-  apache('mod-auth-openidc-redis', 'Redis', 'always', redisCache),
-  apache('mod-auth-openidc-client-cookie', 'client-cookie', 'always', redis => inCookie(redisCache(redis))),
-  apache('mod-auth-openidc-client-cookie-shm', 'client-cookie, no Redis', 'never', () => inCookie('OIDCCacheType shm'))
+  apache('mod-auth-openidc-redis', 'Redis', ''),
+  apache('mod-auth-openidc-client-cookie', 'client-cookie', 'OIDCSessionType client-cookie')
 ]
 
-function inCookie(cache) {
-  return `OIDCSessionType client-cookie\n${cache}`
-}
-
-/** @param {URL} redis */
-function redisCache({ hostname, port }) {
-  return `OIDCCacheType redis\nOIDCRedisCacheServer ${hostname}:${port}`
-}
-
-/**
- * @param {string} name
- * @param {string} store
- * @param {'always' | 'never'} redis
- * @param {(redis: URL) => string} cache returns the directives of the session and the cache
- * @returns {import('./common.js').Compared}
- */
-function apache(name, store, redis, cache) {
+/** @returns {import('./common.js').Compared} */
+function apache(name, store, directives) {
   return {
     name,
     title: `mod_auth_openidc, ${store}, sticky`,
-    redis,
+    redis: 'always',
     isSticky: true,
     lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
     loginPath: API_PATH,
@@ -84,7 +68,9 @@ OIDCClientSecret ${secret}
 OIDCRedirectURI ${ORIGIN}/callback
 OIDCCryptoPassphrase ${secret}
 OIDCScope "openid profile email offline_access"
-${cache(redisUrl && new URL(redisUrl))}
+OIDCCacheType redis
+OIDCRedisCacheServer ${new URL(redisUrl).host}
+${directives}
 <Location />
   AuthType openid-connect
   Require valid-user

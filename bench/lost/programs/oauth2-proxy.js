@@ -12,26 +12,16 @@ const SECONDS_BEFORE_EXPIRY = 2
 
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
-  {
-    ...oauth2Proxy('oauth2-proxy', redisUrl => ['--session-store-type=redis', `--redis-connection-url=${redisUrl}`]),
-    name: 'oauth2-proxy',
-    redis: 'always'
-  },
-  {
-    ...oauth2Proxy('oauth2-proxy, cookie store', () => []),
-    name: 'oauth2-proxy-cookie',
-    redis: 'never'
-  }
+  oauth2Proxy('oauth2-proxy', 'oauth2-proxy', 'always'),
+  oauth2Proxy('oauth2-proxy-cookie', 'oauth2-proxy, cookie store', 'never')
 ]
 
-/**
- * @param {string} title
- * @param {(redisUrl: string | undefined) => string[]} store returns the flags of the session store
- * @returns {Omit<import('./common.js').Compared, 'name' | 'redis'>}
- */
-function oauth2Proxy(title, store) {
+/** @returns {import('./common.js').Compared} */
+function oauth2Proxy(name, title, redis) {
   return {
+    name,
     title,
+    redis,
     lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
     loginPath: `/oauth2/start?rd=${encodeURIComponent('/oauth2/auth')}`,
     path: API_PATH,
@@ -52,7 +42,7 @@ function oauth2Proxy(title, store) {
         '--cookie-secure=false',
         `--cookie-refresh=${lifetimeSeconds - SECONDS_BEFORE_EXPIRY}s`,
         '--code-challenge-method=S256',
-        ...store(redisUrl),
+        ...(redisUrl ? ['--session-store-type=redis', `--redis-connection-url=${redisUrl}`] : []),
         '--skip-provider-button',
         '--request-logging=false'
       ],
