@@ -3,7 +3,7 @@ import { commands } from '#src/cli/commands/index.js'
 import { settingOptions } from '#src/cli/options.js'
 import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { CLIENT_LIMITS } from '#src/web/edge/connections.js'
-import { QUEUE_LIMITS } from '#src/web/proxy/upstream-queue.js'
+import { QUEUE_LIMITS } from '#src/web/proxy/upstream-limits.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml } from '../helpers/repository.js'
 

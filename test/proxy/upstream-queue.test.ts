@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
+import { QUEUE_LIMITS, type QueueLimits } from '#src/web/proxy/upstream-limits.js'
 import {
   createUpstreamQueue,
-  QUEUE_LIMITS,
   type QueueEntry,
   type QueueingRequest,
-  type QueueLimits,
   UpstreamQueueError
 } from '#src/web/proxy/upstream-queue.js'
 

@@ -8,8 +8,7 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
 import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
-import type { HttpError } from '../errors/http-error.js'
-import { requestLog, routeThatWasSet } from '../request/request.js'
+import { notesOf, requestLog } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
 
 // Matches an IP address, with or without a port or a zone. With `log.trustForwardedFor`, the address comes from a header that the
@@ -32,6 +31,7 @@ export function accessLog(log: Logger): Middleware {
     ctx.res.once('close', () => {
       const isSent = wasSent(ctx)
       if (HEALTH_PATHS.has(path) && isSent && ctx.res.statusCode < 400) return
+      const { upstreamHeaderMs } = notesOf(ctx)
       const fields = {
         event: 'request',
         method,
@@ -41,8 +41,7 @@ export function accessLog(log: Logger): Middleware {
         aborted: !isSent,
         ...errorFields(ctx),
         route: routeOf(ctx),
-        // For proxied requests: the time until the upstream had sent its response headers.
-        ...(ctx.state.upstreamMs !== undefined && { upstream_header_ms: ctx.state.upstreamMs }),
+        ...(upstreamHeaderMs !== undefined && { upstream_header_ms: upstreamHeaderMs }),
         duration_ms: Math.round(performance.now() - started),
         client_ip: IP_ADDRESS.test(ip) ? ip : peer
       }
@@ -53,8 +52,8 @@ export function accessLog(log: Logger): Middleware {
 }
 
 /** An error response: its code, and what caused it if the code does not say it. */
-function errorFields({ state }: Context) {
-  const { error, reason } = (state.error ?? {}) as Partial<HttpError>
+function errorFields(ctx: Context) {
+  const { error, reason } = notesOf(ctx).error ?? {}
   return { ...(error && { error_code: error }), ...(reason && reason !== error && { reason }) }
 }
 
@@ -83,7 +82,7 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
  */
 function routeOf(ctx: Context): string {
   const { path, status } = ctx
-  const route = routeThatWasSet(ctx)
+  const { route } = notesOf(ctx)
   if (route !== undefined) return route
   if (OWN_PATHS.has(path)) return path
   return (status < 400 && !isAuthPath(path)) || wasExecuted(ctx) ? 'custom' : 'other'
@@ -108,7 +107,7 @@ export function trace(tracing: Tracing): Middleware {
     const method = methodOf(ctx.method)
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': ctx.protocol }
     const span = tracing.start(method, 'server', attributes, ctx.req.headers)
-    ctx.state.traceId = span.traceId
+    notesOf(ctx).traceId = span.traceId
     ctx.res.once('close', () => {
       const route = routeOf(ctx)
       // A group of routes is no `http.route`, and the name of a span contains only the method then.

@@ -7,7 +7,7 @@ import { AUTH_ROUTES } from '../../config/urls.js'
 import { SessionTooLargeError } from '../../cookie/session-cookie.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
-import { isLogged, requestId, requestLog } from '../request/request.js'
+import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
 import { returnToOf, signInUrl } from '../request/return-path.js'
 import { sessionRecord } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
@@ -30,7 +30,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
     } catch (error) {
       const httpError = httpErrorOf(error, wasExecuted(ctx))
-      ctx.state.error = httpError
+      notesOf(ctx).error = httpError
       if (httpError.status >= 500) logFault(error, httpError, ctx)
       else if (log.isLevelEnabled('debug')) {
         requestLog(ctx, log).debug({ event: 'request_rejected', ...fieldsOf(ctx, httpError) }, httpError.message)

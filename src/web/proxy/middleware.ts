@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import { checkOrigin } from '../edge/request-origin.js'
 import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
-import { setRoute } from '../request/request.js'
+import { notesOf } from '../request/request.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
 import { createForward } from './forward.js'
@@ -14,7 +14,7 @@ import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
-import { QUEUE_LIMITS } from './upstream-queue.js'
+import { QUEUE_LIMITS } from './upstream-limits.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -41,7 +41,7 @@ export function proxy(services: Services): Middleware {
       throw invalidRequest(`The URL of this request cannot be forwarded, because ${route.reason}.`)
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
-    setRoute(ctx, route.rule.route)
+    notesOf(ctx).route = route.rule.route
     checkOrigin(ctx, route.rule.acceptsLinks ? 'proxy' : 'proxyWithoutLinks', { publicOrigin: site.origin, csrfHeader })
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)

@@ -15,7 +15,7 @@ const FORWARDED = [
 ]
 const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
-interface ResponseHead {
+export interface ResponseHead {
   readonly statusCode: number
   /** The headers as the upstream sent them: each name is followed by its value. */
   readonly rawHeaders: readonly Buffer[]

@@ -126,15 +126,21 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
   const mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
   let attempt = 0
   let connection: Dispatcher.DispatchController | undefined
-  let silence: NodeJS.Timeout | undefined
   let isDone = false
   let isPaused = false
-  let progressCount = 0
   let fresh: Pool | undefined
+  const silence = createSilenceLimit(silenceMs, {
+    isExcused: () => isPaused || body?.isWaitingForClient() === true,
+    onExceeded(reason) {
+      const controller = connection
+      fail('timeout', reason)
+      controller?.abort(reason)
+    }
+  })
 
   function finish() {
     isDone = true
-    clearTimeout(silence)
+    silence.stop()
     void fresh?.close()
     connection = undefined
   }
@@ -154,28 +160,6 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
     receiver.ended()
   }
 
-  function recordProgress() {
-    progressCount += 1
-    silence?.refresh()
-  }
-
-  function checkSilence() {
-    const before = progressCount
-    // If this process was suspended, data may have arrived that Node has not read yet. Node reads this data before it
-    // runs the callback of setImmediate.
-    setImmediate(() => {
-      if (isDone) return
-      if (progressCount !== before || isPaused || body?.isWaitingForClient()) {
-        silence?.refresh()
-        return
-      }
-      const controller = connection
-      const reason = new Error(`the upstream made no progress for ${silenceMs} ms`)
-      fail('timeout', reason)
-      controller?.abort(reason)
-    })
-  }
-
   function dispatch(through: Pool) {
     attempt += 1
     let hasResponseStarted = false
@@ -186,7 +170,7 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
         hasRequestStarted = true
         connection = controller
         if (isDone) controller.abort(new Error('the client has disconnected'))
-        else silence = setTimeout(checkSilence, silenceMs)
+        else silence.start()
       },
       onResponseStarted() {
         hasResponseStarted = true
@@ -194,14 +178,14 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
       onResponseStart(controller, statusCode) {
         // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
-        recordProgress()
+        silence.progressed()
         receiver.responded(statusCode, controller.rawHeaders as Buffer[])
         if (isDone) return
         if (statusCode === 204 || statusCode === 304) end()
       },
       onResponseData(controller, chunk) {
         if (isDone) return
-        recordProgress()
+        silence.progressed()
         if (receiver.received(chunk)) return
         isPaused = true
         controller.pause()
@@ -209,7 +193,7 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
       onResponseEnd: end,
       onResponseError(_controller, error) {
         if (isDone) return
-        clearTimeout(silence)
+        silence.stop()
         if (!isLastAttempt && hasRequestStarted && !hasResponseStarted && errorsAfterResponse.has(error)) {
           fresh = freshPool()
           dispatch(fresh)
@@ -224,20 +208,57 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
     resume() {
       if (isDone) return
       isPaused = false
-      recordProgress()
+      silence.progressed()
       connection?.resume()
     },
     /**
      * Reports that data was transferred, for example a part of the request body. This restarts the time limit
      * `silenceMs`.
      */
-    progressed: recordProgress,
+    progressed: silence.progressed,
     /** Aborts the request. The receiver is not called again. */
     abort() {
       if (isDone) return
       const controller = connection
       finish()
       controller?.abort(new Error('the request was aborted'))
+    }
+  }
+}
+
+interface SilenceHandlers {
+  /** True if the upstream may be silent now, because it waits for the client. */
+  isExcused(): boolean
+  onExceeded(reason: Error): void
+}
+
+/** Measures the time for which the upstream neither receives nor sends data. */
+function createSilenceLimit(limitMs: number, { isExcused, onExceeded }: SilenceHandlers) {
+  let timer: NodeJS.Timeout | undefined
+  let progressCount = 0
+
+  function check() {
+    const [checked, before] = [timer, progressCount]
+    // If this process was suspended, data may have arrived that Node has not read yet. Node reads this data before it
+    // runs the callback of setImmediate.
+    setImmediate(() => {
+      if (timer === undefined || timer !== checked) return
+      if (progressCount !== before || isExcused()) timer.refresh()
+      else onExceeded(new Error(`the upstream made no progress for ${limitMs} ms`))
+    })
+  }
+
+  return {
+    start() {
+      timer = setTimeout(check, limitMs)
+    },
+    progressed() {
+      progressCount += 1
+      timer?.refresh()
+    },
+    stop() {
+      clearTimeout(timer)
+      timer = undefined
     }
   }
 }

@@ -10,17 +10,35 @@ const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 // ff, are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
-// These values are properties of the context. A WeakMap would keep each context in memory until the next full garbage
+/** What the log, the metrics and the traces say about a request. */
+interface Notes {
+  id?: string
+  log?: Logger
+  /** A path pattern or a group of routes, not a path of the client. */
+  route?: string
+  /** The trace id of the span of this request. */
+  traceId?: string
+  /** The time until the upstream had sent its response headers, for a proxied request. */
+  upstreamHeaderMs?: number
+  /** The error that became the response. */
+  error?: { readonly error: string; readonly reason?: string | undefined }
+}
+
+// The notes are a property of the context. A WeakMap would keep each context in memory until the next full garbage
 // collection, and `ctx.state` belongs to the custom routes, too.
-const ID = Symbol('request id')
-const LOG = Symbol('request log')
-const ROUTE = Symbol('route')
-type IdentifiedContext = Context & { [ID]?: string; [LOG]?: Logger; [ROUTE]?: string }
+const NOTES = Symbol('notes')
+type NotedContext = Context & { [NOTES]?: Notes }
+
+export function notesOf(ctx: NotedContext): Notes {
+  ctx[NOTES] ??= {}
+  return ctx[NOTES]
+}
 
 /** Returns the value of `X-Request-Id` if it is well-formed, otherwise a new random id. */
-export function requestId(ctx: IdentifiedContext): string {
-  ctx[ID] ??= requestIdOf(ctx.get('X-Request-Id'))
-  return ctx[ID]
+export function requestId(ctx: Context): string {
+  const notes = notesOf(ctx)
+  notes.id ??= requestIdOf(ctx.get('X-Request-Id'))
+  return notes.id
 }
 
 /** @param sent the value of `X-Request-Id` */
@@ -33,26 +51,17 @@ export function requestIdOf(sent: string | string[] | undefined): string {
  * because most requests log nothing.
  * @param log the log of the server
  */
-export function requestLog(ctx: IdentifiedContext, log: Logger): Logger {
-  if (!ctx[LOG]) {
+export function requestLog(ctx: Context, log: Logger): Logger {
+  const notes = notesOf(ctx)
+  if (!notes.log) {
     // With tracing, each request has a trace id, even if its client sent none.
-    const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
-    ctx[LOG] = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
+    const trace_id = notes.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
+    notes.log = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
   }
-  return ctx[LOG]
+  return notes.log
 }
 
 /** True if a log line contains the id of this request, so that an operator can find it. */
-export function isLogged(ctx: IdentifiedContext): boolean {
-  return ctx[LOG] !== undefined
-}
-
-/** Sets the route of a request for the log, the metrics and the traces: a path pattern or a group of routes, not a path of the client. */
-export function setRoute(ctx: IdentifiedContext, route: string): void {
-  ctx[ROUTE] = route
-}
-
-/** Returns the route that was set, or undefined if there is none. */
-export function routeThatWasSet(ctx: IdentifiedContext): string | undefined {
-  return ctx[ROUTE]
+export function isLogged(ctx: Context): boolean {
+  return notesOf(ctx).log !== undefined
 }

@@ -6,7 +6,7 @@ import type { Middleware } from 'koa'
 import { STARTER_PAGE } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/urls.js'
 import { loadedInBackground } from '../edge/loaded-in-background.js'
-import { setRoute } from '../request/request.js'
+import { notesOf } from '../request/request.js'
 import type { Services } from '../services.js'
 
 /**
@@ -22,7 +22,7 @@ export function starterFiles(): Middleware {
   const serve = loadedInBackground(async () => (await import('koa-static')).default(STARTER_PAGE, { setHeaders }))
   return (ctx, next) => {
     if (!files.has(ctx.path.slice(1) || 'index.html')) return next()
-    setRoute(ctx, 'static')
+    notesOf(ctx).route = 'static'
     return serve(ctx, next)
   }
 }
@@ -51,7 +51,7 @@ export function starterPage({ config, demo }: Services): Middleware {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     if (!isLocalRequest(ctx.req, platform.callbackUrl)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
-    setRoute(ctx, 'static')
+    notesOf(ctx).route = 'static'
     ctx.body = about
     return undefined
   }

@@ -2,7 +2,7 @@
 import { extname } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { decodings } from '../../base/path-readings.js'
-import { setRoute } from '../request/request.js'
+import { notesOf } from '../request/request.js'
 import { redirect } from '../request/return-path.js'
 import type { Services } from '../services.js'
 import { contentSender } from './content.js'
@@ -33,7 +33,7 @@ export function staticFiles(services: Services, wwwroot: string): Middleware {
     const root = await current
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
     if (!found) return next()
-    setRoute(ctx, 'static')
+    notesOf(ctx).route = 'static'
     const { file, path, isIndexOfFolder } = found
     const respond = (isProtected: boolean) =>
       isIndexOfFolder ? redirectToFolder(ctx, next, file) : sendFile(ctx, found, isProtected)

@@ -41,14 +41,22 @@ test('each request has one log line with method, path, status, duration and clie
   })
 })
 
-test('a custom route may use ctx.state.route, which does not become the route of the request', async t => {
+test('what a custom route stores in ctx.state does not get into the log line of the request', async t => {
+  const seen: unknown[] = []
   const parts = handledBy(ctx => {
-    ctx.state.route = { name: 'mine' }
-    ctx.body = ''
+    seen.push({ ...ctx.state })
+    const custom = { error: 'custom value', reason: 'custom value' }
+    Object.assign(ctx.state, { route: custom, error: custom, traceId: 'custom value', upstreamMs: 42 })
+    ctx.throw(418, 'short and stout')
   })
-  const { browser, line } = await start(t, { parts })
-  t.is((await browser.get('/mine')).statusCode, 200)
-  t.like(await line(), { status: 200, route: 'custom' })
+  const { browser, line, logs } = await start(t, { parts, settings: { log: { requests: true, level: 'debug' } } })
+  t.is((await browser.get('/mine')).statusCode, 418)
+  const { error_code, reason, ...fields } = await line()
+  t.deepEqual(seen, [{}])
+  t.false([error_code, reason].includes('custom value'))
+  t.like(fields, { status: 418, route: 'other' })
+  t.false('upstream_header_ms' in fields)
+  t.false(JSON.stringify(logs.all('request_rejected')).includes('custom value'))
 })
 
 test('the log line of a request has the method of the request and the status of the response', async t => {
