@@ -10,12 +10,30 @@ export interface Requester {
   readonly user: string
 }
 
-export function createFairQueue<T extends Requester>() {
+export interface FairQueue<T extends Requester> {
+  /** The number of requests in the queue. */
+  readonly size: number
+  add(request: T): void
+  /** Removes a request. Does nothing if the request is not in the queue. */
+  remove(request: T): void
+  /**
+   * Removes and returns the next request. Skips users and sessions that have reached their limit. Returns undefined
+   * if no request is left.
+   */
+  next(isUserFull: (user: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined
+  /**
+   * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns
+   * the newest request of this session without removing it. If there is a tie, prefers the user and the session of
+   * `preferred`.
+   */
+  newestOfLargest(preferred: Requester): T | undefined
+}
+
+export function createFairQueue<T extends Requester>(): FairQueue<T> {
   // The entries of each map are in the order in which they are served. An entry that was served moves to the end.
   const users = new Map<string, Map<string, Set<T>>>()
   let size = 0
 
-  /** Removes a request. Does nothing if the request is not in the queue. */
   function remove(request: T) {
     const { user, session } = request
     const sessions = users.get(user)
@@ -27,11 +45,10 @@ export function createFairQueue<T extends Requester>() {
   }
 
   return {
-    /** The number of requests in the queue. */
     get size() {
       return size
     },
-    add(request: T) {
+    add(request) {
       const { user, session } = request
       const sessions = users.get(user) ?? new Map<string, Set<T>>()
       const requests = sessions.get(session) ?? new Set<T>()
@@ -41,11 +58,7 @@ export function createFairQueue<T extends Requester>() {
       size += 1
     },
     remove,
-    /**
-     * Removes and returns the next request. Skips users and sessions that have reached their limit. Returns undefined
-     * if no request is left.
-     */
-    next(isUserFull: (user: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined {
+    next(isUserFull, isSessionFull) {
       for (const [user, sessions] of users) {
         if (isUserFull(user)) continue
         for (const [session, [request]] of sessions) {
@@ -58,12 +71,7 @@ export function createFairQueue<T extends Requester>() {
       }
       return undefined
     },
-    /**
-     * Finds the user with the most queued requests, and the session of this user with the most queued requests. Returns
-     * the newest request of this session without removing it. If there is a tie, prefers the user and the session of
-     * `preferred`.
-     */
-    newestOfLargest(preferred: Requester): T | undefined {
+    newestOfLargest(preferred) {
       let largest = users.get(preferred.user)
       for (const sessions of users.values()) if (countOf(sessions) > countOf(largest)) largest = sessions
       let requests = largest?.get(preferred.session)

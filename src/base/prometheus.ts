@@ -19,143 +19,171 @@ const GAUGES: Readonly<Record<GaugeName, string>> = {
   config_last_reload_success_timestamp_seconds: 'Time of the last successful reload of the secrets, or of the start.'
 }
 
+export interface PrometheusMetrics extends Metrics {
+  /** Returns the metrics in the text exposition format. */
+  text(): Promise<string>
+  /**
+   * Serves `/metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
+   * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
+   * name the setting.
+   * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
+   */
+  listen(address: Address): Promise<{ readonly port: number; close(): Promise<void> }>
+}
+
+interface Address {
+  readonly port: number
+  readonly host: string | undefined
+}
+
 /** @param version the version of this program, for the metric `build_info` */
-export function createPrometheusMetrics(version: string) {
-  const registers = [new Registry()]
-  const registry = registers[0] as Registry
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name: PREFIX + name, help, labelNames, registers })
-  const gauge = (name: string, help: string, labelNames: string[], collect?: (gauge: Gauge) => void) =>
-    new Gauge({
-      name: PREFIX + name,
-      help,
-      labelNames,
-      registers,
-      ...(collect && {
-        collect() {
-          collect(this)
-        }
-      })
-    })
-  const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
-    new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
-
+export function createPrometheusMetrics(version: string): PrometheusMetrics {
+  const registry = new Registry()
+  const create = createInstruments(registry)
   collectDefaultMetrics({ register: registry })
-  const logins = counter('logins_started_total', 'Logins for which a browser was redirected to the identity provider.')
-  const callbacks = counter('callbacks_total', 'Callbacks by outcome.', ['outcome'])
-  const refreshes = counter('refreshes_total', 'Refreshes of sessions by outcome.', ['outcome'])
-  const refreshWaits = histogram(
-    'refresh_wait_seconds',
-    'Time that a request waited for a refresh by another request or replica.',
-    PROVIDER_SECONDS
-  )
-  const logouts = counter('logouts_total', 'Logouts by who asked for them.', ['by'])
-  const revocations = counter('revocations_total', 'Revocations of refresh tokens after logouts, by outcome.', [
-    'outcome'
-  ])
-  const cookies = counter('session_cookies_total', 'Requests with a session cookie, by outcome.', ['outcome'])
-  const previousSecrets = counter(
-    'session_cookies_with_previous_secret_total',
-    'Requests whose session cookie is encrypted with one of session.previousSecrets.'
-  )
-  const cookieBytes = histogram(
-    'session_cookie_bytes',
-    'Total size in bytes of the session cookies, each time they are set.',
-    COOKIE_BYTES
-  )
-  const forwardAuth = counter('forward_auth_requests_total', 'Forward-auth requests by the status of the response.', [
-    'code'
-  ])
-  const provider = histogram(
-    'provider_request_duration_seconds',
-    'Duration of requests to the identity provider.',
-    PROVIDER_SECONDS,
-    ['endpoint', 'code', 'error']
-  )
-  const requests = histogram(
-    'http_request_duration_seconds',
-    'Duration of requests by route and status.',
-    REQUEST_SECONDS,
-    ['route', 'code']
-  )
-  const upstreams = histogram(
-    'upstream_header_duration_seconds',
-    'Duration of proxied requests until the response headers.',
-    PROVIDER_SECONDS,
-    ['route', 'code', 'error']
-  )
-  const incompleteResponses = counter(
-    'upstream_responses_incomplete_total',
-    'Proxied responses that the upstream did not complete.',
-    ['route']
-  )
-  const redis = histogram('redis_command_duration_seconds', 'Duration of commands to Redis.', REDIS_SECONDS, [
-    'command',
-    'error'
-  ])
+  const instruments = requestInstruments(create)
   const queues = new Map<string, () => number>()
-  gauge('queued_requests', 'Requests to the provider or to upstreams that wait for their turn.', ['queue'], queued => {
-    for (const [queue, length] of queues) queued.set({ queue }, length())
-  })
-  gauge('build_info', 'The versions of this program and of Node, as labels. The value is always 1.', [
-    'version',
-    'node_version'
-  ]).set({ version, node_version: process.versions.node }, 1)
+  create.gauge(
+    'queued_requests',
+    'Requests to the provider or to upstreams that wait for their turn.',
+    ['queue'],
+    queued => {
+      for (const [queue, length] of queues) queued.set({ queue }, length())
+    }
+  )
+  create
+    .gauge('build_info', 'The versions of this program and of Node, as labels. The value is always 1.', [
+      'version',
+      'node_version'
+    ])
+    .set({ version, node_version: process.versions.node }, 1)
 
-  const metrics: Metrics = {
-    loginStarted: () => logins.inc(),
-    callbackEnded: outcome => callbacks.inc({ outcome }),
-    refreshEnded: outcome => refreshes.inc({ outcome }),
-    refreshWaited: seconds => refreshWaits.observe(seconds),
-    loggedOut: by => logouts.inc({ by }),
-    revocationEnded: outcome => revocations.inc({ outcome }),
+  return {
+    loginStarted: () => instruments.logins.inc(),
+    callbackEnded: outcome => instruments.callbacks.inc({ outcome }),
+    refreshEnded: outcome => instruments.refreshes.inc({ outcome }),
+    refreshWaited: seconds => instruments.refreshWaits.observe(seconds),
+    loggedOut: by => instruments.logouts.inc({ by }),
+    revocationEnded: outcome => instruments.revocations.inc({ outcome }),
     providerResponded: (endpoint, { code, error }, seconds) =>
-      provider.observe({ endpoint, ...(code && { code }), ...(error && { error }) }, seconds),
-    sessionCookieRead: outcome => cookies.inc({ outcome }),
-    previousSecretUsed: () => previousSecrets.inc(),
-    sessionCookieWritten: bytes => cookieBytes.observe(bytes),
-    forwardAuthEnded: code => forwardAuth.inc({ code }),
-    requestEnded: (route, code, seconds) => requests.observe({ route, code }, seconds),
+      instruments.provider.observe({ endpoint, ...(code && { code }), ...(error && { error }) }, seconds),
+    sessionCookieRead: outcome => instruments.cookies.inc({ outcome }),
+    previousSecretUsed: () => instruments.previousSecrets.inc(),
+    sessionCookieWritten: bytes => instruments.cookieBytes.observe(bytes),
+    forwardAuthEnded: code => instruments.forwardAuth.inc({ code }),
+    requestEnded: (route, code, seconds) => instruments.requests.observe({ route, code }, seconds),
     upstreamResponded: (route, { code, error }, seconds) =>
-      upstreams.observe({ route, ...(code && { code }), ...(error && { error }) }, seconds),
-    upstreamResponseIncomplete: route => incompleteResponses.inc({ route }),
-    redisResponded: (command, error, seconds) => redis.observe({ command, ...(error && { error }) }, seconds),
+      instruments.upstreams.observe({ route, ...(code && { code }), ...(error && { error }) }, seconds),
+    upstreamResponseIncomplete: route => instruments.incompleteResponses.inc({ route }),
+    redisResponded: (command, error, seconds) =>
+      instruments.redis.observe({ command, ...(error && { error }) }, seconds),
     watchQueue: (queue, length) => void queues.set(queue, length),
     watch(name, value) {
-      gauge(name, GAUGES[name], [], watched => {
+      create.gauge(name, GAUGES[name], [], watched => {
         const current = value()
         watched.remove({})
         if (current !== undefined) watched.set(current)
       })
-    }
-  }
-  return {
-    ...metrics,
-    /** Returns the metrics in the text exposition format. */
+    },
     text: () => registry.metrics(),
-    /**
-     * Serves `/metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot
-     * be opened, rejects with Node's error, which then has the property `listener: 'metrics'`, so that the caller can
-     * name the setting.
-     * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
-     */
-    async listen({ port, host }: { readonly port: number; readonly host: string | undefined }) {
-      const server = http.createServer(async (request, response) => {
-        response.setHeader('X-Content-Type-Options', 'nosniff')
-        // Prometheus adds the `params` of its configuration as a query.
-        const [path] = request.url?.split('?', 1) ?? []
-        if (!['GET', 'HEAD'].includes(request.method ?? '') || path !== '/metrics') {
-          response.writeHead(404).end()
-          return
-        }
-        response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
-        // Node sends no body for HEAD.
-        response.end(await registry.metrics())
-      })
-      return {
-        port: await listen(server, { port, host, listener: 'metrics' }),
-        close: () => closeServer(server)
-      }
+    listen: address => listenForScrapes(registry, address)
+  }
+}
+
+type Create = ReturnType<typeof createInstruments>
+
+/** Returns the functions that create instruments in the registry. */
+function createInstruments(registry: Registry) {
+  const registers = [registry]
+  return {
+    counter: (name: string, help: string, labelNames: string[] = []) =>
+      new Counter({ name: PREFIX + name, help, labelNames, registers }),
+    gauge: (name: string, help: string, labelNames: string[], collect?: (gauge: Gauge) => void) =>
+      new Gauge({
+        name: PREFIX + name,
+        help,
+        labelNames,
+        registers,
+        ...(collect && {
+          collect() {
+            collect(this)
+          }
+        })
+      }),
+    histogram: (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
+      new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
+  }
+}
+
+/** Creates the counters and histograms of what happens to requests and sessions. */
+function requestInstruments({ counter, histogram }: Create) {
+  return {
+    logins: counter('logins_started_total', 'Logins for which a browser was redirected to the identity provider.'),
+    callbacks: counter('callbacks_total', 'Callbacks by outcome.', ['outcome']),
+    refreshes: counter('refreshes_total', 'Refreshes of sessions by outcome.', ['outcome']),
+    refreshWaits: histogram(
+      'refresh_wait_seconds',
+      'Time that a request waited for a refresh by another request or replica.',
+      PROVIDER_SECONDS
+    ),
+    logouts: counter('logouts_total', 'Logouts by who asked for them.', ['by']),
+    revocations: counter('revocations_total', 'Revocations of refresh tokens after logouts, by outcome.', ['outcome']),
+    cookies: counter('session_cookies_total', 'Requests with a session cookie, by outcome.', ['outcome']),
+    previousSecrets: counter(
+      'session_cookies_with_previous_secret_total',
+      'Requests whose session cookie is encrypted with one of session.previousSecrets.'
+    ),
+    cookieBytes: histogram(
+      'session_cookie_bytes',
+      'Total size in bytes of the session cookies, each time they are set.',
+      COOKIE_BYTES
+    ),
+    forwardAuth: counter('forward_auth_requests_total', 'Forward-auth requests by the status of the response.', [
+      'code'
+    ]),
+    provider: histogram(
+      'provider_request_duration_seconds',
+      'Duration of requests to the identity provider.',
+      PROVIDER_SECONDS,
+      ['endpoint', 'code', 'error']
+    ),
+    requests: histogram('http_request_duration_seconds', 'Duration of requests by route and status.', REQUEST_SECONDS, [
+      'route',
+      'code'
+    ]),
+    upstreams: histogram(
+      'upstream_header_duration_seconds',
+      'Duration of proxied requests until the response headers.',
+      PROVIDER_SECONDS,
+      ['route', 'code', 'error']
+    ),
+    incompleteResponses: counter(
+      'upstream_responses_incomplete_total',
+      'Proxied responses that the upstream did not complete.',
+      ['route']
+    ),
+    redis: histogram('redis_command_duration_seconds', 'Duration of commands to Redis.', REDIS_SECONDS, [
+      'command',
+      'error'
+    ])
+  }
+}
+
+async function listenForScrapes(registry: Registry, { port, host }: Address) {
+  const server = http.createServer(async (request, response) => {
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    // Prometheus adds the `params` of its configuration as a query.
+    const [path] = request.url?.split('?', 1) ?? []
+    if (!['GET', 'HEAD'].includes(request.method ?? '') || path !== '/metrics') {
+      response.writeHead(404).end()
+      return
     }
+    response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
+    // Node sends no body for HEAD.
+    response.end(await registry.metrics())
+  })
+  return {
+    port: await listen(server, { port, host, listener: 'metrics' }),
+    close: () => closeServer(server)
   }
 }

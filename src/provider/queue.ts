@@ -1,4 +1,4 @@
-import { createFairQueue, type Requester } from '../base/fair-queue.js'
+import { createFairQueue, type FairQueue, type Requester } from '../base/fair-queue.js'
 
 export type Queue = ReturnType<typeof createQueue>
 
@@ -36,7 +36,7 @@ export function createQueue({ concurrent, waiting: maxWaiting }: QueueLimits) {
   const ordinary = createFairQueue<WaitingCall>()
   let running = 0
 
-  function waitForSlot(queue: typeof urgent, requester: Requester, signal: AbortSignal): Promise<void> {
+  function waitForSlot(queue: FairQueue<WaitingCall>, requester: Requester, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const giveUp = () => {

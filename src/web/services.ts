@@ -1,4 +1,4 @@
-/** What the middleware uses. All middleware gets the same value, which `server/services.ts` creates. */
+/** What the middleware uses. All middleware gets the same value, which `server/create-services.ts` creates. */
 import type { Logger } from 'pino'
 import type { Metrics } from '../base/metrics.js'
 import type { ShutdownHooks } from '../base/shutdown.js'

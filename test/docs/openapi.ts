@@ -1,7 +1,7 @@
 // Reads docs/openapi.yaml and compares responses and routes of the server with it.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { HEALTH_ROUTES } from '#src/config/urls.js'
-import { createServices } from '#src/server/services.js'
+import { createServices } from '#src/server/create-services.js'
 import { authRouter } from '#src/web/routes/auth-routes.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { testConfig, unreachableIdp } from '../helpers/config.js'

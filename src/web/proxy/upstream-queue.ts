@@ -3,7 +3,7 @@
  * no slow upstream, page or user can use up the resources of the server, or block an upstream for others. A request
  * that exceeds a limit waits in the queue of its host.
  */
-import { createFairQueue, type Requester } from '../../base/fair-queue.js'
+import { createFairQueue, type FairQueue, type Requester } from '../../base/fair-queue.js'
 import { createRequestsInProgress, QUEUE_LIMITS, type QueueLimits, type RequestsInProgress } from './upstream-limits.js'
 
 /** The queue was full, or the request waited too long for its turn. */
@@ -71,7 +71,7 @@ type HostQueues = ReturnType<typeof createHostQueues>
 /** @param limit the maximum number of waiting requests of one host */
 function createHostQueues(inProgress: RequestsInProgress, limit: number) {
   // The queues of the hosts with waiting requests. A queue from which a request was started moves to the end.
-  const queues = new Map<string, ReturnType<typeof createFairQueue<WaitingRequest>>>()
+  const queues = new Map<string, FairQueue<WaitingRequest>>()
 
   /** Starts the requests of a host that no limit blocks any longer. */
   function serve(origin: string) {

@@ -2,25 +2,25 @@
 import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
-import { createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
+import { type Background, createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
 import type { Tracing } from '../base/tracing.js'
 import type { Config } from '../config/settings.js'
 import { createSite } from '../config/site.js'
-import { createKeyring } from '../cookie/keyring.js'
+import { createKeyring, type Hasher } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
-import { createSessionCookie } from '../cookie/session-cookie.js'
-import { createAccess } from '../login/access.js'
+import { createSessionCookie, type SessionCookie } from '../cookie/session-cookie.js'
+import { type Access, createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
-import { createCodeExchanges } from '../login/code-exchange.js'
+import { type CodeExchanges, createCodeExchanges } from '../login/code-exchange.js'
 import { createCompleteLogin } from '../login/complete-login.js'
 import { createLogOuts } from '../login/log-out.js'
-import { createMode } from '../login/mode.js'
+import { createMode, type Mode } from '../login/mode.js'
 import { createProfiles } from '../login/profiles.js'
-import { createRefreshes } from '../login/refreshes.js'
-import { createLoginTransactions } from '../login/transaction.js'
+import { createRefreshes, type Refreshes } from '../login/refreshes.js'
+import { createLoginTransactions, type LoginTransactions } from '../login/transaction.js'
 import { createPages } from '../pages/index.js'
 import { createIdentityProvider, type IdentityProvider } from '../provider/client.js'
-import { createTransport } from '../provider/transport.js'
+import { createTransport, type Transport } from '../provider/transport.js'
 import { createStores, type RedisStatus, type StoreOptions, type Stores } from '../sessions/index.js'
 import type { DemoProvider, Services } from '../web/services.js'
 import { logOptions, standardOutput } from './log.js'
@@ -83,7 +83,6 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const { inactivityTimeoutSeconds, maxLifetimeSeconds } = session
   const site = createSite(config)
   const background = createBackground()
-  const hooks = createShutdownHooks()
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
   const provider = createIdentityProvider(platform, transport, now, problem =>
@@ -99,63 +98,24 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, metrics, ...options.redis })
   const { sessions, places, userSessions } = stores
-  metrics.watch('cached_sessions', sessions.cached)
-  metrics.watch('provider_pause_seconds', () => sessions.pausedMs(false) / 1000)
-  metrics.watch('redis_up', () => REDIS_UP[stores.status()])
+  watchStores(metrics, stores)
   const mode = createMode(config, idp, sessions.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
-
-  const userHasher = keyring.hasher('session user')
-  // The hash of a user takes as long as a tenth of a request.
-  let userHashes = new WeakMap<SessionRecord, string>()
+  const sessionUsers = createSessionUsers(keyring.hasher('session user'))
 
   const access = config.access.allow?.length ? createAccess(config.access.allow, idp) : undefined
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
   const shared = { mode, idp, sessions, userSessions, sessionCookie, access, background, metrics, log, ...times }
-
-  const refreshes = createRefreshes({ ...shared, ...config.refresh })
-
   const transactions = createLoginTransactions(keyring.sealer('login state'), sessions.now)
-  const beginLogin = createBeginLogin({ ...shared, transactions, pkce: platform.pkce, inactivityTimeoutSeconds })
-  const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
-  const completeLogin = createCompleteLogin({ ...shared, transactions, codeExchanges, beginLogin })
-  const profiles = createProfiles({ ...shared, cacheTtlSeconds: config.profile.cacheTtlSeconds })
-  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout: config.logout, profiles })
-  // The module that checks logout tokens is loaded only if `platform.backchannelLogout` is on.
-  const backchannelLogout =
-    userSessions &&
-    import('../login/backchannel-logout.js').then(module =>
-      module.createBackchannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
-    )
-  // Without this handler, a failure before the first logout token would end the process.
-  backchannelLogout?.catch(() => {})
+  const { codeExchanges, ...login } = createLogin(config, { ...shared, transactions })
 
   let lastReload = { isSuccessful: true, succeededAt: now() }
   metrics.watch('config_last_reload_successful', () => Number(lastReload.isSuccessful))
   metrics.watch('config_last_reload_success_timestamp_seconds', () => lastReload.succeededAt / 1000)
-
-  let isDraining = false
-  const shutdown: Shutdown = {
-    hooks,
-    isDraining: () => isDraining,
-    startDraining() {
-      isDraining = true
-    },
-    revocationsEnded: () => background.ended(),
-    async workEnded() {
-      await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
-      await sessions.saved()
-    },
-    async close() {
-      await stores.close()
-      transport.close()
-      await hooks.close()
-    }
-  }
 
   return {
     config,
@@ -164,22 +124,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     mode,
     sessions,
     sessionCookie,
-    sessionUser(record) {
-      const known = userHashes.get(record)
-      if (known !== undefined) return known
-      const { id, identity } = record
-      const hashes = userHasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
-      const user = hashes.map(hash => hash.slice(0, 12)).join(' ')
-      userHashes.set(record, user)
-      return user
-    },
-    refreshes,
-    profiles,
-    beginLogin,
-    completeLogin,
-    logOut,
-    logOutEverywhere: userSessions && logOutEverywhere,
-    backchannelLogout,
+    sessionUser: sessionUsers.of,
+    ...login,
     demo,
     now,
     log,
@@ -188,16 +134,125 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     redisStatus: stores.status,
     isStarting: stores.isStarting,
     startPlace: places.start,
-    shutdown,
+    shutdown: createShutdown({ background, refreshes: login.refreshes, codeExchanges, stores, transport }),
     replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
-      userHashes = new WeakMap()
+      sessionUsers.forget()
       idp.replaceCredentials(fresh.platform)
       lastReload = { isSuccessful: true, succeededAt: now() }
     },
     reloadFailed() {
       lastReload = { ...lastReload, isSuccessful: false }
+    }
+  }
+}
+
+function watchStores(metrics: Metrics, { sessions, status }: Stores): void {
+  metrics.watch('cached_sessions', sessions.cached)
+  metrics.watch('provider_pause_seconds', () => sessions.pausedMs(false) / 1000)
+  metrics.watch('redis_up', () => REDIS_UP[status()])
+}
+
+/** What logins, refreshes and logouts use. */
+interface LoginDependencies extends Pick<Stores, 'sessions' | 'userSessions'> {
+  readonly mode: Mode
+  readonly idp: IdentityProvider
+  readonly sessionCookie: SessionCookie
+  readonly transactions: LoginTransactions
+  /** Undefined if every account is allowed. */
+  readonly access: Access | undefined
+  readonly background: Background
+  readonly clock: Clock
+  /** The clock of the store, in milliseconds since the epoch. */
+  readonly now: () => number
+  readonly timeoutSeconds: number
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Creates what signs users in, keeps them signed in and logs them out. */
+function createLogin(config: Config, shared: LoginDependencies) {
+  const { userSessions } = shared
+  const { session, platform, logout, profile } = config
+  const { inactivityTimeoutSeconds } = session
+  const refreshes = createRefreshes({ ...shared, ...config.refresh })
+  const beginLogin = createBeginLogin({ ...shared, pkce: platform.pkce, inactivityTimeoutSeconds })
+  const codeExchanges = createCodeExchanges({ ...shared, sessionStore: session.store })
+  const completeLogin = createCompleteLogin({ ...shared, codeExchanges, beginLogin })
+  const profiles = createProfiles({ ...shared, cacheTtlSeconds: profile.cacheTtlSeconds })
+  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...shared, logout, profiles })
+  // The module that checks logout tokens is loaded only if `platform.backchannelLogout` is on.
+  const backchannelLogout =
+    userSessions &&
+    import('../login/backchannel-logout.js').then(module =>
+      module.createBackchannelLogout({ ...shared, userSessions, clientId: platform.clientId, endSessions })
+    )
+  // Without this handler, a failure before the first logout token would end the process.
+  backchannelLogout?.catch(() => {})
+  return {
+    refreshes,
+    beginLogin,
+    codeExchanges,
+    completeLogin,
+    profiles,
+    logOut,
+    logOutEverywhere: userSessions && logOutEverywhere,
+    backchannelLogout
+  }
+}
+
+interface SessionUsers {
+  readonly of: Services['sessionUser']
+  /** Call this function when the secrets change, because the strings depend on them. */
+  forget(): void
+}
+
+function createSessionUsers(hasher: Hasher): SessionUsers {
+  // The hash of a user takes as long as a tenth of a request.
+  let known = new WeakMap<SessionRecord, string>()
+  return {
+    of(record) {
+      const before = known.get(record)
+      if (before !== undefined) return before
+      const { id, identity } = record
+      const hashes = hasher.all(identity ? JSON.stringify([identity.iss, identity.sub]) : id)
+      const user = hashes.map(hash => hash.slice(0, 12)).join(' ')
+      known.set(record, user)
+      return user
+    },
+    forget() {
+      known = new WeakMap()
+    }
+  }
+}
+
+interface ShutdownDependencies {
+  readonly background: Background
+  readonly refreshes: Refreshes
+  readonly codeExchanges: CodeExchanges
+  readonly stores: Stores
+  readonly transport: Transport
+}
+
+function createShutdown({ background, refreshes, codeExchanges, stores, transport }: ShutdownDependencies): Shutdown {
+  const hooks = createShutdownHooks()
+  let isDraining = false
+  return {
+    hooks,
+    isDraining: () => isDraining,
+    startDraining() {
+      isDraining = true
+    },
+    revocationsEnded: () => background.ended(),
+    async workEnded() {
+      await Promise.all([background.ended(), refreshes.ended(), codeExchanges.ended()])
+      await stores.sessions.saved()
+    },
+    async close() {
+      await stores.close()
+      transport.close()
+      await hooks.close()
     }
   }
 }
