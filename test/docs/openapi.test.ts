@@ -289,7 +289,7 @@ test('the document requires the request id of every response', t => {
 
 test('methods and paths that are not documented get the documented responses 405 and 404', async t => {
   const { MethodNotAllowed, NotFound } = document.components.responses
-  const { browser } = await start(t, { mode: 'dual' })
+  const { browser } = await start(t, { mode: 'dual', backchannel: true })
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
       if (method.toLowerCase() in operations) continue

@@ -12,7 +12,7 @@ import { returnToOf, signInUrl } from '../request/return-path.js'
 import { sessionRecord } from '../request/session.js'
 import { wasExecuted } from '../request/session-status.js'
 import type { Services } from '../services.js'
-import { HttpError, methodNotAllowed, TemporarilyUnavailableError } from './http-error.js'
+import { HttpError, methodNotAllowed, notFound, TemporarilyUnavailableError } from './http-error.js'
 import { providerFailure } from './login-error.js'
 import { httpErrorOfThrown } from './thrown-error.js'
 
@@ -27,7 +27,9 @@ export function errors({ config, site, pages, log }: Services): Middleware {
   return async function errors(ctx, next) {
     try {
       await next()
-      if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
+      if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) {
+        throw ctx.method === 'GET' || ctx.method === 'HEAD' ? notFound() : methodNotAllowed('GET, HEAD')
+      }
     } catch (error) {
       const httpError = httpErrorOf(error, wasExecuted(ctx))
       notesOf(ctx).error = httpError
@@ -103,11 +105,6 @@ const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Dispositio
 /** The log of requests is off by default, so these fields tell which request failed. The query may contain secrets. */
 function fieldsOf({ method, path }: Context, { status, error, reason }: HttpError) {
   return { method, path, status, error_code: error, ...(reason !== error && { reason }) }
-}
-
-function notFound(ctx: Context): HttpError {
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
-  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this URL.' })
 }
 
 function httpErrorOf(error: unknown, isExecuted: boolean): HttpError {

@@ -70,6 +70,11 @@ export class TemporarilyUnavailableError extends HttpError {
   }
 }
 
+/** Returns the error for a URL at which there is nothing. */
+export function notFound(): HttpError {
+  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this URL.' })
+}
+
 /** @param allow the methods that are allowed for this URL, in the form of the `Allow` header */
 export function methodNotAllowed(allow: string): HttpError {
   const description = `This URL accepts ${allow} only.`

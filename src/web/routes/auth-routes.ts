@@ -1,22 +1,19 @@
 /**
  * The routes under `/api/auth`, with the headers that they share and the middleware that runs before each route. Each
- * route that changes a session has a separate file. The routes that only return data are in this file.
+ * route that changes a session or asks the provider has a separate file. The other routes are in this file.
  */
 import Router from '@koa/router'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
-import type { SessionRecord } from '../../cookie/record.js'
 import { clientModule } from '../../pages/index.js'
-import { OAuthError, ProviderError } from '../../provider/errors.js'
 import { checkOrigin, type RoutePolicy } from '../edge/request-origin.js'
-import { HttpError, methodNotAllowed } from '../errors/http-error.js'
-import { providerFailure } from '../errors/login-error.js'
-import { sessionRecord } from '../request/session.js'
+import { HttpError, methodNotAllowed, notFound } from '../errors/http-error.js'
 import type { Services } from '../services.js'
 import { backchannelLogout } from './backchannel-logout.js'
 import { callback } from './callback.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
+import { profile } from './profile.js'
 import { createRequireTokens, tokensOf } from './require-tokens.js'
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
@@ -61,11 +58,14 @@ export function authRoutes(services: Services): Middleware {
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
+    const handle = handlers.get(ctx.path)
+    // Custom routes below `/api/auth` can accept only GET, like the routes of this server.
+    if (!handle && ctx.method === 'GET') return next()
+    if (!handle) throw notFound()
     const methods = methodsByPath.get(ctx.path) ?? GET_ONLY
     if (ctx.method === 'POST' && ctx.path === AUTH_ROUTES.callback) throw formPost()
     if (!methods.includes(ctx.method)) throw methodNotAllowed(methods.join(', '))
-    const handle = handlers.get(ctx.path)
-    return handle ? handle(ctx, next) : next()
+    return handle(ctx, next)
   }
 }
 
@@ -80,22 +80,6 @@ function formPost(): HttpError {
   const description =
     'The identity provider sent its response with POST (form_post). Set the response mode of the client at the provider to query. At Apple, request neither the scope name nor email.'
   return new HttpError({ status, error, headers, description })
-}
-
-/**
- * `GET /api/auth/profile` returns `{ name }`, the display name of the user who is signed in. The user info request uses
- * the internal token, which is the access token for use on servers.
- */
-function profile({ profiles }: Services): Middleware {
-  return async function profile(ctx) {
-    // This route runs after `requireTokens`, so there is always a session.
-    const record = sessionRecord(ctx) as SessionRecord
-    const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
-      // The error belongs to one session, so the log has it as a warning. It never ends the session.
-      throw error instanceof OAuthError || error instanceof ProviderError ? providerFailure(error, 502) : error
-    })
-    ctx.body = { name }
-  }
 }
 
 /**

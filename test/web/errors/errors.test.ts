@@ -44,6 +44,12 @@ const errors: readonly (readonly [what: string, status: number, error: string, c
   ['a provider that cannot be reached', 504, 'provider_unreachable', exchangeWith(faults.reset())],
   ['a request of another site', 403, 'cross_site_request', asking(guarded, { 'sec-fetch-site': 'cross-site' })],
   ['an unknown route', 404, 'not_found', asking('/api/auth/nothing')],
+  [
+    'a form for an unknown route',
+    404,
+    'not_found',
+    ({ browser }, headers) => browser.request('POST', '/api/auth/nothing', { headers, form: { a: 'b' } })
+  ],
   ['an unknown path', 404, 'not_found', asking('/missing')],
   ['a wrong method on a route', 405, 'method_not_allowed', posting('/api/auth/logout')]
 ]

@@ -187,7 +187,7 @@ test('the logout route accepts POST only, and without the setting nothing, and e
     t.is(response.headers.allow, 'POST')
   }
   const without = await startTestServer(t)
-  t.is((await send(without, without.idp.logoutToken({ sub: 'user-1' }))).statusCode, 405)
+  t.is((await send(without, without.idp.logoutToken({ sub: 'user-1' }))).statusCode, 404)
   t.is((await without.browser.get(PATH)).statusCode, 404)
   const { browser } = without
   await signIn(browser)
