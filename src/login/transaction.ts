@@ -56,7 +56,14 @@ type OpenedState =
   | { readonly kind: 'unbound'; readonly returnTo: string; readonly startedAt: string | undefined }
   | { readonly kind: 'foreign' }
 
-export type LoginTransactions = ReturnType<typeof createLoginTransactions>
+export interface LoginTransactions {
+  /**
+   * Starts a login.
+   * @param browserId the value of the login cookie, created by `newBrowserId`
+   */
+  begin(browserId: string, returnTo: string, facts?: LoginFacts): StartedLogin
+  open(state: string, browserId: string | undefined): OpenedState
+}
 
 interface SealedState {
   readonly seed: string
@@ -79,13 +86,9 @@ export function newBrowserId(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url')
 }
 
-export function createLoginTransactions(sealer: Sealer, now: () => number) {
+export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
   return {
-    /**
-     * Starts a login.
-     * @param browserId the value of the login cookie, created by `newBrowserId`
-     */
-    begin(browserId: string, returnTo: string, facts: LoginFacts = {}): StartedLogin {
+    begin(browserId, returnTo, facts = {}) {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
       const browser = fingerprintOf(browserId)
@@ -95,7 +98,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number) {
       const { codeVerifier, nonce } = derive(seed, browserId)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
     },
-    open(state: string, browserId: string | undefined): OpenedState {
+    open(state, browserId) {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, returnTo, startedAt, exp, ...facts } = JSON.parse(plaintext.toString()) as SealedState

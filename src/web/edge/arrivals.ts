@@ -13,7 +13,15 @@ import type { ClientLimits } from './connections.js'
  */
 const MAX_WAITING = 16
 
-export type Pipelining = ReturnType<typeof inTurn>
+export interface Pipelining {
+  /** The listener for the server's `request` event. */
+  listener(request: IncomingMessage, response: ServerResponse): void
+  /**
+   * Calls `reject`, which sends an error response, when all earlier requests on `socket` have got their responses. If the error
+   * is in the body of a request whose response has begun, destroys the connection instead.
+   */
+  rejectInTurn(socket: Socket, reject: () => void): void
+}
 
 /**
  * Creates a listener that runs the handlers of pipelined requests one after the other. A client pipelines if it sends a
@@ -25,7 +33,7 @@ export type Pipelining = ReturnType<typeof inTurn>
  * @param handle called once for each request, in the order of the requests on each connection
  * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
  */
-export function inTurn(handle: RequestListener, onTooMany: () => void) {
+export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelining {
   const newest = new WeakMap<Socket, ServerResponse>()
   const waiting = new WeakMap<Socket, number>()
   const rejections = new WeakMap<ServerResponse, () => void>()
@@ -51,8 +59,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
   }
 
   return {
-    /** The listener for the server's `request` event. */
-    listener(request: IncomingMessage, response: ServerResponse) {
+    listener(request, response) {
       const { socket } = request
       // Node may still parse requests from data that it read before the connection was destroyed.
       if (socket.destroyed) return
@@ -61,11 +68,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void) {
       if (response.socket === null && before) wait(before, request, response)
       else handle(request, response)
     },
-    /**
-     * Calls `reject`, which sends an error response, when all earlier requests on `socket` have got their responses. If the error
-     * is in the body of a request whose response has begun, destroys the connection instead.
-     */
-    rejectInTurn(socket: Socket, reject: () => void) {
+    rejectInTurn(socket, reject) {
       const response = newest.get(socket)
       if (!response || response.closed) reject()
       else if (response.req.complete) response.once('close', reject)

@@ -47,7 +47,16 @@ interface Receiver {
 }
 
 /** Controls a request that was sent. */
-export type Exchange = ReturnType<typeof send>
+export interface Exchange {
+  /** Continues a paused response. */
+  resume(): void
+  /**
+   * Reports that data was transferred, for example a part of the request body. This restarts the time limit `silenceMs`.
+   */
+  progressed(): void
+  /** Aborts the request. The receiver is not called again. */
+  abort(): void
+}
 
 export type FailureKind =
   /** The connection could not be opened, for example because the certificate is not trusted. */
@@ -121,7 +130,7 @@ export function createUpstreams(options: UpstreamOptions) {
   }
 }
 
-function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver) {
+function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver): Exchange {
   const { method, body, silenceMs } = request
   const mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
   let attempt = 0
@@ -204,19 +213,13 @@ function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, recei
 
   dispatch(pool)
   return {
-    /** Continues a paused response. */
     resume() {
       if (isDone) return
       isPaused = false
       silence.progressed()
       connection?.resume()
     },
-    /**
-     * Reports that data was transferred, for example a part of the request body. This restarts the time limit
-     * `silenceMs`.
-     */
     progressed: silence.progressed,
-    /** Aborts the request. The receiver is not called again. */
     abort() {
       if (isDone) return
       const controller = connection
