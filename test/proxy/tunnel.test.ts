@@ -15,6 +15,7 @@ import { openTunnel } from '#src/provider/tunnel.js'
 import { createUpstreams, type UpstreamError, type UpstreamOptions } from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { listen } from '../helpers/ports.js'
+import { replace } from '../helpers/replace.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
 
@@ -166,12 +167,8 @@ for (const [limitMs, expected] of [
 
 test.serial('if the first address of a host does not work, the next one is used', async t => {
   const upstream = await startUpstream(t)
-  const { lookup } = dns
-  t.teardown(() => {
-    dns.lookup = lookup
-  })
   const addresses = ['::1', '127.0.0.9', '127.0.0.1'].map(address => ({ address, family: address === '::1' ? 6 : 4 }))
-  dns.lookup = ((_host: string, _options: unknown, callback: (error: null, found: unknown) => void) =>
-    callback(null, addresses)) as typeof lookup
+  type Callback = (error: null, found: unknown) => void
+  replace(t, dns, 'lookup', () => (_host: string, _options: unknown, callback: Callback) => callback(null, addresses))
   t.is(await start(t, {})(`http://several.example:${upstream.port}`), 'ended')
 })

@@ -1,12 +1,12 @@
 // `Session-Status` says that a request was not executed. A page sends such a request again, so no other response may have it.
 import test from 'ava'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { askAbout, askForwardAuth } from '../../helpers/gateway.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
-import { startDiscovered } from '../support.js'
+import { handledBy, startDiscovered } from '../support.js'
 
 /** The headers as a page sees them. */
 const seen = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => ({
@@ -24,9 +24,7 @@ test('the profile, the token, rules and custom routes say that a request was not
       forwardAuth: { address: '127.0.0.1:0' },
       apiProxy: { rules: [`GET,POST /api/x ${upstream.origin}/x`] }
     },
-    parts: {
-      extension: app => void app.use((ctx, next) => (ctx.path === '/own' ? requireTokens(ctx, next) : next()))
-    }
+    parts: handledBy((ctx, next) => (ctx.path === '/own' ? requireTokens(ctx as Context, next) : next()))
   })
   const port = server.forwardAuthPort as number
   for (const path of paths) {
@@ -67,15 +65,11 @@ const handlers: Readonly<Record<string, (ctx: Context) => void>> = {
 
 for (const [what, handle] of Object.entries(handlers)) {
   test(`a handler cannot set the headers: ${what}`, async t => {
-    const { browser } = await startTestServer(t, {
-      parts: {
-        extension: app =>
-          void app.use((ctx, next) => {
-            if (ctx.path === '/guarded') return requireTokens(ctx, async () => handle(ctx))
-            return ctx.path === '/open' ? handle(ctx) : next()
-          })
-      }
-    })
+    const custom: Middleware = (ctx, next) => {
+      if (ctx.path === '/guarded') return requireTokens(ctx as Context, async () => handle(ctx as Context))
+      return ctx.path === '/open' ? handle(ctx as Context) : next()
+    }
+    const { browser } = await startTestServer(t, { parts: handledBy(custom) })
     t.deepEqual(seen(await browser.fetch('/open')), nothing)
     await signIn(browser)
     const response = await browser.fetch('/guarded')
