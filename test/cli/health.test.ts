@@ -44,24 +44,18 @@ for (const [what, given] of Object.entries({
 test('health fails if no server responds', async t => {
   const { status, output } = await healthOf(t, {}, { stops: true })
   t.is(status, 1)
-  t.regex(output, /^The server does not respond at http:\/\/127\.0\.0\.1:\d+\/healthz: /)
+  t.regex(output, /http:\/\/127\.0\.0\.1:\d+\/healthz/)
 })
 
 for (const [commandLine, expected] of [
-  [['node', 'bin/platform-auth-server.js'], []],
-  [
-    ['node', 'bin/platform-auth-server.js', '--port', '9000'],
-    ['--port', '9000']
-  ],
-  [
-    ['/sbin/docker-init', '--', 'node', '/app/bin/platform-auth-server.js', 'start', '-p', '9000'],
-    ['-p', '9000']
-  ],
-  [['/usr/lib/systemd/systemd', 'splash'], []]
+  ['node bin/platform-auth-server.js', 'health'],
+  ['node bin/platform-auth-server.js --port 9000', 'health --port 9000'],
+  ['/sbin/docker-init -- node /app/bin/platform-auth-server.js start -p 9000', 'health -p 9000'],
+  ['/usr/lib/systemd/systemd splash', 'health']
 ] as const) {
-  test(`health uses the flags of process 1: ${commandLine.join(' ')}`, t => {
-    const read = () => commandLine.map(word => `${word}\0`).join('')
-    t.deepEqual(withFlagsOfContainer(['health'], read), ['health', ...expected])
+  test(`health uses the flags of process 1: ${commandLine}`, t => {
+    const read = () => `${commandLine.replaceAll(' ', '\0')}\0`
+    t.deepEqual(withFlagsOfContainer(['health'], read), expected.split(' '))
     t.deepEqual(withFlagsOfContainer(['health', '-p', '1'], read), ['health', '-p', '1'])
     t.deepEqual(withFlagsOfContainer(['check'], read), ['check'])
   })

@@ -8,6 +8,7 @@ import { type Browser, createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
+import { carries } from '../helpers/messages.js'
 import { freePort } from '../helpers/ports.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { openCallback } from '../helpers/server.js'
@@ -112,20 +113,12 @@ testWithRedis('a name of several users ends no session, because a user may have 
   // The demo gives both the same user name and e-mail address.
   const [one, two] = [await signIn('Zoé'), await signIn('Zoe')]
   await eventually(async () => (await json('--user', 'zoe@example.com')).users.length === 2)
-  const text = await run(t, ['sessions', '--user', 'zoe@example.com'], { env })
-  t.is(
-    text.output.match(/^[A-Z0-9]{12} has 1 session:\n {2}since \S+Z, ends by \S+Z unless it is used again$/gm)?.length,
-    2
-  )
+  const { output } = await run(t, ['sessions', '--user', 'zoe@example.com'], { env })
+  t.is(output.match(/^[A-Z0-9]{12} .*1 session.*\n {2}.*\S+Z.* \S+Z/gm)?.length, 2)
   const refused = await run(t, ['sessions', 'end', '--user', 'zoe@example.com'], { env })
   t.is(refused.code, 2)
-  const [, sub = ''] =
-    /Repeat the command with --sub and the sub of one of them: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ??
-    []
-  t.is(
-    (await run(t, ['sessions', 'end', '--user', sub], { env })).output,
-    `Ended 1 session of ${sub} on all replicas.\nRevoked 1 refresh token.\n`
-  )
+  const [, sub = ''] = /--sub .*: ([A-Z0-9]{12}), [A-Z0-9]{12}\.$/m.exec(refused.errors) ?? []
+  carries(t, (await run(t, ['sessions', 'end', '--user', sub], { env })).output, `1 session of ${sub} 1 refresh token`)
   const left = [await statuses(one), await statuses(two)].map(([status]) => status)
   t.deepEqual(left.toSorted(), [200, 401])
 })
@@ -146,13 +139,8 @@ testWithRedis('nobody can protect another user by a name, and a message contains
   t.deepEqual((await json('--email', sub)).users, [])
   t.deepEqual((await json('--sub', 'victim@example.com')).users, [])
   t.like(await json('end', '--user', sub), { sub, ended: 1 })
-  t.deepEqual(
-    [await statuses(victim), await statuses(other)],
-    [
-      [401, 401],
-      [200, 200]
-    ]
-  )
+  t.deepEqual(await statuses(victim), [401, 401])
+  t.deepEqual(await statuses(other), [200, 200])
   const { output } = await run(t, ['sessions', '--user', 'a\u001b[2Jb\u202e'], { env })
   t.regex(output, /^No session of a\?\[2Jb\? was found/)
 })
@@ -183,38 +171,26 @@ const withIndex = {
   PLATFORM_BACKCHANNEL_LOGOUT: 'yes'
 }
 const refusals: Readonly<
-  Record<string, readonly [args: readonly string[], env: Record<string, string>, code: number, message: RegExp]>
+  Record<string, readonly [args: readonly string[], env: Record<string, string>, message: string]>
 > = {
-  'no user': [[], enough, 2, /^The command "sessions" needs a user. Add --user/],
-  'two users': [['--user', 'ada', '--sub', 'x'], enough, 2, /accepts only one of --user, --sub, --name and --email/],
-  'an empty user': [['--user', ' '], enough, 2, /^The command "sessions" needs a user/],
-  'no Redis': [['--user', 'ada'], withIndex, 2, /^The command "sessions" needs Redis\. .*Set redis.url/],
+  'no user': [[], enough, '"sessions" needs a user. --user'],
+  'two users': [['--user', 'ada', '--sub', 'x'], enough, 'only one --user, --sub, --name --email'],
+  'an empty user': [['--user', ' '], enough, '"sessions" needs a user'],
+  'no Redis': [['--user', 'ada'], withIndex, '"sessions" needs Redis redis.url'],
   'no index': [
     ['--user', 'ada'],
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
-    2,
-    /^The command "sessions" needs the session list of each user, .*platform\.backchannelLogout/
+    '"sessions" needs session list platform.backchannelLogout'
   ],
-  'an unknown action': [
-    ['stop', '--user', 'ada'],
-    enough,
-    2,
-    /^sessions accepts only flags and the word end\. Remove stop\.$/m
-  ],
-  'two actions': [
-    ['end', 'end', '--user', 'ada'],
-    enough,
-    2,
-    /^sessions accepts only flags and the word end\. Remove end\./
-  ]
+  'an unknown action': [['stop', '--user', 'ada'], enough, 'sessions only flags end. Remove stop.'],
+  'two actions': [['end', 'end', '--user', 'ada'], enough, 'sessions only flags end. Remove end.']
 }
 
-for (const [title, [args, env, code, message]] of Object.entries(refusals)) {
+for (const [title, [args, env, message]] of Object.entries(refusals)) {
   test(`with ${title}, sessions says what is missing`, async t => {
-    const { code: found, output, errors } = await run(t, ['sessions', ...args], { env })
-    t.is(found, code)
-    t.is(output, '')
-    t.regex(errors, message)
+    const { code, output, errors } = await run(t, ['sessions', ...args], { env })
+    t.deepEqual([code, output], [2, ''])
+    carries(t, errors, message)
   })
 }
 
@@ -222,8 +198,5 @@ test('when Redis cannot be reached, sessions fails and names the next step', asy
   const env = { ...withIndex, REDIS_URL: `redis://127.0.0.1:${await freePort()}` }
   const { code, errors } = await run(t, ['sessions', 'end', '--user', 'ada'], { env })
   t.is(code, 1)
-  t.is(
-    errors,
-    'Not all sessions could be read or ended: Redis is unavailable. Run the same command again. If the problem persists, run platform-auth-server check.\n'
-  )
+  carries(t, errors, 'Not all Redis unavailable same command again platform-auth-server check.')
 })
