@@ -106,17 +106,6 @@ for (const stop of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('during the shutdown delay /readyz reports it, and requests are served', async t => {
-  const { program, browser } = await start(t, { env: { PLATFORM_AUTH_SHUTDOWN_DELAY: '60' } })
-  await signIn(browser)
-  program.signal('SIGTERM')
-  await eventually(async () => (await browser.get('/readyz')).statusCode !== 200)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  // A second signal skips the rest of the delay.
-  program.signal('SIGTERM')
-  t.deepEqual(await program.ended, failed)
-})
-
 test('a second signal ends the program immediately with code 1', async t => {
   const { idp, program, browser } = await startWithExpiredSession(t)
   const hold = idp.hold('token')

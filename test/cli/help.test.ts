@@ -143,6 +143,7 @@ const misspelt: readonly (readonly [args: readonly string[], message: string])[]
   [['--redis-key-file=TopSecret'], 'no flag --redis-key-file. redis.keyFile settings file'],
   [['--log-requests=TopSecret'], '--log-requests takes no value.'],
   [['config', '--json=TopSecret'], '--json takes no value.'],
+  [['check', '--json=TopSecret'], '--json takes no value.'],
   [['--yes'], '--yes init only'],
   [['secret', '--json'], '--json check config sessions only'],
   [['config', '--jsn'], '--json?'],

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
-import { readText } from '../helpers/repository.js'
+import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -154,9 +154,8 @@ test('on an old version of Node the program prints one sentence before it loads 
 })
 
 test('the program requires the same version of Node as package.json', t => {
-  const { engines } = JSON.parse(readText('package.json')) as { engines: { node: string } }
   const [, version = ''] = /needs Node (\S+) or newer/.exec(readText('bin/platform-auth-server.js')) ?? []
-  t.is(engines.node, `>=${version}`)
+  t.is(packageJson.engines.node, `>=${version}`)
 })
 
 test('a reader that closes the pipe causes no error message', async t => {

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava'
 import got from 'got'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
-import { enough, sessionSecret } from '../config/given.js'
+import { enough } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
@@ -167,13 +167,6 @@ test('wrong settings are reported before a demo starts', async t => {
   const { code, errors } = await run(t, ['--demo', '--log-level', 'loud'])
   t.is(code, 2)
   t.regex(errors, /log\.level \(flag --log-level\)/)
-})
-
-test('at level trace the log contains no session secret', async t => {
-  const { log, stop, ended } = await started(t, ['--log-level', 'trace'])
-  stop()
-  await ended
-  t.false(JSON.stringify(log()).includes(sessionSecret))
 })
 
 test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is logged as a warning', async t => {

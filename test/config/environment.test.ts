@@ -19,43 +19,35 @@ import {
 } from './given.js'
 
 const otherSecret = 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j'
-const secretPath = join('run', 'secrets', 'session')
+const rcFile = '.platform-auth-serverrc'
+const sessionSecretIn = (path: string) => ({ SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: path })
+const clientSecretIn = (path: string) => ({ PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: path })
 
-for (const [source, situation] of [
-  [
-    'variable SERVER_SESSION_SECRET_FILE',
-    { env: { SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: secretPath } }
-  ],
-  ['flag --session-secret-file', { flags: { 'session.secret': secretPath } }]
+for (const [what, secret, isOdd] of [
+  ['nothing', otherSecret, false],
+  // Line breaks at the end of a file are usual.
+  ['a line feed', `${otherSecret}\n`, false],
+  ['a Windows line break', `${otherSecret}\r\n`, false],
+  ['spaces', ` ${otherSecret}\t`, true],
+  ['blank lines', `\r\n${otherSecret}\n\n \n`, true]
 ] as const) {
-  test(`a ${source} names the file of a secret, whose final newline is not part of the secret`, async t => {
-    for (const newline of ['', '\n', '\r\n']) {
-      const { config, sources } = await load(t, { ...situation, files: { [secretPath]: `${otherSecret}${newline}` } })
+  for (const [source, situation] of Object.entries<Situation>({
+    'variable SERVER_SESSION_SECRET_FILE': { env: sessionSecretIn('run/s'), files: { 'run/s': secret } },
+    'flag --session-secret-file': { flags: { 'session.secret': 'run/s' }, files: { 'run/s': secret } },
+    'variable SERVER_SESSION_SECRET': { env: { SERVER_SESSION_SECRET: secret } },
+    [`file ${rcFile}`]: {
+      env: { SERVER_SESSION_SECRET: undefined },
+      files: { [rcFile]: `session: { secret: ${JSON.stringify(secret)} }` }
+    },
+    'your application': { settings: { session: { secret } } }
+  })) {
+    test(`${what} after a secret is removed from every source alike: ${source}`, async t => {
+      const { config, sources, warnings } = await load(t, situation)
       t.is(config.session.secret, otherSecret)
       t.is(sources['session.secret'], source)
-    }
-  })
-}
-
-const unset = { SERVER_SESSION_SECRET: undefined }
-const spaces = { around: ` ${otherSecret}\t`, blankLines: `\r\n${otherSecret}\n\n \n`, crlf: `${otherSecret}\r\n` }
-const yamlOf = (secret: string) => ({ '.platform-auth-serverrc': `session: { secret: ${JSON.stringify(secret)} }` })
-
-for (const [name, secret] of Object.entries(spaces)) {
-  for (const [source, situation] of Object.entries({
-    file: { env: { ...unset, SERVER_SESSION_SECRET_FILE: 's' }, files: { s: secret } },
-    flag: { flags: { 'session.secret': 's' }, files: { s: secret } },
-    variable: { env: { SERVER_SESSION_SECRET: secret } },
-    YAML: { env: unset, files: yamlOf(secret) },
-    application: { settings: { session: { secret } } }
-  })) {
-    test(`white space around a secret is removed from every source alike: ${source}, ${name}`, async t => {
-      const { config, warnings } = await load(t, situation)
-      t.is(config.session.secret, otherSecret)
-      // Line breaks at the end of a file are usual.
       t.is(
         warnings.some(({ message }) => message.includes('spaces')),
-        name !== 'crlf'
+        isOdd
       )
     })
   }
@@ -65,9 +57,9 @@ test('previous secrets are accepted exactly if they are accepted as the secret',
   const twoLines = `${otherSecret}\n${sessionSecret}`
   const twice = 'session.secret SERVER_SESSION_SECRET space line break session.previousSecrets'
   await refuses(t, { env: { SERVER_SESSION_SECRET: twoLines } }, twice)
-  const listed = { '.platform-auth-serverrc': `session: { previousSecrets: [" ${otherSecret}\\n"] }` }
+  const listed = { [rcFile]: `session: { previousSecrets: [" ${otherSecret}\\n"] }` }
   t.deepEqual((await load(t, { files: listed })).config.session.previousSecrets, [otherSecret])
-  const inside = { '.platform-auth-serverrc': `session: { previousSecrets: ["${twoLines.replace('\n', ' ')}"] }` }
+  const inside = { [rcFile]: `session: { previousSecrets: ["${twoLines.replace('\n', ' ')}"] }` }
   await refuses(t, { files: inside }, 'session.previousSecrets one of them space')
 })
 
@@ -111,13 +103,18 @@ for (const [value, ...expected] of [
   })
 }
 
+test('a $ in a variable, and spaces around a value that is no secret, get no warning', async t => {
+  const { config } = await accepts(t, { env: { PLATFORM_CLIENT_ID: '$CLIENT', PLATFORM_AUTH_MODE: ' single ' } })
+  t.like(config, { mode: 'single', platform: { clientId: '$CLIENT' } })
+})
+
 for (const [key, value, isOdd] of [
   ['clientId', '$CLIENT', true],
   ['authorizationEndpoint', 'https://$(HOST)/authorize', true],
   ['authorizationEndpoint', 'https://idp.example/a$b', false]
 ] as const) {
   test(`the name of a variable in a settings file gets ${isOdd ? 'a' : 'no'} warning: ${value}`, async t => {
-    const files = { '.platform-auth-serverrc': `platform: { ${key}: "${value}" }` }
+    const files = { [rcFile]: `platform: { ${key}: "${value}" }` }
     const env = { ...enough, PLATFORM_CLIENT_ID: undefined }
     const { warnings } = await resolveSettings({ cwd: await tempFolder(t, files), env })
     const about = warnings.filter(({ message }) => message.includes('"$"'))
@@ -150,9 +147,6 @@ for (const [problem, situation] of noSecret) {
     }
   })
 }
-
-const clientSecretIn = (path: string) => ({ PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: path })
-const sessionSecretIn = (path: string) => ({ SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: path })
 
 test('for a secret file that cannot be read, the error gives the reason', async t => {
   const variable = `${secret} PLATFORM_CLIENT_SECRET_FILE`

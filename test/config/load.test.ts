@@ -4,7 +4,7 @@ import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { fieldOf, settingIn, settingKeys, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { keysAndSourcesOf, load, problemsOf, refuses } from './given.js'
+import { keysAndSourcesOf, load, problemsOf } from './given.js'
 
 test('all problems are reported together, each with its key and its source', async t => {
   const problems = await problemsOf(t, {
@@ -29,24 +29,6 @@ test('all problems are reported together, each with its key and its source', asy
     'platform.publicTokenScopes (variable PUBLIC_TOKEN_SCOPES)'
   ])
 })
-
-test('a required setting that is missing or empty is refused with the ways to set it', t =>
-  refuses(
-    t,
-    {
-      env: {
-        SERVER_SESSION_SECRET: '  ',
-        PLATFORM_CLIENT_ID: undefined,
-        PLATFORM_CLIENT_SECRET: undefined,
-        PLATFORM_CALLBACK_URL: undefined
-      },
-      files: { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' }
-    },
-    'session.secret (variable SERVER_SESSION_SECRET) empty SERVER_SESSION_SECRET_FILE, --session-secret-file file',
-    'platform.clientId required PLATFORM_CLIENT_ID --client-id file',
-    'platform.clientSecret required PLATFORM_CLIENT_SECRET PLATFORM_CLIENT_SECRET_FILE, --client-secret-file file',
-    'platform.callbackUrl (file .platform-auth-serverrc) empty PLATFORM_CALLBACK_URL --callback-url'
-  ))
 
 test("mistakes in an application's settings are reported like mistakes in a file", async t => {
   const settings = { platform: { clientId: 5 }, prot: 80 } as object

@@ -5,12 +5,12 @@ import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server/serve.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
-import { publicOrigin, type TestSettings, testConfig } from '../helpers/config.js'
+import { publicOrigin, testConfig } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
-import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
+import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { start } from './setup.js'
 
@@ -18,7 +18,7 @@ import { start } from './setup.js'
  * Starts a server and the demo as `--demo` does. The server knows only the issuer, the client id and the secret of the
  * demo.
  */
-async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: TestSettings = {}) {
+async function startBoth(t: ExecutionContext, mode: Config['mode']) {
   const clock = createClock()
   const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
@@ -29,8 +29,7 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: Te
       mode,
       wwwroot,
       apiProxy: { rules: proxyRules },
-      ...settings,
-      platform: { issuer, ...endpoints(undefined), ...settings.platform }
+      platform: { issuer, ...endpoints(undefined) }
     }
   )
   const logs = await collectLogs('info')
@@ -78,36 +77,7 @@ for (const mode of modes) {
     const login = await browser.navigate('/api/auth/login', { follow: true })
     t.regex(login.text(), /<label for="user">/, 'the demo asks who is signing in')
   })
-
-  test(`${mode} mode: /api/auth/login?prompt= lets a user who is signed in choose another account`, async t => {
-    const { browser } = await startBoth(t, mode)
-    await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-    for (const [prompt, name] of [
-      ['login', 'Grace Hopper'],
-      ['select_account', 'Zaha Hadid']
-    ]) {
-      await openCallback(browser, await signInAtDemo(browser, `/api/auth/login?prompt=${prompt}`, String(name)))
-      t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name })
-    }
-  })
 }
-
-test('a logout through the provider also ends the session at the demo', async t => {
-  const { browser } = await startBoth(t, 'single', { logout: { revoke: false, idp: true } })
-  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-  t.is(await signOutAtDemo(browser, '/api/auth/logout'), `${publicOrigin}/`)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
-  const login = await browser.navigate('/api/auth/login', { follow: true })
-  t.regex(login.text(), /<label for="user">/, 'the demo asks for a name again')
-})
-
-test("the server accepts the demo's ID token three days after the demo was started", async t => {
-  const { clock, browser } = await startBoth(t, 'single', { platform: { scopes: ['openid', 'data:read'] } })
-  clock.advanceSeconds(3 * 24 * 3600)
-  const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
-  t.is(callback.statusCode, 302)
-  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
-})
 
 for (const mode of modes) {
   test(`${mode} mode: the demo's proxy rules forward requests to the demo's platform API`, async t => {

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, posix } from 'node:path'
@@ -7,7 +6,7 @@ import { defaultLoaders } from 'cosmiconfig'
 import { loadConfig } from '#src/config/load.js'
 import { filesBelow, readText, readYaml, repository } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { secretFiles, settingsFrom } from './settings.js'
+import { runCommands, secretFiles, settingsFrom, typedSecret } from './settings.js'
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>
@@ -82,12 +81,7 @@ test('the commands in the introduction create the five files of secrets, with wh
   // Only root may give files to another user.
   const script = commands.replaceAll(/^# {3}/gm, '').replace('sudo chown', process.getuid?.() === 0 ? 'chown' : 'true')
   const folder = await tempFolder(t)
-  const { status, stderr } = spawnSync('bash', ['-e', '-c', script], {
-    cwd: folder,
-    input: 'gH5tR2wQ8zXc7VbN\n',
-    encoding: 'utf8'
-  })
-  t.is(status, 0, stderr)
+  runCommands(t, script, folder)
   const secrets = join(folder, 'deploy/secrets')
   const names = Object.values(compose.secrets).map(({ file }) => basename(file))
   t.deepEqual((await readdir(secrets)).sort(), names.sort())
@@ -97,7 +91,7 @@ test('the commands in the introduction create the five files of secrets, with wh
   const env = Object.entries(given).map(([name, value]) => [name, value.replace('/run/secrets/', `${secrets}/`)])
   const { config, warnings } = await loadConfig({ env: Object.fromEntries(env), cwd: folder })
   t.deepEqual(warnings, [])
-  t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
+  t.is(config.platform.clientSecret, typedSecret)
   t.deepEqual(config.session.previousSecrets, [])
   const { hosts: [redis] = [], password } = config.redis.url ?? {}
   t.deepEqual(redis, { host: 'redis', port: 6379 })

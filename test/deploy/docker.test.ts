@@ -1,6 +1,6 @@
 import test from 'ava'
 import { fencedLines } from '../helpers/markdown.js'
-import { filesBelow, readText } from '../helpers/repository.js'
+import { packageJson, readText, textBelow } from '../helpers/repository.js'
 import { secretFiles, settingsFrom } from './settings.js'
 
 test("the documented --stop-timeout for docker is longer than the server's shutdown", async t => {
@@ -41,8 +41,7 @@ test('the documented `docker run` line has valid settings, mounts its secrets an
   for (const flag of ['--read-only', '--cap-drop ALL', '--security-opt no-new-privileges', '--ulimit core=0']) {
     t.true(line.includes(` ${flag} `), flag)
   }
-  const { version } = JSON.parse(readText('package.json')) as { version: string }
-  t.true(line.endsWith(` platform-auth-server:${version}`))
+  t.true(line.endsWith(` platform-auth-server:${packageJson.version}`))
 })
 
 test('the image starts Node itself as process 1, as a user that Kubernetes can see is not root without a security context', t => {
@@ -56,11 +55,9 @@ test('the image starts Node itself as process 1, as a user that Kubernetes can s
 
 test('the image contains the files that the program reads besides its compiled code', t => {
   const copied = [...readText('deploy/Dockerfile').matchAll(/^COPY .*\.\/(\S*)$/gm)].map(([, folder = '']) => folder)
-  const sources = filesBelow('src')
-    .filter(path => path.endsWith('.ts'))
-    .map(readText)
-    .join('\n')
-  const read = [...sources.matchAll(/new URL\('(?:\.\.\/)+([^']+)', import\.meta\.url\)/g)].map(([, path = '']) => path)
+  const read = [...textBelow('src').matchAll(/new URL\('(?:\.\.\/)+([^']+)', import\.meta\.url\)/g)].map(
+    ([, path = '']) => path
+  )
   t.true(read.length > 3)
   // package.json is copied by its name.
   for (const path of read.filter(one => one !== 'package.json')) {

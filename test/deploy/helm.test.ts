@@ -3,7 +3,7 @@
 import { Ajv } from 'ajv'
 import test from 'ava'
 import { settingOf } from '#src/config/settings.js'
-import { filesBelow, readText, readYaml } from '../helpers/repository.js'
+import { filesBelow, packageJson, readText, readYaml, textBelow } from '../helpers/repository.js'
 import {
   chartFolder,
   type Deployment,
@@ -27,7 +27,7 @@ const [values] = readYaml(`${chartFolder}/values.yaml`) as [Values]
 const schema = JSON.parse(readText(`${chartFolder}/values.schema.json`)) as {
   properties: Record<string, { properties?: object }>
 }
-const templates = filesBelow(`${chartFolder}/templates`).map(readText).join('\n')
+const templates = textBelow(`${chartFolder}/templates`)
 
 function rendered<T extends KubernetesObject>(example: string, kind: string): T[] {
   return objectsIn(readText(renderedFile(example))).filter(object => object.kind === kind) as T[]
@@ -47,8 +47,8 @@ function settingsOf(t: Parameters<typeof settingsFrom>[0], example: string) {
 }
 
 test('the chart has the version of the package and the default mode of the server', t => {
-  const { version } = JSON.parse(readText('package.json')) as { version: string }
   const [chart] = readYaml(`${chartFolder}/Chart.yaml`) as [Values]
+  const { version } = packageJson
   t.like(chart, { name: release.name, version, appVersion: version })
   t.is(values.mode, settingOf('mode').default)
 })

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import test from 'ava'
-import { readText, readYaml } from '../helpers/repository.js'
+import { packageJson, readText, readYaml } from '../helpers/repository.js'
 import { startTestServer } from '../helpers/server.js'
 import type { Deployment, KubernetesObject, NetworkPolicy, Service } from './chart.js'
 import { secretFiles, settingsFrom } from './settings.js'
@@ -62,8 +62,7 @@ test('the pod runs the image of this version, without privileges and with a read
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] }
   })
-  const { version } = JSON.parse(readText('package.json')) as { version: string }
-  t.is(container.image, `platform-auth-server:${version}`)
+  t.is(container.image, `platform-auth-server:${packageJson.version}`)
 })
 
 test('the replicas use a password for Redis, only they can reach it, and they can connect only to DNS, Redis and port 443', async t => {

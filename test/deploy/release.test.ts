@@ -1,7 +1,7 @@
 // The release workflow and the script that writes the release notes. `npm run test:workflows` checks the workflows with actionlint.
 import { spawnSync } from 'node:child_process'
 import test, { type ExecutionContext } from 'ava'
-import { filesBelow, readText, readYaml, repository } from '../helpers/repository.js'
+import { filesBelow, packageJson, readText, readYaml, repository } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Step {
@@ -57,9 +57,9 @@ test('the package has provenance, and the image has two architectures, an SBOM a
 })
 
 test('every npm script, file and value that the workflow uses exists', t => {
-  const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
   const commands = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run))
-  for (const [, name = ''] of commands.join('\n').matchAll(/npm run ([\w:]+)/g)) t.true(name in scripts, name)
+  for (const [, name = ''] of commands.join('\n').matchAll(/npm run ([\w:]+)/g))
+    t.true(name in packageJson.scripts, name)
   t.true(readText('scripts/release-notes.js').length > 0)
   // The workflow replaces this line by the address of the image.
   t.is(readText('deploy/helm/values.yaml').match(/^ {2}repository: platform-auth-server$/gm)?.length, 1)

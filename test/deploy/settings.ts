@@ -1,13 +1,17 @@
-// Loads the settings that a deployment file gives to the server, as the server does.
+// Loads the settings that a deployment file gives to the server, as the server does, and runs the commands in its introduction.
+import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
+/** The client secret, which an operator types when a command asks for it. */
+export const typedSecret = 'gH5tR2wQ8zXc7VbN'
+
 const secrets: Readonly<Record<string, string>> = {
   SERVER_SESSION_SECRET_FILE: 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv\n',
   SERVER_SESSION_PREVIOUS_SECRETS_FILE: '',
-  PLATFORM_CLIENT_SECRET_FILE: 'gH5tR2wQ8zXc7VbN\n',
+  PLATFORM_CLIENT_SECRET_FILE: `${typedSecret}\n`,
   PLATFORM_CLIENT_KEY_FILE: generateKeyPairSync('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -29,4 +33,12 @@ export async function settingsFrom(
 /** Returns the paths in the `_FILE` variables. */
 export function secretFiles(variables: Readonly<Record<string, string>>): string[] {
   return Object.entries(variables).flatMap(([name, value]) => (name.endsWith('_FILE') ? [value] : []))
+}
+
+/** Runs the commands of an introduction in this folder, as an operator would. Returns their output. */
+export function runCommands(t: ExecutionContext, script: string, cwd: string): string {
+  const options = { cwd, input: `${typedSecret}\n`, encoding: 'utf8' } as const
+  const { status, stdout, stderr } = spawnSync('bash', ['-e', '-c', script], options)
+  t.is(status, 0, stderr)
+  return stdout
 }

@@ -5,10 +5,10 @@ import { parseEnv } from 'node:util'
 import test from 'ava'
 import { exitCodes } from '#src/cli/terminal/errors.js'
 import { loadConfig } from '#src/config/load.js'
-import { readText } from '../helpers/repository.js'
+import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { secretFiles, settingsFrom } from './settings.js'
+import { runCommands, secretFiles, settingsFrom } from './settings.js'
 
 const name = 'platform-auth-server@.service'
 const unit = readText(`deploy/${name}`)
@@ -24,8 +24,7 @@ const environment = Object.fromEntries(
     .map(pair => pair.replace('%i', '8081').split('=', 2))
 ) as Record<string, string>
 
-const { bin } = JSON.parse(readText('package.json')) as { bin: Record<string, string> }
-const [program] = Object.keys(bin)
+const [program] = Object.keys(packageJson.bin)
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
@@ -57,8 +56,9 @@ test('the environment file has no quotes or references that systemd reads in ano
 
 test('the introduction installs the packed file of this version, and the unit and the environment file from it', t => {
   const introduction = unit.slice(0, unit.indexOf('[Unit]'))
-  const { version } = JSON.parse(readText('package.json')) as { version: string }
-  t.true(introduction.includes(`--prefix ${values('WorkingDirectory')} ./platform-auth-server-${version}.tgz\n`))
+  t.true(
+    introduction.includes(`--prefix ${values('WorkingDirectory')} ./platform-auth-server-${packageJson.version}.tgz\n`)
+  )
   for (const file of [name, 'platform-auth-server-environment']) {
     t.regex(introduction, new RegExp(`install -m 6\\d\\d .*${file.replaceAll('.', '\\.')} /etc/`), file)
   }
@@ -82,9 +82,7 @@ test('the commands in the introduction install the unit, its settings and its se
     .filter(command => !elsewhere.test(command))
     .map(command => command.replaceAll(/ \/(etc|opt)\//g, ` ${folder}/$1/`))
     .map(command => command.replace(`-g ${values('User')}`, `-g ${process.getgid?.()}`))
-  const options = { input: 'gH5tR2wQ8zXc7VbN\n', encoding: 'utf8' } as const
-  const { status, stderr } = spawnSync('bash', ['-e', '-c', here.join('\n')], options)
-  t.is(status, 0, stderr)
+  runCommands(t, here.join('\n'), folder)
 
   t.is(await readFile(join(folder, 'etc/systemd/system', name), 'utf8'), unit)
   for (const path of [...secretFiles(environment), ...values('EnvironmentFile')]) {

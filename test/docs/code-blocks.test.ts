@@ -21,7 +21,7 @@ import { fencedBlocks, linesOf } from '../helpers/markdown.js'
 import { folderWithPackage } from '../helpers/packed.js'
 import { freePort } from '../helpers/ports.js'
 import { environmentFor } from '../helpers/program.js'
-import { filesBelow, readText, repository } from '../helpers/repository.js'
+import { filesBelow, packageJson, readText, repository, textBelow } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
@@ -75,6 +75,14 @@ function blocksOf(kind: Kind) {
   return blocks.filter(block => kindOf(block) === kind)
 }
 
+/** A module's name is in its first comment. */
+function nameOf(text: string): string {
+  return /^\/\/ (\S+)/.exec(text)?.[1] ?? 'unnamed.mjs'
+}
+
+/** The files of all modules. */
+const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
+
 const title = ({ path, text }: { path: string; text: string }) =>
   `${path}: ${linesOf(text).find(line => !line.includes('/client'))}`
 
@@ -107,10 +115,9 @@ test('every line of a shell block is tested in this file or needs a tool that is
 
 for (const line of commandLines.filter(({ text }) => npm.test(text))) {
   test(`the npm scripts exist: ${title(line)}`, t => {
-    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
     for (const command of line.text.split(' && ')) {
       const [, verb = '', name = verb] = command.split(' ')
-      t.true(verb === 'ci' || name in scripts, command)
+      t.true(verb === 'ci' || name in packageJson.scripts, command)
     }
   })
 }
@@ -123,8 +130,7 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
     // The port of the text may be taken on this machine.
     const free = { '--port': '0', '--forward-auth-address': '127.0.0.1:0' }
     for (const [name, value] of Object.entries(free)) if (args.includes(name)) args[args.indexOf(name) + 1] = value
-    const files = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
-    const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
+    const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files: modules })
     const ended = main(console.terminal)
     if (args[0]?.startsWith('--')) {
       await Promise.race([ended, eventually(() => console.log().some(({ event }) => event === 'server_started'))])
@@ -175,7 +181,7 @@ test('the templates and texts can be used', async t => {
   }
 })
 
-const sourcesOfCheck = filesBelow('src/cli/check').map(readText).join('\n')
+const sourcesOfCheck = textBelow('src/cli/check')
 
 for (const block of blocksOf('findings')) {
   test(`check can print lines that begin like these: ${title(block)}`, t => {
@@ -201,9 +207,8 @@ for (const block of blocksOf('redis')) {
 
 for (const block of blocksOf('image')) {
   test(`the Dockerfile extends the image of this version, and copies into its working folder or installs an optional package: ${title(block)}`, t => {
-    const { version } = JSON.parse(readText('package.json')) as { version: string }
     const [from, ...steps] = linesOf(block.text)
-    t.is(from, `FROM platform-auth-server:${version}`)
+    t.is(from, `FROM platform-auth-server:${packageJson.version}`)
     t.true(steps.length > 0)
     if (steps.includes('USER root')) {
       const [, install = '', user] = steps
@@ -212,11 +217,6 @@ for (const block of blocksOf('image')) {
     } else for (const line of steps) t.regex(line, /^COPY [\w.]+ \.\/\w*$/)
     t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
   })
-}
-
-/** A module's name is in its first comment. */
-function nameOf(text: string): string {
-  return /^\/\/ (\S+)/.exec(text)?.[1] ?? 'unnamed.mjs'
 }
 
 for (const block of blocksOf('module')) {
@@ -242,7 +242,6 @@ for (const block of blocksOf('module')) {
 for (const block of blocksOf('program')) {
   test(`the program serves requests until it is stopped: ${title(block)}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-    const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const cwd = await folderWithPackage(t, { ...modules, 'program.mjs': block.text })
     const PORT = String(await freePort())
     const env = { ...environmentFor(idp, defaultCallbackUrl), PORT }
@@ -265,7 +264,6 @@ for (const block of blocksOf('program')) {
 for (const block of blocksOf('test')) {
   const [, name] = /^test\('([^']+)'/m.exec(block.text) ?? []
   test(`the test of an application passes: ${block.path}: ${name}`, async t => {
-    const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const cwd = await folderWithPackage(t, { ...modules, 'routes.test.mjs': block.text })
     const tests = spawn(process.execPath, ['--test', '--test-reporter=tap', 'routes.test.mjs'], { cwd })
     t.regex(await streamText(tests.stdout), /^# pass 1$/m)

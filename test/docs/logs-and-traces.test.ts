@@ -2,7 +2,7 @@ import test from 'ava'
 import type { Metrics } from '#src/base/metrics.js'
 import { createPrometheusMetrics } from '#src/base/prometheus.js'
 import { codeSpans, tableRows } from '../helpers/markdown.js'
-import { filesBelow, readText, readYaml } from '../helpers/repository.js'
+import { readText, readYaml, textBelow } from '../helpers/repository.js'
 
 /** Scrapes all metrics after using each of them once, because a metric's labels appear only with its first use. */
 async function scraped() {
@@ -94,7 +94,7 @@ function panels(): Expression[] {
   return [...variables, ...targets]
 }
 
-const sources = filesBelow('src').map(readText).join('\n')
+const sources = textBelow('src')
 
 // Metrics of redis_exporter, which the alerts about Redis require in addition to those of the server.
 const ofRedisExporter = ['redis_memory_used_bytes', 'redis_memory_max_bytes', 'redis_evicted_keys_total']
@@ -138,9 +138,7 @@ test('every panel of the dashboard filters by the selected job', t => {
 
 // Operators search the log by event name, so docs/reference/logs-and-traces.md lists exactly the events that exist.
 
-const written = new Set(
-  filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
-)
+const written = new Set([...sources.matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
 
 test('docs/reference/logs-and-traces.md lists every event that the server logs and no other', t => {
   const [logs = ''] = readText('docs/reference/logs-and-traces.md').split('\n## Metrics', 1)

@@ -5,7 +5,7 @@ import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/sett
 import { CLIENT_LIMITS } from '#src/web/edge/connections.js'
 import { QUEUE_LIMITS } from '#src/web/proxy/upstream-limits.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
-import { filesBelow, readText, readYaml } from '../helpers/repository.js'
+import { filesBelow, readText, readYaml, textBelow } from '../helpers/repository.js'
 
 // The documents name settings, flags, messages and limits of the code. These tests fail if a name exists only in the
 // documents.
@@ -90,7 +90,7 @@ test('the documents contain command lines, so the test of the commands can fail'
 })
 
 test('every message of check that docs/run/redis.md quotes is in the source code', t => {
-  const sources = filesBelow('src/cli/check').map(readText).join('\n')
+  const sources = textBelow('src/cli/check')
   const messages = codeSpans(readText('docs/run/redis.md')).filter(span => /^[A-Z].* .*\.$/.test(span))
   t.true(messages.length > 6)
   // A message can contain a value, so only its beginning is compared.
@@ -101,7 +101,7 @@ test('every message of check that docs/run/redis.md quotes is in the source code
 const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
 
 test('every message that docs/run/troubleshooting.md quotes is in the source code', t => {
-  const sources = filesBelow('src').map(readText).join('\n').replace(/\s+/g, ' ')
+  const sources = textBelow('src').replace(/\s+/g, ' ')
   const text = readText('docs/run/troubleshooting.md').replace(/\s+/g, ' ')
   const messages = [...text.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message)
   t.true(messages.length > 3)

@@ -4,7 +4,7 @@ import type { BrowserResponse } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { discovered, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, type Endpoint, type Fault, faults } from '../helpers/hostile-idp/index.js'
-import { readText } from '../helpers/repository.js'
+import { packageJson } from '../helpers/repository.js'
 import {
   openCallback,
   signIn,
@@ -278,7 +278,7 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
 
 test('the document has the version of the package, and each of its responses is tested', t => {
   t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(([answer]) => answer))].sort())
-  t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
+  t.is(document.info.version, packageJson.version)
 })
 
 test('the document requires the request id of every response', t => {

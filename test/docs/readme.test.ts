@@ -1,6 +1,6 @@
 import test from 'ava'
 import { fencedLines, tableRows } from '../helpers/markdown.js'
-import { readText } from '../helpers/repository.js'
+import { packageJson, readText } from '../helpers/repository.js'
 import { serverRoutes } from './openapi.js'
 
 test('docs/reference/routes.md lists the health routes, and in a table every route under /api/auth and no other', t => {
@@ -19,7 +19,7 @@ test('the README shows the command for the demo and the command for the tests be
 })
 
 test('the package file that the documents mention has the name that npm pack gives it', t => {
-  const { name, version } = JSON.parse(readText('package.json')) as { name: string; version: string }
+  const { name, version } = packageJson
   const files = new Set(
     ['README.md', 'docs/start/aps.md']
       .map(readText)
@@ -30,6 +30,5 @@ test('the package file that the documents mention has the name that npm pack giv
 })
 
 test('package.json contains no repository, bugs or homepage address, because the project has none yet', t => {
-  const manifest = JSON.parse(readText('package.json')) as Record<string, unknown>
-  for (const field of ['repository', 'bugs', 'homepage']) t.false(field in manifest, field)
+  for (const field of ['repository', 'bugs', 'homepage']) t.false(field in packageJson, field)
 })

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import { readText, repository } from './repository.js'
+import { packageJson, repository } from './repository.js'
 import { tempFolder } from './temp-folder.js'
 
 interface Packed {
@@ -50,8 +50,7 @@ export async function folderWithPackage(
 
 /** Installs the packed files into a folder `node_modules`. Runtime dependencies that it lacks are links to those of the repository. */
 export async function installPackage(modules: string): Promise<void> {
-  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
-  for (const name of Object.keys(dependencies)) await linkModule(modules, name)
+  for (const name of Object.keys(packageJson.dependencies)) await linkModule(modules, name)
   const installed = join(modules, 'platform-auth-server')
   await rm(installed, { recursive: true, force: true })
   for (const { path } of pack().files) {

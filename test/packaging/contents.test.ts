@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import test from 'ava'
 import { linksOf } from '../helpers/markdown.js'
 import { pack } from '../helpers/packed.js'
-import { filesBelow, readText } from '../helpers/repository.js'
+import { filesBelow, packageJson, readText, textBelow } from '../helpers/repository.js'
 
 const packed = pack()
 const paths = packed.files.map(({ path }) => path)
@@ -52,12 +52,13 @@ test('the package contains the bundle, and the types of every module and of no m
 })
 
 test('the bundle imports or requires every dependency and contains none', t => {
-  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
-  const code = filesBelow('dist/bundle').map(readText).join('\n')
+  const code = textBelow('dist/bundle')
   const imported = [...code.matchAll(/(?:from |import\(?\s*|require\()["']([^."'][^"']*)["']/g)].map(
     ([, name = '']) => `${name}/`
   )
-  const missing = Object.keys(dependencies).filter(name => !imported.some(path => path.startsWith(`${name}/`)))
+  const missing = Object.keys(packageJson.dependencies).filter(
+    name => !imported.some(path => path.startsWith(`${name}/`))
+  )
   const unused = missing.filter(name => !name.startsWith('@types/'))
   t.deepEqual(unused, [])
 })
@@ -72,10 +73,10 @@ test('the packed types cite no document that is not in the package', t => {
   }
 })
 
-// npm 12 warns about each of these scripts when the package is installed from a file or a git address.
+// npm 12 warns about each of these packageJson.scripts when the package is installed from a file or a git address.
 test('the package has no script that npm would run, or ask about, when it is installed', t => {
-  const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
-  for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.false(script in scripts, script)
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare'])
+    t.false(script in packageJson.scripts, script)
 })
 
 test('every file that the packed documents link to is in the package', t => {

@@ -69,11 +69,6 @@ test('wrong settings are reported as findings with exit code 2, and no request i
   t.false(JSON.parse(json.output).ok)
 })
 
-test('a wrong command line is an error and not a finding', async t => {
-  const { code, output, errors } = await run(t, ['check', '--json=1'])
-  t.deepEqual([code, output, errors], [2, '', '--json takes no value.\n'])
-})
-
 test('check reports warnings about settings as findings, for public scopes equal to the internal ones and for plain http on another machine', async t => {
   const { allOf } = await checkAt(t, {
     args: ['--mode', 'dual', '--public-token-scopes', 'data:read viewables:read'],

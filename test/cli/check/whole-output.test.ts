@@ -90,7 +90,7 @@ test('check with a wrong client secret and a Redis that does not run', async t =
 
 test('a start with unusable settings', async t => {
   const { code, output, errors } = await run(t, [], {
-    env: { PORT: 'x', SERVER_SESSION_SECRET: '  ', PLATFORM_CLIENT_SECRET: 'a\u00e4b', PLATFORM_AUTH_MOD: 'dual' },
+    env: { PORT: 'x', SERVER_SESSION_SECRET: '  ', PLATFORM_AUTH_MOD: 'dual' },
     files: { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' }
   })
   t.deepEqual(errors.trimEnd().split('\n'), [
@@ -98,7 +98,7 @@ test('a start with unusable settings', async t => {
     '  port (variable PORT) cannot be the string "x". Set it to a port number from 0 to 65535.',
     '  session.secret (variable SERVER_SESSION_SECRET) is empty. Set the variable SERVER_SESSION_SECRET or SERVER_SESSION_SECRET_FILE, the flag --session-secret-file, or session.secret in a settings file.',
     '  platform.clientId is required. Set the variable PLATFORM_CLIENT_ID, the flag --client-id, or platform.clientId in a settings file.',
-    '  platform.clientSecret (variable PLATFORM_CLIENT_SECRET) cannot be used, because it contains characters that a client secret cannot contain. Set it to the client secret as the provider shows it.',
+    '  platform.clientSecret is required. Set the variable PLATFORM_CLIENT_SECRET or PLATFORM_CLIENT_SECRET_FILE, the flag --client-secret-file, or platform.clientSecret in a settings file.',
     '  platform.callbackUrl (file .platform-auth-serverrc) is empty. Set the variable PLATFORM_CALLBACK_URL, the flag --callback-url, or platform.callbackUrl in a settings file.',
     'Also noticed:',
     '  PLATFORM_AUTH_MOD (variable PLATFORM_AUTH_MOD) is not a setting of this server. Did you mean PLATFORM_AUTH_MODE?'
