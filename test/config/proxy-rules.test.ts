@@ -92,7 +92,7 @@ const unusable: readonly (readonly [rule: string, problem: string])[] = [
   ['GET /a https://h.example\\a', 'begin with a slash'],
   ['GET /a http://h.example/a', 'plain http https plain-http'],
   ['GET /a https://h.example/a token=refresh', '"token=refresh" not an option token=internal'],
-  ['GET /a https://h.example/a timeout=0', 'timeout=0 not a timeout 90s, 1s 60m'],
+  ['GET /a https://h.example/a timeout=0', 'timeout=0 not a timeout 90s 1s 60m'],
   ['GET /a https://h.example/a timeout=61m', 'timeout=61m not a timeout'],
   ['GET /a https://h.example/a timeout=-1s', '"timeout=-1s" not an option'],
   ['GET /a https://h.example/a timeout=1 timeout=2', 'twice'],

@@ -23,7 +23,7 @@ test('no flag takes a secret as its value, except --redis-url, because most addr
 })
 
 const verbs =
-  /^(Accept|Add|Authenticate|Cache|Choose|Coordinate|Encrypt|End|Exchange|Forward|Give|Identify|Keep|Let|Limit|Listen|Log|Name|Offer|Prove|Read|Receive|Refresh|Reject|Request|Require|Revoke|Send|Serve|Show|Sign|Store|Tell|Trust|Use|Wait|Write|Continue) /
+  /^(?:During shutdown, )?(Accept|Add|Authenticate|Cache|Choose|Coordinate|Encrypt|End|Exchange|Forward|Give|Identify|Keep|Let|Limit|Listen|Log|Name|Offer|Prove|Read|Receive|Refresh|Reject|Request|Require|Revoke|Send|Serve|Show|Sign|Store|Tell|Trust|Use|Wait|Write|Continue) /i
 
 test('every setting is described in the imperative, in one to four sentences', t => {
   for (const key of settingKeys) {

@@ -244,7 +244,7 @@ testWithRedis('check accepts a working cluster, and fails for one of its nodes w
 })
 
 for (const [what, options, finding] of [
-  ['has expired', { days: -1 }, 'failed certificate localhost expired CERT_HAS_EXPIRED'],
+  ['has expired', { days: -1 }, 'failed certificate localhost expired CERT_HAS_EXPIRED → clock renew'],
   ['is for another host', { host: 'other.example' }, 'failed certificate localhost different name']
 ] as const) {
   testWithRedis(`check fails for a Redis whose certificate ${what}`, async t => {
