@@ -190,8 +190,7 @@ test('an upstream that does not begin its response in time becomes 504', async t
     { options: 'timeout=1' }
   )
   const response = await browser.get('/api/x')
-  t.is(response.statusCode, 504)
-  t.is(response.json().error, 'upstream_timeout')
+  t.deepEqual([response.statusCode, response.json().error], [504, 'upstream_timeout'])
   await upstream.requests[0]?.aborted
   const line = logs.find(({ event, path }) => event === 'request' && path === '/api/x')
   t.true(Number(line?.upstream_header_ms) >= 900)

@@ -24,8 +24,7 @@ for (const [path, body] of Object.entries(bodies)) {
       t.is(response.headers['access-control-allow-origin'], undefined)
     }
     const head = await browser.request('HEAD', path)
-    t.is(head.statusCode, 200)
-    t.is(head.body.length, 0)
+    t.deepEqual([head.statusCode, head.body.length], [200, 0])
     t.is(head.headers['content-length'], String(JSON.stringify(body).length))
   })
 

@@ -24,8 +24,7 @@ test('a module can add a route that gets the access token for the server or resp
   const { starting } = await startWith(t, routes)
   const { browser, idp, logs } = await starting
   const refused = await browser.get('/api/whoami')
-  t.is(refused.statusCode, 401)
-  t.is(refused.text(), '')
+  t.deepEqual([refused.statusCode, refused.text()], [401, ''])
   await signIn(browser)
   const { internal } = (await browser.get('/api/whoami')).json() as { internal: string }
   t.true(idp.issued.accessTokens.some(({ value }) => value === internal))

@@ -30,8 +30,7 @@ for (const mode of modes) {
     t.regex(String(request?.headers.authorization), /^Basic /)
     for (const one of [copy, browser]) {
       const rejected = await one.fetch('/api/auth/profile')
-      t.is(rejected.statusCode, 401)
-      t.is(rejected.body.length, 0)
+      t.deepEqual([rejected.statusCode, rejected.body.length], [401, 0])
     }
     t.is(idp.tokenRequests.length, before, 'the server neither returns a kept session nor refreshes one')
   })

@@ -202,8 +202,7 @@ test('if a refreshed session is too large for its cookies, the log says so, and 
   idp.settings.accessTokenLength = 16_000
   for (let time = 0; time < 2; time += 1) {
     const response = await browser.fetch('/api/auth/profile')
-    t.is(response.statusCode, 500)
-    t.is(response.json().error, 'session_too_large')
+    t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
     t.is(browser.cookies.value('platform_session'), cookie)
   }
   const line = logs.find(({ event, error_code }) => event === 'request_failed' && error_code === 'session_too_large')
