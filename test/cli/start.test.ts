@@ -89,7 +89,7 @@ test('the start logs warnings about settings, also about mistakes that need no n
     ['warn', 'wwwroot', 'flag --wwwroot']
   ])
   carries(t, String(warnings[1]?.msg), `8080 ${port} --port 8080`)
-  carries(t, String(warnings[2]?.msg), '/pages/index.html cannot be read Create')
+  carries(t, String(warnings[2]?.msg), '/pages/index.html 404 Create wwwroot')
 })
 
 test('a port in use is reported in one sentence with the flag that sets it, and the exit code is 1', async t => {

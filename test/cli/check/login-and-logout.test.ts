@@ -8,7 +8,7 @@ const register = `${callbackUrl} test-client`
 testFindings('login', {
   'a login that is accepted': [{}, 'ok accepts 302'],
   'an HTML page': [{ prepare: idp => idp.fail('authorize', faults.html(200)) }, 'ok page 200 browser'],
-  'a callback URL that is not registered': [unregistered, `failed rejects client callback 400 → ${register}`],
+  'a callback URL that is not registered': [unregistered, `failed client callback 400 → ${register}`],
   'a scope that is refused': [
     { provider: () => ({ login: { error: 'invalid_scope', errorDescription: 'not yours' } }) },
     'failed rejects invalid_scope → scopes'
@@ -35,7 +35,7 @@ testFindings('login', {
   ],
   'a callback URL that is not registered, with an error page of the provider': [
     { ...unregistered, provider: idp => ({ quirks: { errorPage: `${idp.issuer}/error` } }) },
-    `failed rejects client callback invalid_request → ${register}`
+    `failed client callback invalid_request → ${register}`
   ],
   'a sign-in page on another host': [
     { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
@@ -59,7 +59,7 @@ testFindings('login', {
   ],
   'a discovered endpoint that responds with 404, as Dex does for an unknown client': [
     { discovery: () => ({}), prepare: idp => idp.fail('authorize', faults.html(404)) },
-    `failed rejects client callback 404 → ${register}`
+    `failed client callback 404 → ${register}`
   ]
 })
 
@@ -84,9 +84,9 @@ testFindings('logout', {
   'a working revocation endpoint': [{}, 'ok revocation accepts'],
   'a wrong secret at Keycloak': [
     { provider: () => ({ quirks: quirksOf.keycloak }), env: wrongSecret },
-    'failed revocation rejects client 401 unauthorized_client → logout.revoke false'
+    'failed revocation client 401 unauthorized_client → logout.revoke false'
   ],
-  'a wrong secret': [{ env: wrongSecret }, 'failed revocation rejects client 401 invalid_client → logout.revoke false'],
+  'a wrong secret': [{ env: wrongSecret }, 'failed revocation client 401 invalid_client → logout.revoke false'],
   'a revocation endpoint that rejects a made-up token': [
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
     'warning revocation 400 invalid_request → revocation_failed log'
