@@ -1,5 +1,6 @@
 /** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
 import http from 'node:http'
+import { assemble } from '../app.js'
 import { systemClock, wait, within } from '../base/clock.js'
 import { closeServer, listen } from '../base/listener.js'
 import { version } from '../base/package.js'
@@ -12,7 +13,6 @@ import { CLIENT_LIMITS, type ClientLimits, watchConnections } from '../web/edge/
 import { type ForwardAuthServer, listenForGateways } from '../web/forward-auth/forward-auth.js'
 import { requireTokens } from '../web/routes/custom-routes.js'
 import { type Extension, extensionTools, loadExtension } from '../web/routes/extension.js'
-import { assemble } from './app.js'
 import { createServices, type ServiceOptions } from './create-services.js'
 
 export interface ServeOptions extends Partial<ServiceOptions> {

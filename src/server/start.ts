@@ -1,11 +1,11 @@
 /** The two ways to run this server in your application: as a Koa application, or as a whole server like that of the command line. */
 import type Koa from 'koa'
 import { pino } from 'pino'
+import { assemble } from '../app.js'
 import { requireComplete } from '../config/load.js'
 import type { Config } from '../config/settings.js'
 import { type DemoOptions, openDemo } from '../demo/open.js'
 import type { Extension } from '../web/routes/extension.js'
-import { assemble } from './app.js'
 import { type AppOptions, createServices, type ServiceOptions } from './create-services.js'
 import { logOptions, standardOutput } from './log.js'
 import { type ListeningServer, serve } from './serve.js'

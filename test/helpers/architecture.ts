@@ -6,7 +6,7 @@ export type Sources = Readonly<Record<string, string>>
 // Each row may import from the rows below it. The parts of one row may import each other, as long as no folders form a cycle.
 const rows: readonly (readonly string[])[] = [
   ['cli'],
-  ['server', 'index.ts', 'testing'],
+  ['server', 'app.ts', 'index.ts', 'testing'],
   ['web'],
   ['login', 'sessions'],
   ['provider', 'cookie', 'config', 'pages', 'demo'],
@@ -23,7 +23,7 @@ const SESSIONS_ENTRY = 'sessions/index.ts'
 // Each of these packages may be imported only by the parts listed next to it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['provider']],
-  [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'server', 'demo']],
+  [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'server', 'demo']],
   [/^ioredis$/, ['sessions']],
   [/^undici$/, ['web']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
@@ -73,7 +73,7 @@ function foldersOf(files: Graph): Graph {
   return new Map([...folders].map(([folder, targets]) => [folder, [...targets]]))
 }
 
-// A file directly in src/, such as index.ts, stands for itself.
+// A file directly in src/, such as app.ts, stands for itself.
 function folderOf(path: string): string {
   return path.includes('/') ? posix.dirname(path) : path
 }

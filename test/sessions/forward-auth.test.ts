@@ -84,9 +84,10 @@ for (const mode of modes) {
   })
 }
 
-const [, documentedKilobytes = ''] = /needs ([\d.]+) kB in Redis/.exec(readText('docs/run/capacity.md')) ?? []
+const [, documentedKilobytes = ''] =
+  /session in cookies of 3 kB needs ([\d.]+) kB/.exec(readText('docs/run/redis.md')) ?? []
 
-test('a session in cookies has the size in Redis that docs/run/capacity.md documents', async t => {
+test('a session in cookies has the size in Redis that docs/run/redis.md documents', async t => {
   const deployment = await startDeployment(t, { mode: 'dual', settings: { forwardAuth: { address: '127.0.0.1:0' } } })
   const { redis, idp } = deployment
   const { server, browser } = await deployment.start()

@@ -1,19 +1,19 @@
 /** The Koa application. It lists the middleware that every request passes, outermost first. */
 import Koa from 'koa'
-import { noMetrics } from '../base/metrics.js'
-import { STARTER_PAGE } from '../config/settings.js'
-import { health } from '../web/edge/health.js'
-import { normalizeRequest, rejectInvalidRequests } from '../web/edge/limits.js'
-import { loadedInBackground } from '../web/edge/loaded-in-background.js'
-import { accessLog, brokenResponses, measure, trace } from '../web/edge/observe.js'
-import { errors } from '../web/errors/errors.js'
-import { serverHeaders } from '../web/request/session-status.js'
-import { authRoutes } from '../web/routes/auth-routes.js'
-import { customRoutes } from '../web/routes/custom-routes.js'
-import type { Services } from '../web/services.js'
-import { fallback } from '../web/static/fallback.js'
-import { hasStarterPage, starterFiles, starterPage } from '../web/static/starter-page.js'
-import { staticFiles } from '../web/static/static-files.js'
+import { noMetrics } from './base/metrics.js'
+import { STARTER_PAGE } from './config/settings.js'
+import { health } from './web/edge/health.js'
+import { normalizeRequest, rejectInvalidRequests } from './web/edge/limits.js'
+import { loadedInBackground } from './web/edge/loaded-in-background.js'
+import { accessLog, brokenResponses, measure, trace } from './web/edge/observe.js'
+import { errors } from './web/errors/errors.js'
+import { serverHeaders } from './web/request/session-status.js'
+import { authRoutes } from './web/routes/auth-routes.js'
+import { customRoutes } from './web/routes/custom-routes.js'
+import type { Services } from './web/services.js'
+import { fallback } from './web/static/fallback.js'
+import { hasStarterPage, starterFiles, starterPage } from './web/static/starter-page.js'
+import { staticFiles } from './web/static/static-files.js'
 
 /** Creates the application and adds the middleware in the required order. Custom routes come after it. */
 export function assemble(services: Services): Koa {
@@ -39,10 +39,10 @@ export function assemble(services: Services): Koa {
   if (hasStarterPage(wwwroot)) app.use(starterPage(services))
   app.use(authRoutes(services))
   if (demo) {
-    app.use(loadedInBackground(async () => (await import('../web/routes/demo-routes.js')).demoRoutes(services, demo)))
+    app.use(loadedInBackground(async () => (await import('./web/routes/demo-routes.js')).demoRoutes(services, demo)))
   }
   if (config.apiProxy.rules.length > 0) {
-    app.use(loadedInBackground(async () => (await import('../web/proxy/middleware.js')).proxy(services)))
+    app.use(loadedInBackground(async () => (await import('./web/proxy/middleware.js')).proxy(services)))
   }
   return app
 }
