@@ -48,10 +48,10 @@ export interface ServiceOptions extends AppOptions {
 /** The services of the middleware, and those that only the server itself uses. */
 interface ServerServices extends Services {
   /**
-   * Binds a socket that identifies where this process runs (its place, see `sessions/places.ts`), so that leases can name that
-   * place. Call this function when the server listens.
+   * Binds a socket that identifies where this process runs (`sessions/host-slots.ts`), so that leases can name it. Call this
+   * function when the server listens.
    */
-  readonly startPlace: (port: number) => void
+  readonly startHostSlot: (port: number) => void
   readonly shutdown: Shutdown
   /**
    * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
@@ -97,7 +97,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, metrics, ...options.redis })
-  const { sessions, places, userSessions } = stores
+  const { sessions, hostSlots, userSessions } = stores
   watchStores(metrics, stores)
   const mode = createMode(config, idp, sessions.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
@@ -133,7 +133,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     tracing,
     redisStatus: stores.status,
     isStarting: stores.isStarting,
-    startPlace: places.start,
+    startHostSlot: hostSlots.start,
     shutdown: createShutdown({ background, refreshes: login.refreshes, codeExchanges, stores, transport }),
     replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])

@@ -111,7 +111,7 @@ export async function serve(
   async function openListeners() {
     const { metrics, forwardAuth } = config
     const port = await listen(server, { ...config, reserved })
-    services.startPlace(port)
+    services.startHostSlot(port)
     if (forwardAuth.address !== undefined) {
       gateways = await listenForGateways(services, forwardAuth.address, limits)
     }

@@ -1,7 +1,7 @@
 /**
  * What the store keeps. Sessions are in cells, which are changed only by compare-and-swap. The lists of each user's sessions, user
- * names, used logout tokens and places (`places.ts`) are values. Both are in Redis, in the memory of a process without Redis, or,
- * in tests, in a simulated store.
+ * names, used logout tokens and host slots (`host-slots.ts`) are values. Both are in Redis, in the memory of a process without
+ * Redis, or, in tests, in a simulated store.
  */
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { End } from './transitions.js'

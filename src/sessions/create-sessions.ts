@@ -13,7 +13,7 @@ import { createUnderLease, patience, type UnderLeaseDependencies } from './under
 
 interface SessionsDependencies
   extends Omit<StoreDependencies, 'memory'>,
-    Pick<UnderLeaseDependencies, 'places' | 'connectedAt'> {
+    Pick<UnderLeaseDependencies, 'hostSlots' | 'connectedAt'> {
   /** Sends a message to all processes. Never rejects. */
   readonly publish: (message: Message) => Promise<void>
   /** The lifetime of a cell, in milliseconds. */
@@ -38,7 +38,7 @@ export interface ProcessSessions extends Sessions {
   close(): void
 }
 
-/** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, places, publish, lifetimeMs }) */
+/** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, lifetimeMs }) */
 export function createSessions(dependencies: SessionsDependencies): ProcessSessions {
   const { cells, clock, publish, lifetimeMs } = dependencies
   const { memory = createProcessMemory(clock, lifetimeMs) } = dependencies

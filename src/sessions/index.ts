@@ -1,6 +1,6 @@
 /**
- * Opens the sessions: creates the connection to Redis, the cells, the places, the sessions, and the lists of each user's sessions.
- * Each of them uses only those before it. Other folders import only this file.
+ * Opens the sessions: creates the connection to Redis, the cells, the host slots, the sessions, and the lists of each user's
+ * sessions. Each of them uses only those before it. Other folders import only this file.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -15,8 +15,8 @@ import type { SessionRecord } from '../cookie/record.js'
 import type { Message, Values } from './cells.js'
 import { type ConnectionTiming, openConnection } from './connection.js'
 import { createSessions, type ProcessSessions } from './create-sessions.js'
+import { createHostSlots, type HostSlots } from './host-slots.js'
 import { createMemoryCells, createMemoryValues } from './memory-cells.js'
-import { createPlaces, type Places } from './places.js'
 import {
   createMessageSeal,
   createRedisCells,
@@ -56,7 +56,7 @@ export interface Stores {
   readonly sessions: ProcessSessions
   /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: UserSessions | undefined
-  readonly places: Places
+  readonly hostSlots: HostSlots
   status(): RedisStatus
   /** True while this process waits for its first connection to Redis, so that it should get no requests yet. */
   isStarting(): boolean
@@ -67,7 +67,7 @@ export interface Stores {
 // outlive the `state` of the login, which is valid for 10 minutes. The cell also stores that the login has ended, and without the
 // cell, the same `state` could be used again.
 const LOGIN_LIFETIME_MS = 900_000
-const PLACE_LIFETIME_MS = 300_000
+const HOST_SLOT_LIFETIME_MS = 300_000
 const USED_TOKEN_LIFETIME_MS = 1_200_000
 const RECOVERY_MS = 2000
 // If Redis has several nodes, the processes may notice a new master at different times, so the recovery time is longer.
@@ -96,10 +96,10 @@ export function createStores(config: Config, options: StoreOptions): Stores {
     lists: values<UserList>('user', 'user sessions', lifetimeMs),
     names: values<readonly string[]>('user-name', 'user names', lifetimeMs),
     usedTokens: values<true>('logout-token', 'used logout token', USED_TOKEN_LIFETIME_MS),
-    places: values<number>('place', 'place', PLACE_LIFETIME_MS)
+    hostSlots: values<number>('host-slot', 'host slot', HOST_SLOT_LIFETIME_MS)
   }
-  const places = createPlaces({
-    cells: cells.places,
+  const hostSlots = createHostSlots({
+    cells: cells.hostSlots,
     owner: randomUUID(),
     clock,
     log,
@@ -108,8 +108,8 @@ export function createStores(config: Config, options: StoreOptions): Stores {
   const sessions = createSessions({
     ...times,
     cells: cells.sessions,
-    me: places.me,
-    places,
+    me: hostSlots.me,
+    hostSlots,
     recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
     connectedAt: () => redis?.connection.connectedAt(),
     publish: async message => redis?.publish(message)
@@ -119,7 +119,7 @@ export function createStores(config: Config, options: StoreOptions): Stores {
     : undefined
   redis?.connection.listen({
     connected() {
-      void places.announce()
+      void hostSlots.announce()
       void sessions.restoreAll()
     },
     message(text) {
@@ -138,13 +138,13 @@ export function createStores(config: Config, options: StoreOptions): Stores {
   return {
     sessions,
     userSessions,
-    places,
+    hostSlots,
     status: () => (redis ? (redis.connection.isAvailable() ? 'up' : 'down') : 'off'),
     isStarting: () => redis?.connection.isStarting() ?? false,
     async close() {
       sessions.close()
       userSessions?.close()
-      places.close()
+      hostSlots.close()
       await redis?.connection.close()
     }
   }

@@ -32,12 +32,12 @@ export const TIMES = {
 }
 
 /**
- * The process that was granted a lease. If a later process has bound the socket of the same `place` (`places.ts`), the owner has
- * died. `since` shows which process bound the socket later.
+ * The process that was granted a lease. If a later process has bound the socket of the same `hostSlot` (`host-slots.ts`), the
+ * owner has died. `since` shows which process bound the socket later.
  */
 export interface Owner {
   readonly owner: string
-  readonly place?: string
+  readonly hostSlot?: string
   readonly since?: number
 }
 

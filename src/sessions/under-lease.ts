@@ -6,9 +6,9 @@
 import { type Clock, startStopwatch, wait } from '../base/clock.js'
 import type { SessionRecord } from '../cookie/record.js'
 import { ignoreUnavailable } from './cells.js'
+import type { HostSlots } from './host-slots.js'
 import type { LeaseUse } from './memory.js'
 import type { createPause } from './pause.js'
-import type { Places } from './places.js'
 import type { createRestores } from './restores.js'
 import type { Current, Grant, LeaseRequest, Problem, Result, Revision, Sessions, Work } from './sessions.js'
 import type { SessionStore, StoreDependencies } from './store.js'
@@ -18,7 +18,7 @@ import * as rules from './transitions.js'
 export interface UnderLeaseDependencies extends StoreDependencies {
   readonly store: SessionStore
   readonly pause: ReturnType<typeof createPause>
-  readonly places: Pick<Places, 'isDead'>
+  readonly hostSlots: Pick<HostSlots, 'isDead'>
   readonly restores: Pick<ReturnType<typeof createRestores>, 'soon'>
   /**
    * Returns the time at which the last connection opened, on the monotonic clock. Returns undefined before the first connection
@@ -62,7 +62,7 @@ const OWNER_CHECK_MS = 1000
 const runWithoutSlot: LeaseRequest['inSlot'] = send => send()
 
 export function createUnderLease(dependencies: UnderLeaseDependencies) {
-  const { store, memory, pause, places, clock } = dependencies
+  const { store, memory, pause, hostSlots, clock } = dependencies
   const { acquire, release } = createLeases(dependencies)
   const settle = createSettle(dependencies)
 
@@ -133,7 +133,7 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
       if (tried.kind === 'settled') return tried.current
       if (tried.kind === 'leased' && sinceStartMs() >= nextCheckAt) {
         nextCheckAt = sinceStartMs() + OWNER_CHECK_MS
-        if (await places.isDead(tried.lease).catch(ignoreUnavailable)) dead = tried.lease.owner
+        if (await hostSlots.isDead(tried.lease).catch(ignoreUnavailable)) dead = tried.lease.owner
       }
       if (dead === undefined && !mayWait()) return unavailable(store.known(session.id), 'pending')
       if (dead !== undefined || tried.kind === 'stale') continue

@@ -23,7 +23,7 @@ function setUp() {
     cells: createMemoryCells({ now: clock.now, lifetimeMs }, LIMITS),
     clock,
     me: () => ({ owner: 'me' }),
-    places: { isDead: async () => false },
+    hostSlots: { isDead: async () => false },
     recoveryMs: 0,
     connectedAt: () => undefined,
     publish: async () => {},

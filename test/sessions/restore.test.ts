@@ -31,7 +31,7 @@ function setUp() {
     > as SessionCells,
     clock,
     me: () => ({ owner: 'me' }),
-    places: { isDead: async () => false },
+    hostSlots: { isDead: async () => false },
     recoveryMs: 2000,
     connectedAt: () => 0,
     publish: async () => {},

@@ -62,7 +62,7 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
         cells: change(connectedCells(cells, () => isAway)),
         clock,
         me: () => ({ owner }),
-        places: { isDead: async () => false },
+        hostSlots: { isDead: async () => false },
         recoveryMs,
         connectedAt: () => connectedAt,
         publish: async message => (isAway ? undefined : publish(message)),
@@ -86,16 +86,16 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
   }
 }
 
-/** The parts of a store for a server. Without Redis, a process has no place. */
+/** The parts of a store for a server. Without Redis, a process has no host slot. */
 export function storesOf(sessions: ProcessSessions, { close = async () => {} } = {}): Stores {
-  const places = {
+  const hostSlots = {
     me: () => ({ owner: '' }),
     start() {},
     announce: async () => {},
     isDead: async () => false,
     close() {}
   }
-  return { sessions, userSessions: undefined, places, status: () => 'off', isStarting: () => false, close }
+  return { sessions, userSessions: undefined, hostSlots, status: () => 'off', isStarting: () => false, close }
 }
 
 /** Cells that fail as those of a Redis that cannot be used. */

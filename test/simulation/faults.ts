@@ -52,7 +52,9 @@ export function startFaults(simulation: Simulation): () => void {
   }
 
   function startInPlaceOf(replica: Replica, ms: number): void {
-    world.after(ms, () => world.note(`${startReplica(simulation, replica.place).process.name} starts in its place`))
+    world.after(ms, () =>
+      world.note(`${startReplica(simulation, replica.hostSlot).process.name} starts in its host slot`)
+    )
   }
 
   function disturb(): void {
@@ -166,7 +168,7 @@ export function startFaults(simulation: Simulation): () => void {
       lose('FLUSHALL')
       for (const id of redis.master.cells.keys()) excuseSessionsInRedis(id)
       redis.master.cells.clear()
-      redis.master.places.clear()
+      redis.master.hostSlots.clear()
     },
     evict: () => {
       lose('a key is evicted')

@@ -1,4 +1,4 @@
-// A simulated Redis: the cells of the sessions, the places of the processes, and the messages. A replica of it is some moments
+// A simulated Redis: the cells of the sessions, the host slots of the processes, and the messages. A replica of it is some moments
 // behind, and may be promoted.
 
 import type { SessionRecord } from '#src/cookie/record.js'
@@ -14,7 +14,7 @@ type SessionCell = Cell<SessionRecord>
 interface Node {
   /** The object is the version of the cell. */
   cells: Map<string, { readonly cell: SessionCell; readonly until: number }>
-  places: Map<string, number>
+  hostSlots: Map<string, number>
   isUp: boolean
   isStopped: boolean
   slowMs: number
@@ -27,8 +27,8 @@ export interface SimulatedRedis {
   onStored: (id: string, cell: SessionCell, replica: Replica, replaced: SessionCell | undefined) => void
   cellOf(id: string): SessionCell | undefined
   cellsOf(replica: Replica): Cells<SessionCell, SessionKey>
-  readPlace(replica: Replica, place: string): Promise<number | undefined>
-  storePlace(replica: Replica, place: string, since: number): Promise<void>
+  readHostSlot(replica: Replica, hostSlot: string): Promise<number | undefined>
+  storeHostSlot(replica: Replica, hostSlot: string, since: number): Promise<void>
   publish(replica: Replica, message: Message): Promise<void>
   /** Ends the connection of a process, which then connects again. */
   disconnect(replica: Replica): void
@@ -47,20 +47,20 @@ export const TIME_CHECK_MS = 2000
 export function createRedis(world: World, of: () => Simulation): SimulatedRedis {
   // A command that takes more than a second takes the connection down in half of the schedules.
   const keepsConnection = world.random() < 0.5
-  let snapshots: { readonly at: number; readonly cells: Node['cells']; readonly places: Node['places'] }[] = []
+  let snapshots: { readonly at: number; readonly cells: Node['cells']; readonly hostSlots: Node['hostSlots'] }[] = []
 
   const latency = () => world.between(0.2, 3)
 
-  function createNode(from?: Pick<Node, 'cells' | 'places'>): Node {
+  function createNode(from?: Pick<Node, 'cells' | 'hostSlots'>): Node {
     const cells = new Map(from?.cells)
-    const places = new Map(from?.places)
-    return { cells, places, isUp: true, isStopped: false, slowMs: 0, waiting: [] }
+    const hostSlots = new Map(from?.hostSlots)
+    return { cells, hostSlots, isUp: true, isStopped: false, slowMs: 0, waiting: [] }
   }
 
   function takeSnapshot(): void {
-    const { cells, places } = redis.master
+    const { cells, hostSlots } = redis.master
     const recent = snapshots.filter(({ at }) => at > world.now() - 3000)
-    snapshots = [...recent, { at: world.now(), cells: new Map(cells), places: new Map(places) }]
+    snapshots = [...recent, { at: world.now(), cells: new Map(cells), hostSlots: new Map(hostSlots) }]
     world.after(SNAPSHOT_MS, takeSnapshot)
   }
   world.after(0, takeSnapshot)
@@ -93,7 +93,7 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
         replica.redis = master
         replica.connectedAt = replica.process.clock.monotonic()
         void replica.sessions.restoreAll()
-        if (replica.since !== undefined) redis.storePlace(replica, replica.place, replica.since).catch(() => {})
+        if (replica.since !== undefined) redis.storeHostSlot(replica, replica.hostSlot, replica.since).catch(() => {})
       },
       timer
     )
@@ -191,9 +191,9 @@ export function createRedis(world: World, of: () => Simulation): SimulatedRedis 
         }
       }
     },
-    readPlace: (replica, place) => send(replica, ({ places }) => places.get(place)),
-    storePlace: (replica, place, since) =>
-      send(replica, ({ places }) => void places.set(place, Math.max(since, places.get(place) ?? 0))),
+    readHostSlot: (replica, hostSlot) => send(replica, ({ hostSlots }) => hostSlots.get(hostSlot)),
+    storeHostSlot: (replica, hostSlot, since) =>
+      send(replica, ({ hostSlots }) => void hostSlots.set(hostSlot, Math.max(since, hostSlots.get(hostSlot) ?? 0))),
     publish: (replica, message) => send(replica, node => publishNow(node, message)).catch(() => {}),
     disconnect,
     connect,

@@ -22,8 +22,8 @@ const PUBLIC_SCOPE = 'viewables:read'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 export const requestLog = () => silent as never
 
-/** Starts a process at a place, and adds it to the simulation. */
-export function startReplica(simulation: Simulation, place: string): Replica {
+/** Starts a process at a host slot, and adds it to the simulation. */
+export function startReplica(simulation: Simulation, hostSlot: string): Replica {
   const { world, replicas, redis, provider, schedule, safeguard, recoveryMs } = simulation
   const number = replicas.length + 1
   const process = world.createProcess(`process ${number}`)
@@ -32,7 +32,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   const beforeExpirySeconds = schedule.seed % 5 < 2 ? 1.5 : 0
   const base = {
     number,
-    place,
+    hostSlot,
     owner: `owner ${number}`,
     process,
     clock,
@@ -50,13 +50,13 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   }
   const replica = base as unknown as Replica
   const me = (): Owner =>
-    replica.since === undefined || safeguard.namesNoPlace
+    replica.since === undefined || safeguard.namesNoHostSlot
       ? { owner: replica.owner }
-      : { owner: replica.owner, place, since: replica.since }
-  const places = {
-    async isDead({ place, since }: Lease): Promise<boolean> {
-      if (place === undefined || since === undefined) return false
-      const newest = await redis.readPlace(replica, place)
+      : { owner: replica.owner, hostSlot, since: replica.since }
+  const hostSlots = {
+    async isDead({ hostSlot, since }: Lease): Promise<boolean> {
+      if (hostSlot === undefined || since === undefined) return false
+      const newest = await redis.readHostSlot(replica, hostSlot)
       return newest !== undefined && newest > since
     }
   }
@@ -64,7 +64,7 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   const created = createSessions({
     cells: redis.cellsOf(replica),
     memory: safeguard.memory?.(memory) ?? memory,
-    places,
+    hostSlots,
     clock,
     me,
     recoveryMs,
@@ -100,21 +100,23 @@ export function startReplica(simulation: Simulation, place: string): Replica {
   Object.assign(replica, { sessions, refreshes })
   replicas.push(replica)
   if (!replica.isConnected) redis.connect(replica)
-  takePlace(simulation, replica)
+  takeHostSlot(simulation, replica)
   return replica
 }
 
-/** Gets the socket of the place, when the process that has it has ended. */
-function takePlace(simulation: Simulation, replica: Replica): void {
+/** Gets the socket of the host slot, when the process that has it has ended. */
+function takeHostSlot(simulation: Simulation, replica: Replica): void {
   const { world, replicas, redis, startedAt, safeguard } = simulation
-  const { place, process } = replica
-  const holder = replicas.find(other => other.place === place && other.since !== undefined && other.process.isAlive)
-  if (holder && !safeguard.sharesPlaces) {
-    const retry = () => takePlace(simulation, replica)
+  const { hostSlot, process } = replica
+  const holder = replicas.find(
+    other => other.hostSlot === hostSlot && other.since !== undefined && other.process.isAlive
+  )
+  if (holder && !safeguard.sharesHostSlots) {
+    const retry = () => takeHostSlot(simulation, replica)
     world.after(RETRY_MS, retry, { process, kind: 'timer' })
     return
   }
   if (!replica.listens) return
   replica.since = world.now() - startedAt + replica.number / 1000
-  redis.storePlace(replica, place, replica.since).catch(() => {})
+  redis.storeHostSlot(replica, hostSlot, replica.since).catch(() => {})
 }

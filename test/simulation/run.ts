@@ -152,7 +152,7 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     for (const fault of faultsOf(cell, replaced, world.now())) violations.add(`${id}: ${fault}`)
     if (cell.record) provider.stored(id, cell.record.fields.refresh_token)
   }
-  for (let index = 0; index < PROCESSES; index++) startReplica(simulation, `place ${index}`)
+  for (let index = 0; index < PROCESSES; index++) startReplica(simulation, `host slot ${index}`)
 
   const keepsInRedis = sessionStore === 'redis'
   const keyOf = (id: string) => (keepsInRedis ? { key: `key of ${id}` } : {})
@@ -255,17 +255,20 @@ async function run(schedule: Schedule, safeguard: Safeguard): Promise<Simulation
     }
   }
 
-  /** No request may wait for a dead process whose place has a new process for 7 seconds. */
+  /** No request may wait for a dead process whose host slot has a new process for 7 seconds. */
   function checkDeadOwner(user: User, replica: Replica, sentAt: number): void {
     const { lease, notBefore } = redis.cellOf(user.id)?.entry ?? {}
     const dead = replicas.find(({ owner }) => owner === lease?.owner)
-    if (!dead || dead.process.isAlive || lease?.place === undefined) return
+    if (!dead || dead.process.isAlive || lease?.hostSlot === undefined) return
     // Without this lease, the request would wait as well: the lease has ended, or the session is in its recovery time.
     const isRecovering = notBefore?.why === 'loss' && notBefore.until > sentAt
     if (lease.until <= sentAt || isRecovering) return
     const next = replicas.find(
-      ({ process, place, since, troubles }) =>
-        process.isAlive && place === dead.place && since !== undefined && !troubles.some(({ to }) => to > sentAt - 5000)
+      ({ process, hostSlot, since, troubles }) =>
+        process.isAlive &&
+        hostSlot === dead.hostSlot &&
+        since !== undefined &&
+        !troubles.some(({ to }) => to > sentAt - 5000)
     )
     const isCalm = !replica.wasTroubledBetween(sentAt - 5000, world.now()) && !isDisturbedSince(sentAt - 7000)
     const hasWaited = next?.since !== undefined && world.now() - (next.since + startedAt) > 7000

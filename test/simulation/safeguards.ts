@@ -24,8 +24,8 @@ export interface Safeguard {
   readonly comparesNothing?: boolean
   readonly checksNoTime?: boolean
   readonly dropsLateResponses?: boolean
-  readonly sharesPlaces?: boolean
-  readonly namesNoPlace?: boolean
+  readonly sharesHostSlots?: boolean
+  readonly namesNoHostSlot?: boolean
   readonly skipsRecovery?: boolean
   readonly namesUnsaved?: boolean
   readonly drops?: (message: Message) => boolean
@@ -65,7 +65,7 @@ export const safeguards: readonly Safeguard[] = [
     faults: ['stop while sending', 'slow provider'],
     dropsLateResponses: true
   },
-  { name: 'a process has its place until it ends', faults: ['drain', 'slow provider'], sharesPlaces: true },
+  { name: 'a process has its host slot until it ends', faults: ['drain', 'slow provider'], sharesHostSlots: true },
   {
     name: 'a process waits for the recovery time after each connection',
     faults: ['two masters', 'slow provider'],

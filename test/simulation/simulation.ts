@@ -41,7 +41,7 @@ export type Fault =
 export interface Schedule {
   readonly seed: number
   readonly mode: 'single' | 'dual'
-  /** The place of the sessions, as in the setting `session.store`. */
+  /** Where the sessions are kept, as in the setting `session.store`. */
   readonly sessionStore: 'cookie' | 'redis'
   /** True if an access list is checked, from which one account is removed. */
   readonly isGuarded: boolean
@@ -57,8 +57,8 @@ export interface Trouble {
 
 export interface Replica {
   readonly number: number
-  /** The place, such as a port, which only one process at a time can have. */
-  readonly place: string
+  /** The host slot, which only one process at a time can have. */
+  readonly hostSlot: string
   readonly owner: string
   readonly process: SimulatedProcess
   readonly clock: Clock
@@ -75,7 +75,7 @@ export interface Replica {
   /** Counts the connections, so that replies and messages of an earlier connection are dropped. */
   connection: number
   connectedAt: number | undefined
-  /** When the process got the socket of its place. */
+  /** When the process got the socket of its host slot. */
   since: number | undefined
   /** The number of refreshes in progress. */
   running: number

@@ -11,9 +11,9 @@ import {
   type RedisCondition,
   serverCommands
 } from '#src/cli/check/redis-inspection.js'
+import { createHostSlots } from '#src/sessions/host-slots.js'
 import { prefixOf } from '#src/sessions/index.js'
 import { createMemoryValues } from '#src/sessions/memory-cells.js'
-import { createPlaces } from '#src/sessions/places.js'
 import { countProcesses } from '#src/sessions/port-socket.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
@@ -69,7 +69,7 @@ testOnLinux('check warns if several processes share the port without Redis', asy
   const cells = createMemoryValues<number>(Date.now, 300_000)
   const port = await freePort()
   for (const owner of ['one', 'two']) {
-    const places = createPlaces({
+    const hostSlots = createHostSlots({
       cells,
       owner,
       clock: systemClock,
@@ -77,8 +77,8 @@ testOnLinux('check warns if several processes share the port without Redis', asy
       hasRedis: false,
       isWorker: true
     })
-    t.teardown(() => places.close())
-    places.start(port)
+    t.teardown(() => hostSlots.close())
+    hostSlots.start(port)
   }
   await eventually(async () => (await countProcesses(port)) === 2)
   areFindings(t, await findingsOf({ port, redis: { url: undefined } }), [

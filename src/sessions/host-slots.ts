@@ -1,10 +1,9 @@
 /**
  * Finds out whether the owner of a lease has died. Other processes must wait as long as it may be alive.
  *
- * Each process binds a socket (`port-socket.ts`). The *place* of a process is the host name, the boot id, the network namespace and
- * the port, because these decide which processes compete for the same socket. For each place, the store has a cell with the time at
- * which the newest process of this place bound the socket. If that time is later than the time in a lease, the owner of the lease has
- * died.
+ * Each process binds a socket (`port-socket.ts`). Its *host slot* is the host name, the boot id, the network namespace and the port,
+ * because these decide which processes compete for the same socket. For each host slot, the store has the time at which its newest
+ * process bound the socket. If that time is later than the time in a lease, the owner of the lease has died.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -14,45 +13,45 @@ import { createPortSocket, type PortSocketOptions } from './port-socket.js'
 import type { Lease, Owner } from './transitions.js'
 
 /** `since` is the time at which the process bound the socket, in milliseconds on the monotonic clock of the machine. */
-interface Place {
+interface HostSlot {
   readonly name: string
   readonly since: number
 }
 
-interface PlacesOptions extends PortSocketOptions {
+interface HostSlotsOptions extends PortSocketOptions {
   readonly cells: Values<number>
   /** The random name of this process. */
   readonly owner: string
 }
 
-export interface Places {
-  /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no place. */
+export interface HostSlots {
+  /** Returns the `Owner` that this process writes into its leases. If it has not bound the socket, the owner has no host slot. */
   me(): Owner
   /**
    * Tries once a second to bind the socket of this port, until an attempt succeeds. Call this function when the server listens on
-   * its port. On a system without abstract sockets, the process has no place. If such a process dies, its leases end only when
+   * its port. On a system without abstract sockets, the process has no host slot. If such a process dies, its leases end only when
    * they expire.
    */
   start(port: number): void
   /** Also call this function after each new connection, because Redis may have lost the start time of this process. Never rejects. */
   announce(): Promise<void>
   /**
-   * True if the owner of the lease has died, because a later process has bound the socket at the same place.
+   * True if the owner of the lease has died, because a later process has bound the socket at the same host slot.
    * @throws StoreUnavailableError
    */
   isDead(lease: Lease): Promise<boolean>
   close(): void
 }
 
-export function createPlaces({ cells, owner, ...options }: PlacesOptions): Places {
+export function createHostSlots({ cells, owner, ...options }: HostSlotsOptions): HostSlots {
   const socket = createPortSocket(options)
   /** Undefined until this process has bound the socket. */
-  let place: Place | undefined
+  let hostSlot: HostSlot | undefined
   let isStarted = false
   let isCopy = false
 
-  function current(): Place | undefined {
-    return isCopy ? undefined : place
+  function current(): HostSlot | undefined {
+    return isCopy ? undefined : hostSlot
   }
 
   /** Stores the time at which this process bound its socket. */
@@ -73,35 +72,35 @@ export function createPlaces({ cells, owner, ...options }: PlacesOptions): Place
   return {
     me() {
       const bound = current()
-      return bound ? { owner, place: bound.name, since: bound.since } : { owner }
+      return bound ? { owner, hostSlot: bound.name, since: bound.since } : { owner }
     },
     start(port) {
-      const name = nameOfPlace(port)
+      const name = nameOfHostSlot(port)
       if (isStarted || name === undefined) return
       isStarted = true
       socket.bind(port, () => {
-        place = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
+        hostSlot = { name, since: Number(process.hrtime.bigint() / 1_000_000n) }
         void announce()
       })
     },
     announce,
-    async isDead({ place, since }) {
-      if (place === undefined || since === undefined) return false
-      const newest = await cells.read(place)
+    async isDead({ hostSlot, since }) {
+      if (hostSlot === undefined || since === undefined) return false
+      const newest = await cells.read(hostSlot)
       return newest !== undefined && newest > since
     },
     close() {
-      place = undefined
+      hostSlot = undefined
       socket.close()
     }
   }
 }
 
 /**
- * Returns the name of the place: a hash of the host name, the boot id, the network namespace and the port. Returns undefined if
+ * Returns the name of the host slot: a hash of the host name, the boot id, the network namespace and the port. Returns undefined if
  * the system lacks one of them.
  */
-function nameOfPlace(port: number): string | undefined {
+function nameOfHostSlot(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   try {
     const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()

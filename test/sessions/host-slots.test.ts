@@ -1,9 +1,9 @@
-// The place of a process: an abstract Unix socket that proves the death of the process that had it before.
+// The host slot of a process: an abstract Unix socket that proves the death of the process that had it before.
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
+import { createHostSlots } from '#src/sessions/host-slots.js'
 import { createMemoryValues } from '#src/sessions/memory-cells.js'
-import { createPlaces } from '#src/sessions/places.js'
 import { countProcesses } from '#src/sessions/port-socket.js'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
@@ -21,30 +21,35 @@ function createCells() {
   return createMemoryValues<number>(Date.now, 300_000)
 }
 
-type Options = Partial<Parameters<typeof createPlaces>[0]>
+type Options = Partial<Parameters<typeof createHostSlots>[0]>
 
-function startPlaces(t: ExecutionContext, cells: ReturnType<typeof createCells>, owner: string, options: Options = {}) {
-  const places = createPlaces({ cells, owner, clock: systemClock, log, hasRedis: true, ...options })
-  t.teardown(() => places.close())
-  return places
+function startHostSlots(
+  t: ExecutionContext,
+  cells: ReturnType<typeof createCells>,
+  owner: string,
+  options: Options = {}
+) {
+  const hostSlots = createHostSlots({ cells, owner, clock: systemClock, log, hasRedis: true, ...options })
+  t.teardown(() => hostSlots.close())
+  return hostSlots
 }
 
 const testOnLinux = process.platform === 'linux' ? test : test.skip
 
-testOnLinux('a process names its place while it has the socket, and the next one proves its death', async t => {
+testOnLinux('a process names its host slot while it has the socket, and the next one proves its death', async t => {
   const cells = createCells()
   const port = await freePort()
-  const [first, second] = [startPlaces(t, cells, 'first'), startPlaces(t, cells, 'second')]
+  const [first, second] = [startHostSlots(t, cells, 'first'), startHostSlots(t, cells, 'second')]
   t.deepEqual(first.me(), { owner: 'first' })
   first.start(port)
-  await eventually(() => first.me().place !== undefined)
+  await eventually(() => first.me().hostSlot !== undefined)
   const lease = { ...first.me(), until: 0 }
   second.start(port)
   await pause(100)
   t.deepEqual(second.me(), { owner: 'second' }, 'the socket belongs to the first process')
   t.false(await second.isDead(lease))
   first.close()
-  await eventually(() => second.me().place !== undefined)
+  await eventually(() => second.me().hostSlot !== undefined)
   await eventually(() => second.isDead(lease))
   t.false(await second.isDead({ ...second.me(), until: 0 }))
 })
@@ -54,16 +59,16 @@ testOnLinux('workers that share a port without Redis warn once at the start that
   const port = await freePort()
   const warningsOf = (options: Options) => {
     const warnings: unknown[] = []
-    const places = startPlaces(t, cells, 'other', {
+    const hostSlots = startHostSlots(t, cells, 'other', {
       ...options,
       log: { warn: (...args: unknown[]) => void warnings.push(args) }
     })
-    places.start(port)
+    hostSlots.start(port)
     return warnings
   }
-  const first = startPlaces(t, cells, 'first')
+  const first = startHostSlots(t, cells, 'first')
   first.start(port)
-  await eventually(() => first.me().place !== undefined)
+  await eventually(() => first.me().hostSlot !== undefined)
   const worker = warningsOf({ isWorker: true, hasRedis: false })
   const others = [warningsOf({ isWorker: true }), warningsOf({ isWorker: false, hasRedis: false })]
   await eventually(() => worker.length > 0)
@@ -85,10 +90,10 @@ testOnLinux('processes that share a port are counted, until they end', async t =
   const start = async (owner: string) => {
     const warnings: unknown[] = []
     const log = { warn: (...args: unknown[]) => void warnings.push(args) }
-    const places = startPlaces(t, cells, owner, { log, isWorker: true, hasRedis: false })
-    places.start(port)
-    await eventually(() => places.me().place !== undefined || warnings.length > 0)
-    return places
+    const hostSlots = startHostSlots(t, cells, owner, { log, isWorker: true, hasRedis: false })
+    hostSlots.start(port)
+    await eventually(() => hostSlots.me().hostSlot !== undefined || warnings.length > 0)
+    return hostSlots
   }
   const becomes = (count: number) => eventually(async () => (await countProcesses(port)) === count)
   const first = await start('first')
@@ -99,31 +104,34 @@ testOnLinux('processes that share a port are counted, until they end', async t =
   third.close()
   await becomes(2)
   first.close()
-  await eventually(() => second.me().place !== undefined)
+  await eventually(() => second.me().hostSlot !== undefined)
   await becomes(1)
 })
 
-testOnLinux('processes at two ports have different places, and a lease without a place proves nothing', async t => {
-  const cells = createCells()
-  const [one, two] = [startPlaces(t, cells, 'one'), startPlaces(t, cells, 'two')]
-  one.start(await freePort())
-  two.start(await freePort())
-  await eventually(() => one.me().place !== undefined && two.me().place !== undefined)
-  t.not(one.me().place, two.me().place)
-  t.false(await two.isDead({ ...one.me(), until: 0 }))
-  t.false(await two.isDead({ owner: 'somebody', until: 0 }))
-})
+testOnLinux(
+  'processes at two ports have different host slots, and a lease without a host slot proves nothing',
+  async t => {
+    const cells = createCells()
+    const [one, two] = [startHostSlots(t, cells, 'one'), startHostSlots(t, cells, 'two')]
+    one.start(await freePort())
+    two.start(await freePort())
+    await eventually(() => one.me().hostSlot !== undefined && two.me().hostSlot !== undefined)
+    t.not(one.me().hostSlot, two.me().hostSlot)
+    t.false(await two.isDead({ ...one.me(), until: 0 }))
+    t.false(await two.isDead({ owner: 'somebody', until: 0 }))
+  }
+)
 
-testOnLinux('a machine that was reset to a snapshot names no place, because its clock proves nothing', async t => {
+testOnLinux('a machine that was reset to a snapshot names no host slot, because its clock proves nothing', async t => {
   const cells = createCells()
-  const places = startPlaces(t, cells, 'one')
-  places.start(await freePort())
-  await eventually(() => places.me().place !== undefined)
-  const name = places.me().place as string
+  const hostSlots = startHostSlots(t, cells, 'one')
+  hostSlots.start(await freePort())
+  await eventually(() => hostSlots.me().hostSlot !== undefined)
+  const name = hostSlots.me().hostSlot as string
   await eventually(async () => (await cells.read(name)) !== undefined)
   await cells.change(name, () => ({ result: undefined, cell: Number.MAX_SAFE_INTEGER }))
-  await places.announce()
-  t.deepEqual(places.me(), { owner: 'one' })
+  await hostSlots.announce()
+  t.deepEqual(hostSlots.me(), { owner: 'one' })
 })
 
 testWithRedis('after kill -9 and a restart at the same port, users of the killed process are served soon', async t => {
