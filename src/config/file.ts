@@ -14,8 +14,8 @@ const configNames = extensions.map(extension => `${fileName}.config${extension}`
 
 /**
  * The places in the working directory that are searched for settings. The first place that exists is used. All of these names
- * belong to this program. The function `cosmiconfig()` is not used, because it also runs `.config/config.*`, which may belong to
- * a different program.
+ * belong to this server. The function `cosmiconfig()` is not used, because it also runs `.config/config.*`, which may belong to
+ * a different application.
  */
 export const searchPlaces: readonly string[] = [
   'package.json',

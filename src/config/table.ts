@@ -13,8 +13,8 @@ import { DAY, duration, GIB, HOUR, MIB, MINUTE, size } from './units.js'
 import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
 
 /**
- * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
- * tables of README.md and docs/reference/configuration.md are generated from it. To add a setting, add a row.
+ * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and
+ * docs/reference/configuration.md are generated from it. To add a setting, add a row.
  */
 
 /** Marks a setting that the operator must set, because no default would be right. */

@@ -67,7 +67,7 @@ export interface CodeExchanges {
 }
 
 /**
- * The provider exchanged the code, but was too busy for a later request of the same login. The code cannot be used again, so the
+ * The provider exchanged the code, but throttled a later request of the same login. The code cannot be used again, so the
  * user must start a new login.
  */
 export class LoginInterruptedError extends KnownError {
@@ -84,7 +84,7 @@ export class LoginInterruptedError extends KnownError {
 // These characters contain 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
 // If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
-const MAX_BUSY_WAIT_SECONDS = 10
+const MAX_THROTTLED_SECONDS = 10
 
 // RFC 6749 section 5.2. GitHub has a code of its own.
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
@@ -234,15 +234,15 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
   }
 
   /**
-   * Sends the second token request of a login in dual mode. If the provider is busy and its `Retry-After` (RFC 9110 section
-   * 10.2.3) is at most 10 seconds, this function waits and sends the request once more.
+   * Sends the second token request of a login in dual mode. If the provider throttles it with a `Retry-After` (RFC 9110
+   * section 10.2.3) of at most 10 seconds, this function waits and sends the request once more.
    */
   async function sendSecondRequest(state: TokenState, leftMs: () => number): Promise<TokenStep> {
     try {
       return await send()
     } catch (error) {
       const seconds = throttledErrorOf(error)?.retryAfterSeconds
-      if (seconds === undefined || seconds > MAX_BUSY_WAIT_SECONDS) throw error
+      if (seconds === undefined || seconds > MAX_THROTTLED_SECONDS) throw error
       await wait(clock, seconds * 1000)
       return send()
     }
@@ -326,9 +326,9 @@ function interruptionOf(error: unknown): unknown {
 }
 
 /**
- * If the provider is busy, returns an error with the time after which the same request may succeed. Returns undefined for any
- * other error. A 503 of the user info endpoint always counts as busy. A 503 from the token endpoint without `Retry-After` does
- * not count as busy: the endpoint may already have used the code or the refresh token, so the request must not be repeated.
+ * If the provider throttles requests, returns an error with the time after which the same request may succeed. Returns undefined
+ * for any other error. A 503 of the user info endpoint always counts as throttling. A 503 of the token endpoint without
+ * `Retry-After` does not: the endpoint may already have used the code or the refresh token, so the request must not be repeated.
  */
 function throttledErrorOf(error: unknown): ProviderError | undefined {
   if (!(error instanceof ProviderError)) return undefined

@@ -72,7 +72,7 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
   }
 }
 
-// The endpoint and the status show where the provider failed. Only unexpected errors need a stack. The names of this program's
+// The endpoint and the status show where the provider failed. Only unexpected errors need a stack. The names of this server's
 // classes are not logged, so that a search for a type works after a refactoring, too.
 function errorFields(error: Error): object {
   if (error instanceof ProviderError || error instanceof OAuthError) {

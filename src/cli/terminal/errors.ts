@@ -1,6 +1,6 @@
 import { errorCode, isError } from '../../base/error-code.js'
 
-// Expected errors of the command line, which are reported in one sentence. Any other error is a bug in this program.
+// Expected errors of the command line, which are reported in one sentence. Any other error is a bug of this server.
 
 /** The command line is invalid. */
 export class UsageError extends Error {

@@ -52,7 +52,7 @@ export type Signal = StopSignal | 'SIGHUP'
 
 const PARENT_CHECK_MS = 500
 
-/** @param beforeSignals called before the program listens for a signal */
+/** @param beforeSignals called before the process listens for a signal */
 export function processTerminal(beforeSignals: () => unknown = () => {}): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
   // The parent may end while the server starts, so the id of the parent is read first.
