@@ -1,5 +1,5 @@
-// Protected URLs that users open in a tab: bookmarks, links on other sites, refusals, and navigations through a service worker.
-import { accessibilityProblems, browserTest as test } from '../helpers/chromium.js'
+// Protected URLs that users open in a tab: links of frameworks, and navigations through a service worker.
+import { browserTest as test } from '../helpers/chromium.js'
 import { deployWithHostileIdp } from '../helpers/deployment.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
@@ -26,46 +26,10 @@ async function deploy(t: Parameters<typeof deployWithHostileIdp>[0]) {
   const upstream = await startUpstream(t, (_request, response) =>
     response.setHeader('Content-Type', 'text/plain').end('the report')
   )
-  const apiProxy = {
-    rules: [`GET /api/files/** ${upstream.origin}/**`, `GET /api/actions/** ${upstream.origin}/** no-links`]
-  }
+  const apiProxy = { rules: [`GET /api/files/** ${upstream.origin}/**`] }
   const settings = { wwwroot: await tempFolder(t, files), apiProxy }
   return deployWithHostileIdp(t, { mode: 'dual', settings })
 }
-
-test('a bookmark to a proxied file leads to the sign-in page, and signing in opens the file', async (t, visit) => {
-  const { url } = await deploy(t)
-  const { page } = await visit()
-  const bookmark = `${url}api/files/a%20b/report.txt?v=2`
-  t.is((await page.goto(bookmark))?.status(), 401)
-  await page.getByRole('heading', { name: 'You are not signed in', level: 1 }).waitFor()
-  t.deepEqual(await accessibilityProblems(page), [])
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await page.getByText('the report').waitFor()
-  t.is(page.url(), bookmark)
-})
-
-test('a link on another site opens a proxied file, and with no-links the page says what the browser sent and does not lead there', async (t, visit) => {
-  const { url, idp } = await deploy(t)
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  const follow = async (path: string) => {
-    await page.goto(`${idp.issuer}/elsewhere`)
-    const response = page.waitForResponse(`${url}${path}`)
-    const loaded = page.waitForEvent('load')
-    await page.evaluate(`location.href = '${url}${path}'`)
-    await loaded
-    return (await response).status()
-  }
-  t.is(await follow('api/files/report.txt'), 200)
-  t.is(await follow('api/actions/report.txt'), 403)
-  await page.getByRole('heading', { name: 'The server refused this request', level: 1 }).waitFor()
-  await page
-    .getByText('The browser says that this request was started by another site: it sent Sec-Fetch-Site: cross-site.')
-    .waitFor()
-  t.deepEqual(await accessibilityProblems(page), [])
-  t.is(await page.getByRole('link', { name: 'Try again' }).count(), 0)
-})
 
 for (const way of ['pass-on', 'new-request']) {
   test(`if a service worker sends every navigation again (${way}), users can open a protected file, sign in and sign out`, async (t, visit) => {

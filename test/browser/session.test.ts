@@ -29,15 +29,6 @@ serialTest('after a sign-out in one tab, the other tab shows it at the next acti
   )
 })
 
-test('a page that stays open until its session ends after 24 hours offers to sign in again', async (t, visit) => {
-  const { page, clock } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit)
-  clock.advanceSeconds(24 * 60 * 60 + 1)
-  await page.getByRole('button', { name: 'Copy token' }).click()
-  await status(page, 'You are no longer signed in.')
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await status(page, signedIn)
-})
-
 test('the back button after a login leads to a page with a link to the application, and the session stays', async (t, visit) => {
   const { page, url } = await open(deployWithDemo(t), visit)
   await signInAs(page, 'Ada Lovelace')
@@ -113,35 +104,4 @@ test('the page explains a lost network connection and notices its return', async
   t.deepEqual(await accessibilityProblems(page), [])
   await context.setOffline(false)
   await status(page, signedIn)
-})
-
-test('a session of four cookies is kept, refreshed, and removed completely', async (t, visit) => {
-  const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
-  idp.settings.accessTokenLength = 6_500
-  const { page, context } = await visit()
-  const sessionCookies = async () =>
-    (await context.cookies(url)).map(({ name }) => name).filter(name => /^platform_session(\.\d)?$/.test(name))
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
-  t.is((await sessionCookies()).length, 4)
-  clock.advanceSeconds(3600)
-  await page.reload()
-  await status(page, signedIn)
-  t.is((await sessionCookies()).length, 4)
-  await page.getByRole('link', { name: 'Sign out' }).click()
-  await status(page, 'You are not signed in.')
-  t.deepEqual(await sessionCookies(), [])
-})
-
-test('behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work', async (t, visit) => {
-  const { page, context, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual', https: true }), visit)
-  const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
-  t.true(ours.length >= 2)
-  for (const { name, secure, httpOnly, sameSite, path } of ours) {
-    t.true(name.startsWith('__Host-'), name)
-    t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
-  }
-  t.is(await page.evaluate('document.cookie'), '')
-  await page.getByRole('link', { name: 'Sign out' }).click()
-  await status(page, 'You are not signed in.')
 })

@@ -1,13 +1,10 @@
-// A deployment for a real browser: a reverse proxy (the front), with TLS or a base path if a test wants them, and a
-// server behind it. The front has its port before the server starts, so the callback address is one that the browser
-// can open.
-import { createServer, type RequestListener, request } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+// A deployment for a real browser: a reverse proxy (the front), with a base path if a test wants it, and a server behind it.
+// The front has its port before the server starts, so the callback address is one that the browser can open.
+import { createServer, request } from 'node:http'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { createSigningKey, type DemoOptions, startDemo } from '#src/demo/index.js'
 import { type ServeOptions, serve } from '#src/server/serve.js'
-import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
 import { discovered, type KnownIdp, type TestSettings, testConfig, unreachableIdp } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
@@ -18,19 +15,13 @@ type Test = Pick<ExecutionContext, 'teardown'>
 
 let signingKey: ReturnType<typeof createSigningKey> | undefined
 
-interface FrontOptions {
-  readonly https?: boolean
-  /** localhost, or a name under .test. */
-  readonly host?: string
+interface DeploymentOptions {
+  readonly mode?: Config['mode']
+  readonly settings?: TestSettings
   /** A path prefix that the front removes, such as `/tools`. */
   readonly basePath?: string
   /** The name of a cookie that the front removes from every response. */
   readonly loses?: string
-}
-
-export interface DeploymentOptions extends FrontOptions {
-  readonly mode?: Config['mode']
-  readonly settings?: TestSettings
 }
 
 /** Deploys with the demo identity provider, where a user signs in with a form. */
@@ -91,18 +82,12 @@ async function startBehind(
   const server = await serve(config, { ...parts, log: logs.log })
   t.teardown(() => server.close())
   front.leadTo(server.port)
-  /** Opens a second front to the same server, at an address that is not in the server's settings. */
-  async function openFront(options: FrontOptions) {
-    const another = await startFront(t, options)
-    another.leadTo(server.port)
-    return another
-  }
-  return { url: front.url, logs, openFront }
+  return { url: front.url, logs }
 }
 
-async function startFront(t: Test, { https = false, host = 'localhost', basePath = '', loses }: FrontOptions) {
+async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) {
   let target = 0
-  const pass: RequestListener = (incoming, answer) => {
+  const server = createServer((incoming, answer) => {
     const { method, headers, url = '/' } = incoming
     if (!url.startsWith(`${basePath}/`)) {
       answer.writeHead(404).end()
@@ -120,10 +105,9 @@ async function startFront(t: Test, { https = false, host = 'localhost', basePath
     // If the browser closes the connection, the request to the server is cancelled.
     answer.on('close', () => answer.writableFinished || onward.destroy())
     incoming.pipe(onward)
-  }
-  const server = https ? createTlsServer(selfSignedCertificate(), pass) : createServer(pass)
+  })
   const port = await listen(t, server)
-  const url = `${https ? 'https' : 'http'}://${host}:${port}${basePath}/`
+  const url = `http://localhost:${port}${basePath}/`
   return {
     /** The URL of the start page, as the browser opens it. */
     url,
