@@ -1,10 +1,10 @@
-// Many simultaneous requests, and stopping the server during requests.
-
+// Many simultaneous requests, and stopping the server during requests. The rules of the queue are in upstream-queue.test.ts.
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
 import { noMetrics } from '#src/base/metrics.js'
+import { defaultCallbackUrl, discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { startProxy, startUpstream } from '../helpers/upstream.js'
 import { answerOf, ask, newSession, open, statusOf } from './clients.js'
 
@@ -17,7 +17,7 @@ test('one session may have 32 requests in progress, its next request is queued u
     } else response.end()
   })
   const rules = [`GET /api/impatient ${upstream.origin}/impatient timeout=1`, `GET,POST /api/* ${upstream.origin}/*`]
-  const proxied = await startProxy(t, { rules: rules })
+  const proxied = await startProxy(t, { rules })
   const requests = Array.from({ length: 32 }, () => ask(t, proxied))
   for (const request of requests) t.is(await statusOf(request), 200)
   const waiting = proxied.browser.get('/api/more')
@@ -36,31 +36,41 @@ test('one session may have 32 requests in progress, its next request is queued u
   t.false(upstream.requests.some(({ url }) => url === '/leaving'))
 })
 
-test('64 requests may wait for one host, the next requests wait in a queue, and a client that disconnects leaves the queue', async t => {
-  const held: ServerResponse[] = []
-  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
-  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] })
-  const sessions: string[] = []
-  while (sessions.length < 8) sessions.push(await newSession(proxied))
-  // Each user can have only one of the 8 reserved slots.
-  const round = () => sessions.map(cookie => ask(t, proxied, { cookie, path: '/api/x' }))
-  const [first] = Array.from({ length: 7 }, round).flat()
-  await eventually(() => held.length === 56)
-  round()
-  await eventually(() => held.length === 64)
+test('two sessions with 32 slow uploads each do not delay the request of another user', async t => {
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.method === 'GET') response.end('{}')
+  })
+  const proxied = await startProxy(t, { rules: [`GET,POST /api/x ${upstream.origin}/x`] })
+  for (const cookie of [proxied.cookie, await newSession(proxied)]) {
+    for (let count = 0; count < 32; count++) {
+      open(t, proxied, { cookie, method: 'POST', headers: { 'Content-Length': '100000' } }).write('x')
+    }
+  }
+  await eventually(() => upstream.requests.length === 64)
   const cookie = await newSession(proxied)
-  const leaving = ask(t, proxied, { cookie, path: '/api/leaving' })
-  const waiting = ask(t, proxied, { cookie, path: '/api/waiting' })
-  await pause(200)
-  t.is(held.length, 64)
-  leaving.destroy()
-  await eventually(() => proxied.logs.entries.some(({ path }) => path === '/api/leaving'))
-  for (const response of held.slice(0, 4)) response.end()
-  t.is(first && (await statusOf(first)), 200)
-  await eventually(() => upstream.requests.some(({ url }) => url === '/waiting'))
-  t.false(upstream.requests.some(({ url }) => url === '/leaving'))
-  for (const response of held) response.end()
-  t.is(await statusOf(waiting), 200)
+  t.is(await statusOf(ask(t, proxied, { cookie })), 200)
+})
+
+test('one user with many sessions cannot take all slots of an upstream', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/held') held.push(response)
+    else response.end('{}')
+  })
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+  const settings = { platform: { ...discovered(idp), scopes: ['openid', 'data:read'] } }
+  const proxied = await startProxy(t, { rules: [`GET /api/* ${upstream.origin}/*`] }, { idp, settings })
+  const signInAs = (sub: string) => {
+    idp.settings.profile = { sub, name: sub }
+    return newSession(proxied)
+  }
+  for (let count = 0; count < 3; count++) {
+    const cookie = await signInAs('greedy')
+    for (let more = 0; more < 32; more++) ask(t, proxied, { cookie, path: '/api/held' })
+  }
+  await eventually(() => held.length === 48)
+  t.is(await statusOf(ask(t, proxied, { cookie: await signInAs('other') })), 200)
+  t.is(held.length, 48)
 })
 
 test('a stopping server ends event streams immediately and lets other responses finish within the grace period', async t => {
@@ -97,7 +107,7 @@ test('the log lines and metrics of a proxied request contain neither its query n
   const record = (...all: unknown[]) => void outcomes.push(all.slice(0, 2))
   const metrics = { ...noMetrics, requestEnded: record, upstreamResponded: record }
   const rules = ['GET /api/nothing https://nowhere.invalid/x', `GET /api/* ${upstream.origin}/*`]
-  const { browser, logs, idp } = await startProxy(t, { rules: rules }, { parts: { metrics } })
+  const { browser, logs, idp } = await startProxy(t, { rules }, { parts: { metrics } })
   outcomes.length = 0
   await browser.get('/api/x?hidden=Qu3ryValue', { headers: { 'X-Ads-Region': 'R3gionValue' } })
   await eventually(() => logs.entries.some(({ event, path }) => event === 'request' && path === '/api/x'))

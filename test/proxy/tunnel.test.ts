@@ -1,4 +1,4 @@
-// Upstreams behind the HTTP proxy of a company, and upstreams with several IP addresses.
+// Upstreams and identity providers behind the HTTP proxy of a company, and hosts with several IP addresses.
 import { spawn } from 'node:child_process'
 import dns from 'node:dns'
 import http from 'node:http'
@@ -11,6 +11,8 @@ import test, { type ExecutionContext } from 'ava'
 import { connectOptions } from '#src/base/connect-options.js'
 import { checkProxyVariables } from '#src/cli/check/settings.js'
 import { createAgents } from '#src/provider/agents.js'
+import { ProviderError } from '#src/provider/errors.js'
+import { createTransport } from '#src/provider/transport.js'
 import { openTunnel } from '#src/provider/tunnel.js'
 import { createUpstreams, type UpstreamError, type UpstreamOptions } from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
@@ -37,7 +39,7 @@ async function startCompanyProxy(t: ExecutionContext, port: number, refusal?: st
     target.on('error', () => client.destroy())
     client.on('close', () => target.destroy())
   })
-  return { port: await listen(t, server), seen }
+  return { url: `http://127.0.0.1:${await listen(t, server)}`, seen }
 }
 
 async function startApi(t: ExecutionContext) {
@@ -51,6 +53,15 @@ async function startApi(t: ExecutionContext) {
     })
   })
   return { port: await listen(t, server), ca: certificate.cert, authorizations }
+}
+
+/** Runs a script with `ca` as a trusted certificate authority. Node reads NODE_EXTRA_CA_CERTS only when a process starts. */
+async function outputOf(t: ExecutionContext, ca: string, script: string): Promise<string> {
+  const NODE_EXTRA_CA_CERTS = join(await tempFolder(t, { 'ca.pem': ca }), 'ca.pem')
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { env: { NODE_EXTRA_CA_CERTS } })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  t.is(stderr, '')
+  return stdout
 }
 
 function start(t: ExecutionContext, options: Partial<UpstreamOptions>) {
@@ -74,7 +85,7 @@ test('an https upstream is reached through a tunnel, which stays open, and the p
   const company = await startCompanyProxy(t, api.port)
   const ask = start(t, {
     ca: api.ca,
-    proxyFor: () => `http://u:p%40ss@127.0.0.1:${company.port}`,
+    proxyFor: () => company.url.replace('//', '//u:p%40ss@'),
     connectionsPerHost: 1
   })
   t.is(await ask('https://api.example'), 'ended')
@@ -88,7 +99,7 @@ test('an https upstream is reached through a tunnel, which stays open, and the p
 test('plain-http upstreams, and origins without a proxy, are called directly', async t => {
   const company = await startCompanyProxy(t, 1)
   const upstream = await startUpstream(t)
-  t.is(await start(t, { proxyFor: () => `http://127.0.0.1:${company.port}` })(upstream.origin), 'ended')
+  t.is(await start(t, { proxyFor: () => company.url })(upstream.origin), 'ended')
   const api = await startApi(t)
   const asked: string[] = []
   const direct = start(t, { ca: api.ca, proxyFor: url => void asked.push(url) as undefined })
@@ -97,21 +108,59 @@ test('plain-http upstreams, and origins without a proxy, are called directly', a
   t.deepEqual(company.seen, [])
 })
 
-test('a proxy that refuses the tunnel, or is not there, is an unreachable upstream', async t => {
+test('two https calls to a provider share one tunnel, and the user name and password come from the URL of the proxy', async t => {
+  const bodies: string[] = []
+  const certificate = selfSignedCertificate()
+  const provider = https.createServer(certificate, async (request, response) => {
+    bodies.push(await text(request))
+    response.end('{"answered":true}')
+  })
+  const port = await listen(t, provider)
+  const company = await startCompanyProxy(t, port)
+  const script = `
+    import { createTransport } from ${JSON.stringify(import.meta.resolve('#src/provider/transport.js'))}
+    const proxyFor = () => ${JSON.stringify(company.url.replace('//', '//user:p%40ss@'))}
+    const transport = createTransport(60000, { proxyFor })
+    for (let call = 0; call < 2; call++) {
+      const form = { a: 'b' }
+      const { status, json } = await transport.call({ endpoint: 'token', url: 'https://localhost:${port}/token', form })
+      console.log(status, json.answered)
+    }
+    transport.close()`
+  t.is(await outputOf(t, certificate.cert, script), '200 true\n200 true\n')
+  t.deepEqual(bodies, ['a=b', 'a=b'])
+  t.deepEqual(company.seen, [`CONNECT localhost:${port} Basic ${Buffer.from('user:p@ss').toString('base64')}`])
+})
+
+/** Sends a token request through a proxy that opens no tunnel. Returns the error. */
+async function providerError(t: ExecutionContext, proxy: string) {
+  const transport = createTransport(60_000, { proxyFor: () => proxy })
+  t.teardown(() => transport.close())
+  const call = transport.call({ endpoint: 'token', url: 'https://provider.test/token', form: { a: 'b' } })
+  return t.throwsAsync(call, { instanceOf: ProviderError })
+}
+
+test('a proxy that refuses the tunnel, or is not there, is an unreachable upstream or provider, and no request is repeated', async t => {
   const company = await startCompanyProxy(t, 1, '407 Proxy Authentication Required')
-  const ask = (proxy: string) => start(t, { proxyFor: () => proxy })('https://api.example')
-  t.is(await ask(`http://127.0.0.1:${company.port}`), 'unreachable PROXY_RESPONDED_407')
-  t.is(await ask('http://127.0.0.1:1'), 'unreachable ECONNREFUSED')
+  for (const [proxy, code] of [
+    [company.url, 'PROXY_RESPONDED_407'],
+    ['http://127.0.0.1:1', 'ECONNREFUSED']
+  ] as const) {
+    t.is(await start(t, { proxyFor: () => proxy })('https://api.example'), `unreachable ${code}`)
+    t.like(await providerError(t, proxy), { problem: 'unreachable', code })
+  }
+  t.deepEqual(company.seen, ['CONNECT api.example:443', 'CONNECT provider.test:443'])
 })
 
 for (const [proxy, code] of [
   ['socks5://127.0.0.1:1080', 'PROXY_NOT_HTTP'],
   ['http://us%zz:hunter2@127.0.0.1:1', 'PROXY_USER_MALFORMED'],
   ['http://user:hunter2@:x', 'PROXY_URL_MALFORMED']
-]) {
-  test(`a proxy that cannot be used is an unreachable upstream, and the error has no password: ${code}`, async t => {
+] as const) {
+  test(`a proxy that cannot be used is an unreachable upstream or provider, and the error has no password: ${code}`, async t => {
     t.is(await start(t, { proxyFor: () => proxy })('https://api.example'), `unreachable ${code}`)
-    const error = await t.throwsAsync(createAgents(1000, 1000, () => proxy).for('https://api.example'), { code })
+    const error = await providerError(t, proxy)
+    t.is(error?.code, code)
     t.false(error?.message.includes('hunter2'))
   })
 }
@@ -128,15 +177,12 @@ test('a proxy with TLS is asked for the certificate of its own host, and not for
   })
   proxy.on('connect', (_request, client: Socket) => client.end('HTTP/1.1 200 OK\r\n\r\n'))
   const port = await listen(t, proxy)
-  const cwd = await tempFolder(t, { 'ca.pem': certificate.cert })
-  // Node reads NODE_EXTRA_CA_CERTS only when a process starts.
   const script = `
-    import { openTunnel } from ${JSON.stringify(import.meta.resolve('#src/provider/tunnel.js'))}
+    import { ProviderError } from '#src/provider/errors.js'
+import { createTransport } from '#src/provider/transport.js'
+import { openTunnel } from ${JSON.stringify(import.meta.resolve('#src/provider/tunnel.js'))}
     await openTunnel('https://localhost:${port}', 'https://api.example', 60000).then(() => console.log('open'))`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    env: { NODE_EXTRA_CA_CERTS: join(cwd, 'ca.pem') }
-  })
-  t.deepEqual(await Promise.all([text(child.stdout), text(child.stderr)]), ['open\n', ''])
+  t.is(await outputOf(t, certificate.cert, script), 'open\n')
   t.deepEqual(names, ['localhost'])
   const error = await t.throwsAsync(openTunnel(`https://127.0.0.1:${port}`, 'https://api.example', 60_000))
   t.is((error as NodeJS.ErrnoException).code, 'DEPTH_ZERO_SELF_SIGNED_CERT')

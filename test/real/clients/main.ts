@@ -8,14 +8,13 @@ import { forgeServerUtils } from './forge-server-utils.js'
 import { type Program, playOf } from './lab.js'
 import { next } from './next.js'
 import { packageManagers } from './package-managers.js'
-import { requestLines } from './request-lines.js'
 import { serviceWorker } from './service-worker.js'
 import { svfUtils } from './svf-utils.js'
 import { testRunners } from './test-runners.js'
 import { turbo } from './turbo.js'
 import { vite } from './vite.js'
 
-const ofThePlatform: readonly Program[] = [requestLines, apsSdk, forgeServerUtils, svfUtils]
+const ofThePlatform: readonly Program[] = [apsSdk, forgeServerUtils, svfUtils]
 const ofFrameworks: readonly Program[] = [turbo, next, vite, serviceWorker, angular]
 const ofProgrammers: readonly Program[] = [testRunners, customRoutes, packageManagers]
 
