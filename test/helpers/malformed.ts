@@ -1,4 +1,5 @@
 // Unusual and broken requests, generated from a seed: odd methods, paths, headers and framing, and damaged bytes.
+import { words } from './words.js'
 
 /** Parts of real requests, which are then damaged. */
 export interface Seeds {
@@ -12,51 +13,13 @@ export type Random = () => number
 
 const methods = [...Array<string>(8).fill('GET'), 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']
 const oddMethods = ['CONNECT', 'PRI', 'get', 'M-SEARCH', 'G\0T', '', 'GET GET']
-const paths = [
-  '/',
-  '/index.html',
-  '/healthz',
-  '/readyz',
-  '/metrics',
-  '/api',
-  '/api/auth',
-  '/api/auth/login',
-  '/api/auth/callback',
-  '/api/auth/logout',
-  '/api/auth/profile',
-  '/api/auth/token',
-  '/api/auth/token/',
-  '/API/AUTH/TOKEN',
-  '//api/auth/token',
-  '/api//auth/token',
-  '/api/auth/../auth/token',
-  '/api%2fauth%2ftoken',
-  '/..%2f..%2fetc/passwd',
-  '/%',
-  '/%00',
-  '/\\',
-  '/api/auth/profile',
-  '/api/auth/token',
-  '/api/auth/profile',
-  '/api/auth/token',
-  '*',
-  'http://[',
-  'http://%@host/',
-  'https://elsewhere.example/api/auth/token',
-  '//%@host/#'
-]
-const parameters = [
-  'code',
-  'state',
-  'error',
-  'error_description',
-  'iss',
-  'return_to',
-  'scope',
-  '__proto__',
-  'code[]',
-  ''
-]
+// The routes that use a session are listed three times, so that they are chosen more often.
+const paths = words`
+  / /index.html /healthz /readyz /metrics /api /api/auth /api/auth/login /api/auth/callback /api/auth/logout
+  /api/auth/profile /api/auth/profile /api/auth/profile /api/auth/token /api/auth/token /api/auth/token
+  /api/auth/token/ /API/AUTH/TOKEN //api/auth/token /api//auth/token /api/auth/../auth/token /api%2fauth%2ftoken
+  /..%2f..%2fetc/passwd /% /%00 /\ * http://[ http://%@host/ https://elsewhere.example/api/auth/token //%@host/#`
+const parameters = [...words`code state error error_description iss return_to scope __proto__ code[]`, '']
 const oddVersions = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/1.2', 'http/1.1', 'HTTP/', '']
 const headers: Readonly<Record<string, readonly string[]>> = {
   Accept: [

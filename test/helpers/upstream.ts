@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
+import { sessionHeader } from '../web/support.js'
 import type { TestSettings } from './config.js'
 import { listen } from './ports.js'
 import { sendRaw } from './raw.js'
@@ -103,10 +104,7 @@ export type ProxiedServer = Awaited<ReturnType<typeof startProxy>>
 export async function startProxy(t: Test, apiProxy: TestSettings['apiProxy'], options: TestServerOptions = {}) {
   const started = await startTestServer(t, { ...options, settings: { ...options.settings, apiProxy } })
   await signIn(started.browser)
-  const cookie = started.browser.cookies
-    .all()
-    .map(({ name, value }) => `${name}=${value}`)
-    .join('; ')
+  const cookie = sessionHeader(started.browser)
   /** Sends raw bytes in which `COOKIE` is replaced by the Cookie header of the session. */
   const raw = (pieces: string | readonly string[], more: Parameters<typeof sendRaw>[2] = {}) =>
     sendRaw(

@@ -6,6 +6,7 @@ import type { ExecutionContext } from 'ava'
 import type { TestSettings } from '../helpers/config.js'
 import { signIn } from '../helpers/server.js'
 import { type ProxiedServer, startProxy } from '../helpers/upstream.js'
+import { sessionHeader } from '../web/support.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
@@ -63,8 +64,5 @@ export async function statusOf(request: http.ClientRequest): Promise<number | un
 export async function newSession({ newBrowser }: ProxiedServer): Promise<string> {
   const browser = newBrowser()
   await signIn(browser)
-  return browser.cookies
-    .all()
-    .map(({ name, value }) => `${name}=${value}`)
-    .join('; ')
+  return sessionHeader(browser)
 }

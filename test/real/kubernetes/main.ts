@@ -78,19 +78,9 @@ function checkAll(report: Report, folder: string, updates: boolean): void {
     writeCustomSchemas(join(goModule(path, version), inside), join(folder, 'custom'))
 
   const [newest] = kubernetesVersions.slice(-1) as [string]
+  const ofRelease = ['template', release.name, chartFolder, '-n', release.namespace]
   const template = (file: string, version: string, ...more: string[]) =>
-    run(helm, [
-      'template',
-      release.name,
-      chartFolder,
-      '-n',
-      release.namespace,
-      '--kube-version',
-      version,
-      '-f',
-      file,
-      ...more
-    ])
+    run(helm, [...ofRelease, '--kube-version', version, '-f', file, ...more])
 
   /** Returns the number of valid objects. Throws with kubeconform's findings. */
   function validate(text: string, version: string): number {
