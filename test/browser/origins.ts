@@ -1,11 +1,12 @@
 // One https address with several host names, for tests of requests that pages of other origins cause. The server is at
 // `app.example.test`, with its proxy, a custom route and a site behind forward-auth. Each other host only serves pages.
-import http, { type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'
 import { serve } from '#src/server/serve.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { testConfig } from '../helpers/config.js'
+import { passOn } from '../helpers/deployment.js'
 import { askForwardAuth } from '../helpers/gateway.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { listen } from '../helpers/ports.js'
@@ -59,7 +60,7 @@ export async function startOrigins(t: ExecutionContext): Promise<Origins> {
     const isApp = headers.host?.startsWith(`${HOST}:`)
     if (!isApp || url.startsWith(PAGE)) sendPage(incoming, answer)
     else if (url.startsWith(routes['forward-auth'])) void answerForSite(incoming, answer)
-    else passTo(target)(incoming, answer)
+    else passOn(incoming, answer, { port: target, path: url })
   })
   const port = await listen(t, front)
   const originOf = (host: string) => `https://${host}:${port}`
@@ -116,19 +117,4 @@ function idOf(url: string): string | undefined {
 function sendPage({ url = '' }: IncomingMessage, answer: ServerResponse): void {
   if (url.includes('?')) answer.setHeader('Referrer-Policy', 'no-referrer')
   answer.setHeader('Content-Type', 'text/html').end('<!doctype html><title>a page</title><body></body>')
-}
-
-function passTo(port: number): RequestListener {
-  return (incoming, answer) => {
-    const { method, headers, url } = incoming
-    const onward = request(
-      { port, host: '127.0.0.1', method, headers, path: url, agent: http.globalAgent },
-      response => {
-        answer.writeHead(response.statusCode ?? 502, response.headers)
-        response.pipe(answer)
-      }
-    )
-    onward.on('error', () => answer.destroy())
-    incoming.pipe(onward)
-  }
 }

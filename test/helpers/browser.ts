@@ -1,7 +1,6 @@
 // A browser as a server sees it: a cookie jar with a browser's rules, redirects that are followed only if a test asks
 // for it, and the Sec-Fetch-* headers that a page, a link or another site would cause.
 import http from 'node:http'
-import https from 'node:https'
 import type { ExecutionContext } from 'ava'
 import { type CookieJar, createCookieJar, parseSetCookie, type SetCookie } from './cookie-jar.js'
 
@@ -9,7 +8,7 @@ interface BrowserOptions {
   /** The public address of the server under test. Paths without a host are requested there. */
   readonly origin?: string
   /**
-   * The address to connect to for an origin, as a DNS entry or a TLS-terminating proxy would arrange it. URLs, the Host
+   * The http address to connect to for an origin, as a DNS entry or a TLS-terminating proxy would arrange it. URLs, the Host
    * header and the cookies keep the public origin, so a server on a free port can appear as https://app.example.
    */
   readonly connectTo?: Readonly<Record<string, string>>
@@ -17,8 +16,6 @@ interface BrowserOptions {
   readonly strippedPath?: string
   readonly now?: () => number
   readonly cookies?: CookieJar
-  /** For a test over real TLS: the certificate authority to trust. */
-  readonly ca?: string
 }
 
 interface RequestOptions {
@@ -77,20 +74,13 @@ export interface Browser {
 const maxRedirects = 10
 
 export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: BrowserOptions = {}): Browser {
-  const { origin, now = Date.now, ca, strippedPath = '' } = options
+  const { origin, now = Date.now, strippedPath = '' } = options
   const cookies = options.cookies ?? createCookieJar(now)
   const addresses = new Map(Object.entries(options.connectTo ?? {}))
   // An idle connection is closed long before a server would close it. Otherwise a busy process could send a request just before
   // it handles the time limit of the server, and the request would fail.
-  const connections = { keepAlive: true, timeout: 30_000 }
-  const agents = {
-    'http:': new http.Agent(connections),
-    'https:': new https.Agent({ ...connections, ...(ca ? { ca } : {}) })
-  }
-  const close = () => {
-    agents['http:'].destroy()
-    agents['https:'].destroy()
-  }
+  const agent = new http.Agent({ keepAlive: true, timeout: 30_000 })
+  const close = () => agent.destroy()
   t.teardown(close)
 
   const ownOrigin = origin === undefined ? undefined : new URL(origin).origin
@@ -119,7 +109,7 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
         url,
         path: url.origin === ownOrigin ? strip(path ?? url.pathname + url.search) : url.pathname + url.search,
         address: new URL(addresses.get(url.origin) ?? url.origin),
-        agents,
+        agent,
         headers: { ...(page && pageHeaders(page, site ?? 'none', url)), ...(cookie && { cookie }), ...options.headers },
         body: verb === method ? bodyOf(options) : undefined,
         signal: options.signal,
@@ -224,15 +214,14 @@ interface Outgoing {
   readonly url: URL
   readonly path: string
   readonly address: URL
-  readonly agents: { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
+  readonly agent: http.Agent
   readonly headers: RequestOptions['headers']
   readonly body: { readonly content: string | Buffer; readonly type: string | undefined } | undefined
   readonly signal: AbortSignal | undefined
   readonly hops: readonly BrowserResponse[]
 }
 
-function send({ method, url, path, address, agents, headers = {}, body, signal, hops }: Outgoing) {
-  const isTls = address.protocol === 'https:'
+function send({ method, url, path, address, agent, headers = {}, body, signal, hops }: Outgoing) {
   const outgoing: http.OutgoingHttpHeaders = { host: url.host }
   if (body?.type) outgoing['content-type'] = body.type
   if (body) outgoing['content-length'] = Buffer.byteLength(body.content)
@@ -241,15 +230,15 @@ function send({ method, url, path, address, agents, headers = {}, body, signal, 
     else outgoing[name.toLowerCase()] = typeof value === 'string' ? value : [...value]
   }
   return new Promise<BrowserResponse>((resolve, reject) => {
-    const request = (isTls ? https : http).request({
+    const request = http.request({
       method,
+      protocol: address.protocol,
       host: address.hostname.replace(/^\[|\]$/g, ''),
       port: address.port,
       path,
       headers: outgoing,
       setHost: false,
-      agent: isTls ? agents['https:'] : agents['http:'],
-      ...(isTls && { servername: url.hostname }),
+      agent,
       ...(signal && { signal })
     })
     request.on('error', reject)

@@ -31,9 +31,6 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
     sent,
     /** The bytes that the clients sent, one buffer for each connection. */
     received: () => requests.map(copy => Buffer.concat(copy)),
-    get byteCount() {
-      return connections.flat().reduce((sum, chunk) => sum + chunk.length, 0)
-    },
     /**
      * Fails the test if a secret is in the bytes that the server sent or in `alsoIn` (log lines), in any usual encoding.
      */

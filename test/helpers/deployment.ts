@@ -1,6 +1,6 @@
 // A deployment for a real browser: a reverse proxy (the front), with a base path if a test wants it, and a server behind it.
 // The front has its port before the server starts, so the callback address is one that the browser can open.
-import { createServer, request } from 'node:http'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { createSigningKey, type DemoOptions, startDemo } from '#src/demo/index.js'
@@ -88,23 +88,12 @@ async function startBehind(
 async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) {
   let target = 0
   const server = createServer((incoming, answer) => {
-    const { method, headers, url = '/' } = incoming
+    const { url = '/' } = incoming
     if (!url.startsWith(`${basePath}/`)) {
       answer.writeHead(404).end()
       return
     }
-    const onward = request(
-      { port: target, host: '127.0.0.1', method, headers, path: url.slice(basePath.length), agent: false },
-      response => {
-        const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
-        answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...(cookies && { 'set-cookie': cookies }) })
-        response.pipe(answer)
-      }
-    )
-    onward.on('error', () => answer.destroy())
-    // If the browser closes the connection, the request to the server is cancelled.
-    answer.on('close', () => answer.writableFinished || onward.destroy())
-    incoming.pipe(onward)
+    passOn(incoming, answer, { port: target, path: url.slice(basePath.length), loses })
   })
   const port = await listen(t, server)
   const url = `http://localhost:${port}${basePath}/`
@@ -116,4 +105,25 @@ async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) 
       target = to
     }
   }
+}
+
+interface Onward {
+  readonly port: number
+  readonly path: string | undefined
+  /** The name of a cookie that is removed from the response. */
+  readonly loses?: string | undefined
+}
+
+/** Sends a request on to a server on this machine, and its response back. */
+export function passOn(incoming: IncomingMessage, answer: ServerResponse, { port, path, loses }: Onward): void {
+  const { method, headers } = incoming
+  const onward = request({ port, host: '127.0.0.1', method, headers, path, agent: false }, response => {
+    const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
+    answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...(cookies && { 'set-cookie': cookies }) })
+    response.pipe(answer)
+  })
+  onward.on('error', () => answer.destroy())
+  // If the browser closes the connection, the request to the server is cancelled.
+  answer.on('close', () => answer.writableFinished || onward.destroy())
+  incoming.pipe(onward)
 }
