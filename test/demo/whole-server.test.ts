@@ -1,22 +1,20 @@
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test, { type ExecutionContext } from 'ava'
-import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server/serve.js'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, discovered, publicOrigin, testConfig, unreachableIdp } from '../helpers/config.js'
 import { collectLogs } from '../helpers/logs.js'
-import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { start } from './setup.js'
 
 /** Starts a server that knows only the issuer, the client id and the secret of the demo, and signs its browser in. */
-async function startBoth(t: ExecutionContext, mode: Config['mode']) {
+async function startBoth(t: ExecutionContext) {
   const demo = await start(t, { callbackUrl: defaultCallbackUrl })
   const { clientId, clientSecret, proxyRules } = demo
   const idp = { ...unreachableIdp, clientId, clientSecret }
-  const config = testConfig(idp, { mode, apiProxy: { rules: proxyRules }, platform: discovered(demo) })
+  const config = testConfig(idp, { mode: 'dual', apiProxy: { rules: proxyRules }, platform: discovered(demo) })
   const server = await serve(config, { log: (await collectLogs('info')).log })
   t.teardown(() => server.close())
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: server.url } })
@@ -24,35 +22,33 @@ async function startBoth(t: ExecutionContext, mode: Config['mode']) {
   return { demo, browser }
 }
 
-for (const mode of modes) {
-  test(`${mode} mode: the demo's proxy rules forward requests to the demo's platform API`, async t => {
-    const { browser } = await startBoth(t, mode)
-    const { data } = (await browser.fetch('/api/hubs')).json<{ data: { attributes: { name: string } }[] }>()
-    const hubs = data.map(({ attributes }) => attributes.name)
-    t.deepEqual(hubs, ['Bridges', 'Towers'])
-    const body = JSON.stringify({ title: 'A window is missing' })
-    const posted = await browser.fetch('/api/issues/p1/issues', { method: 'POST', body })
-    t.is(posted.statusCode, 201)
-    const { results } = (await browser.fetch('/api/issues/p1/issues')).json<{ results: { title: string }[] }>()
-    t.is(results.at(-1)?.title, 'A window is missing')
-    t.is((await browser.fetch('/api/issues/p1/issues', { method: 'POST', body: '{' })).statusCode, 400)
-    const whole = await browser.fetch('/api/files/demo.bin')
-    t.is(whole.body.length, 4 * 1024 * 1024)
-    for (const [range, from, to] of [
-      ['bytes=10-19', 10, 20],
-      ['bytes=-5', -5, undefined],
-      ['bytes=4194300-', 4_194_300, undefined]
-    ] as const) {
-      const part = await browser.fetch('/api/files/demo.bin', { headers: { Range: range } })
-      t.is(part.statusCode, 206)
-      t.deepEqual(part.body, whole.body.subarray(from, to))
-    }
-    t.is((await browser.fetch('/api/files/demo.bin', { headers: { Range: 'bytes=9999999-' } })).statusCode, 416)
-  })
-}
+test("the demo's proxy rules forward requests to the demo's platform API", async t => {
+  const { browser } = await startBoth(t)
+  const { data } = (await browser.fetch('/api/hubs')).json<{ data: { attributes: { name: string } }[] }>()
+  const hubs = data.map(({ attributes }) => attributes.name)
+  t.deepEqual(hubs, ['Bridges', 'Towers'])
+  const body = JSON.stringify({ title: 'A window is missing' })
+  const posted = await browser.fetch('/api/issues/p1/issues', { method: 'POST', body })
+  t.is(posted.statusCode, 201)
+  const { results } = (await browser.fetch('/api/issues/p1/issues')).json<{ results: { title: string }[] }>()
+  t.is(results.at(-1)?.title, 'A window is missing')
+  t.is((await browser.fetch('/api/issues/p1/issues', { method: 'POST', body: '{' })).statusCode, 400)
+  const whole = await browser.fetch('/api/files/demo.bin')
+  t.is(whole.body.length, 4 * 1024 * 1024)
+  for (const [range, from, to] of [
+    ['bytes=10-19', 10, 20],
+    ['bytes=-5', -5, undefined],
+    ['bytes=4194300-', 4_194_300, undefined]
+  ] as const) {
+    const part = await browser.fetch('/api/files/demo.bin', { headers: { Range: range } })
+    t.is(part.statusCode, 206)
+    t.deepEqual(part.body, whole.body.subarray(from, to))
+  }
+  t.is((await browser.fetch('/api/files/demo.bin', { headers: { Range: 'bytes=9999999-' } })).statusCode, 416)
+})
 
 test("the demo's platform API accepts the internal token of the proxy and refuses the public token", async t => {
-  const { browser, demo } = await startBoth(t, 'dual')
+  const { browser, demo } = await startBoth(t)
   const hubs = `${demo.issuer}/project/v1/hubs`
   t.is((await fetch(hubs)).status, 401)
   const { access_token } = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>()

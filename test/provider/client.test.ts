@@ -275,12 +275,6 @@ for (const [index, [why, status, body, headers]] of unusableUserInfo.entries()) 
   })
 }
 
-test('without a revocation endpoint no revocation is sent', async t => {
-  const { idp } = setUp(t, { revocationEndpoint: 'none' })
-  await idp.revokeRefreshToken('the-refresh-token')
-  t.pass()
-})
-
 // A revocation may take two seconds of real time. These tests run one after the other and before the rest, because the load of
 // other tests could use up that time.
 test.serial('a revocation has the parameters of RFC 7009 section 2.1 and is repeated after status 503', async t => {
