@@ -127,21 +127,6 @@ test('every function of the page works with the keyboard', async (t, visit) => {
   }
 })
 
-test('the pages work below a base path that a proxy removes', async (t, visit) => {
-  const { page, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual', basePath: '/tools/viewer' }), visit)
-  t.is(page.url(), url)
-  await page.getByRole('link', { name: 'Pages to copy' }).click()
-  await page.getByRole('heading', { name: 'Put your own pages here', level: 1 }).waitFor()
-  // The script of the page makes its code blocks scrollable with the keyboard, so the check waits for it.
-  await page.getByRole('button', { name: /^Copy/ }).last().waitFor()
-  t.deepEqual(await accessibilityProblems(page), [])
-  await page.getByRole('link', { name: 'Back to the start page' }).click()
-  await status(page, 'You are signed in as Ada Lovelace.')
-  await page.getByRole('link', { name: 'Sign out' }).click()
-  await status(page, 'You are not signed in.')
-  t.is(page.url(), url)
-})
-
 test('the pages need no horizontal scrolling on narrow and wide screens', async (t, visit) => {
   const { page, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual' }), visit)
   for (const path of ['', 'your-pages.html', 'no/such/page']) {
