@@ -1,11 +1,10 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Finding } from '#src/cli/check/findings.js'
+import { defaultCallbackUrl } from '../../helpers/config.js'
 import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
 import { carries } from '../../helpers/messages.js'
 import { environmentFor, environmentWithEndpoints } from '../../helpers/program.js'
 import { run, type ShellOptions } from '../shell.js'
-
-export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
 /** The endpoints of the provider that a check uses. */
 export const usedEndpoints = ['authorize', 'token', 'userinfo', 'revoke'] as const
@@ -93,17 +92,7 @@ export function testFindings(
   }
 }
 
-/** The settings for a server that logs in at `idp`. Port 0 lets tests run in parallel. */
-export function settingsFor(idp: HostileIdp): Record<string, string> {
-  return environmentWithEndpoints(idp, callbackUrl)
-}
-
-/** The same settings, but with an issuer instead of the endpoints. */
-export function discovering(idp: HostileIdp): Record<string, string> {
-  return environmentFor(idp, callbackUrl)
-}
-
-export interface Situation extends HostileIdpOptions {
+export interface Situation extends HostileIdpOptions, Pick<ShellOptions, 'files'> {
   /** Makes the provider fail. */
   readonly prepare?: (idp: HostileIdp) => void
   /** Changes settings of the provider. */
@@ -116,11 +105,12 @@ export interface Situation extends HostileIdpOptions {
 
 /** Runs check with a new hostile provider. */
 export async function checkAt(t: ExecutionContext, situation: Situation = {}) {
-  const { prepare = () => {}, provider, discovery, env = () => ({}), args = [], ...options } = situation
-  const idp = await createHostileIdp(t, { callbackUrl, ...options })
+  const { prepare = () => {}, provider, discovery, env = () => ({}), args = [], files, ...options } = situation
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, ...options })
   Object.assign(idp.settings, provider?.(idp))
   if (discovery) idp.discovery = document => ({ ...document, ...discovery(idp) })
   prepare(idp)
-  const settings = { ...(discovery ? discovering(idp) : settingsFor(idp)), ...env(idp) }
-  return { ...(await check(t, args, { env: settings })), idp }
+  const settingsFor = discovery ? environmentFor : environmentWithEndpoints
+  const settings = { ...settingsFor(idp, defaultCallbackUrl), ...env(idp) }
+  return { ...(await check(t, args, { env: settings, ...(files && { files }) })), idp }
 }

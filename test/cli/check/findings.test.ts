@@ -9,10 +9,6 @@ import { listen } from '../../helpers/ports.js'
 import { checkAt, isFinding, usedEndpoints } from './checked.js'
 
 const ports: Readonly<Record<string, readonly [url: (t: ExecutionContext) => Promise<string>, finding: string]>> = {
-  'a closed port': [
-    async () => 'http://127.0.0.1:1',
-    'failed token endpoint 127.0.0.1:1 ECONNREFUSED → platform.tokenEndpoint firewall'
-  ],
   'a certificate that is not trusted': [
     async t => `https://localhost:${await listen(t, createHttpsServer(selfSignedCertificate()))}`,
     'failed token endpoint trust localhost DEPTH_ZERO_SELF_SIGNED_CERT → NODE_EXTRA_CA_CERTS'

@@ -1,12 +1,12 @@
 import test from 'ava'
+import { defaultCallbackUrl } from '../../helpers/config.js'
 import { faults, quirksOf } from '../../helpers/hostile-idp/index.js'
-import { areFindings, callbackUrl, checkAt, testFindings } from './checked.js'
+import { areFindings, checkAt, testFindings } from './checked.js'
 
 const unregistered = { callbackUrl: 'http://127.0.0.1:8080/api/auth/callback' }
-const register = `${callbackUrl} test-client`
+const register = `${defaultCallbackUrl} test-client`
 
 testFindings('login', {
-  'a login that is accepted': [{}, 'ok accepts 302'],
   'an HTML page': [{ prepare: idp => idp.fail('authorize', faults.html(200)) }, 'ok page 200 browser'],
   'a callback URL that is not registered': [unregistered, `failed client callback 400 → ${register}`],
   'a scope that is refused': [
@@ -68,7 +68,7 @@ test('check requests the same authorization URL to which the login route redirec
   const { query } = idp.requestsTo('authorize')[0] ?? {}
   t.like(query, {
     client_id: 'test-client',
-    redirect_uri: callbackUrl,
+    redirect_uri: defaultCallbackUrl,
     scope: 'openid viewables:read',
     code_challenge_method: 'S256'
   })
@@ -76,17 +76,14 @@ test('check requests the same authorization URL to which the login route redirec
   t.truthy(query?.state)
 })
 
-const wrongSecret = () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
 const idpOnly = { PLATFORM_AUTH_LOGOUT_IDP: 'true', PLATFORM_AUTH_LOGOUT_REVOKE: 'false' }
 const returnTo = 'http://localhost:8080/'
 
 testFindings('logout', {
-  'a working revocation endpoint': [{}, 'ok revocation accepts'],
   'a wrong secret at Keycloak': [
-    { provider: () => ({ quirks: quirksOf.keycloak }), env: wrongSecret },
+    { provider: () => ({ quirks: quirksOf.keycloak }), env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
     'failed revocation client 401 unauthorized_client → logout.revoke false'
   ],
-  'a wrong secret': [{ env: wrongSecret }, 'failed revocation client 401 invalid_client → logout.revoke false'],
   'a revocation endpoint that rejects a made-up token': [
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
     'warning revocation 400 invalid_request → revocation_failed log'
@@ -120,10 +117,6 @@ testFindings('logout', {
   'an end-session endpoint that does not exist': [
     { env: idp => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
     'failed end-session 404 ISSUER/nothing → platform.endSessionEndpoint'
-  ],
-  'an end-session endpoint that cannot be reached': [
-    { env: () => ({ ...idpOnly, PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
-    'failed end-session 127.0.0.1:1 ECONNREFUSED → platform.endSessionEndpoint firewall'
   ],
   'a discovery document without a revocation endpoint': [
     { discovery: () => ({ revocation_endpoint: undefined }) },

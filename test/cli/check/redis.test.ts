@@ -361,18 +361,6 @@ for (const [what, change, finding] of warnings) {
   })
 }
 
-testWithRedis('a new Redis with the recommended settings gets no warning', async t => {
-  const { url } = await startRedis(t, [
-    '--maxmemory',
-    '64mb',
-    '--maxmemory-policy',
-    'noeviction',
-    '--appendonly',
-    'yes'
-  ])
-  await reportsCondition(t, url, noWarning)
-})
-
 test('with session.store redis, the warnings about lost data say that users are signed out', t => {
   const findings = redisFindings([{ ...good, persistence: 'none', evictionPolicy: 'allkeys-lru' }], 'redis')
   areFindings(t, findings, ['warning evicts signed out', 'warning disk signed out'])
