@@ -1,8 +1,9 @@
+import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
 import { settingKeys } from '#src/config/settings.js'
 import { clientSecret, enough, sessionSecret } from '../config/given.js'
 import { carries } from '../helpers/messages.js'
-import { run, withoutColours } from './shell.js'
+import { run } from './shell.js'
 
 const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379/1', PORT: '9000' }
 
@@ -73,7 +74,7 @@ test('config prints the endpoint addresses in use', async t => {
 
 test('on a narrow terminal config breaks no words and prints only sources other than the default', async t => {
   const { output } = await run(t, ['config', '--logout-idp'], { env: secrets, isTTY: true, columns: 80 })
-  const text = withoutColours(output)
+  const text = stripVTControlCharacters(output)
   for (const line of text.split('\n')) t.true(line.length <= 80, line)
   t.regex(text, /^port = 9000\n {4}variable PORT\n/m)
   t.regex(text, /^mode = single\nport/m)

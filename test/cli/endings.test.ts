@@ -119,11 +119,6 @@ test('a second signal ends the program immediately with code 1', async t => {
   hold.release()
 })
 
-test('a signal during the start is handled when the server has started', async t => {
-  const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGTERM')" })
-  t.deepEqual(await program.ended, fine)
-})
-
 test('a SIGHUP during the start reloads the secrets and does not end the program', async t => {
   const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGHUP')" })
   await program.logged('secrets_reloaded')

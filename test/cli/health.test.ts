@@ -9,13 +9,12 @@ import { tempFolder } from '../helpers/temp-folder.js'
 interface Given {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  readonly files?: Readonly<Record<string, string>>
 }
 
 /** Runs `health` with the host and port of a server that was started with `given`. */
-async function healthOf(t: ExecutionContext, { args = [], env = {}, files = {} }: Given, { stops = false } = {}) {
+async function healthOf(t: ExecutionContext, { args = [], env = {} }: Given, { stops = false } = {}) {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-  const cwd = await tempFolder(t, files)
+  const cwd = await tempFolder(t)
   const variables = { ...environmentFor(idp, defaultCallbackUrl), ...env }
   const [file = '', ...script] = defaultCommand
   const program = await startProgram(t, { cwd, env: variables, args })
@@ -30,10 +29,8 @@ async function healthOf(t: ExecutionContext, { args = [], env = {}, files = {} }
 }
 
 for (const [what, given] of Object.entries({
-  'by default': {},
   'with a flag': { args: ['--host', '127.0.0.1'] },
   'with a variable': { env: { PLATFORM_AUTH_HOST: '::1' } },
-  'with a settings file': { files: { '.platform-auth-serverrc': 'host: localhost' } },
   'on all addresses': { env: { PLATFORM_AUTH_HOST: '::' } }
 })) {
   test(`health asks the address at which the server listens ${what}`, async t => {

@@ -49,13 +49,6 @@ async function dotEnvOf(cwd: string) {
   return parseEnv((await contentOf(cwd, '.env')) ?? '')
 }
 
-test('init --yes asks nothing, writes a settings file and a .env file, and says so', async t => {
-  const { names, code, output, errors } = await init(t)
-  t.deepEqual([code, errors], [0, ''])
-  carries(t, output, `${settingsFile} .env. Only your user`)
-  t.deepEqual(names, ['.env', settingsFile])
-})
-
 test('the settings file of init has its schema, only the given settings, and the places where the others are explained', async t => {
   const { cwd } = await init(t, ['--mode', 'dual', '--client-id', 'me'])
   const text = (await contentOf(cwd, settingsFile)) ?? ''

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { carries } from '../helpers/messages.js'
+import { startProgram } from '../helpers/program.js'
 import { packageJson, readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -20,9 +21,9 @@ const FULL = '/dev/full'
 const SAVE_AGAIN_MS = 15_000
 
 /** Runs the program without this process's environment. */
-async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}, routes = '') {
-  const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello', 'routes.mjs': routes })
-  const child = spawn(process.execPath, [program, ...args], { cwd, env })
+async function launch(t: ExecutionContext, args: readonly string[], routes = '') {
+  const cwd = await tempFolder(t, { 'routes.mjs': routes })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: {} })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
   return { child, ended, output: collect(child), cwd }
@@ -38,24 +39,17 @@ function collect(child: ChildProcessWithoutNullStreams) {
   return text
 }
 
-/** Returns the first line. A chunk of the output can contain several lines. */
-function firstLine(text: string): string {
-  return text.slice(0, text.indexOf('\n'))
+/** Starts the program with a demo and a module that adds routes. */
+async function startWithRoutes(t: ExecutionContext, routes: string) {
+  const cwd = await tempFolder(t, { 'routes.mjs': routes })
+  return startProgram(t, { cwd, args: ['--demo', '--port', '0', '--extension', 'routes.mjs'] })
 }
 
 test('the stack trace of an error in the log names the files of src/', async t => {
   const routes = "export default app => app.use(() => { throw new Error('broken') })"
-  const { child, output } = await launch(t, ['--demo', '--port', '0', '--extension', 'routes.mjs'], {}, routes)
-  while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
-  const { url } = JSON.parse(firstLine(output.stdout))
+  const { url, logged } = await startWithRoutes(t, routes)
   t.is((await fetch(`${url}/broken`)).status, 500)
-  const failure = () =>
-    output.stdout
-      .split('\n')
-      .slice(0, -1)
-      .find(line => line.includes('request_failed'))
-  while (failure() === undefined) await once(child.stdout, 'data')
-  const { stack } = JSON.parse(failure() ?? '').err
+  const { stack } = (await logged('request_failed')).err as { readonly stack: string }
   // Which functions are on the stack depends on the modules that were loaded before the request.
   t.regex(stack, /\/src\/[\w/-]+\.ts:\d+:\d+/)
   t.false(stack.includes('/bundle/'))
@@ -65,23 +59,18 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
   const routes = `export default (app, { Router }) => {
     const router = new Router()
     router.get('/slow', async ctx => {
-      console.log('arrived')
+      console.log('{"event":"arrived"}')
       await new Promise(resolve => process.once('SIGTERM', () => setImmediate(resolve)))
       ctx.body = 'finished'
     })
     app.use(router.routes())
   }`
-  const { child, ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', 'routes.mjs'], {}, routes)
-  const seen = async (event: string) => {
-    while (!output.stdout.includes(event)) await once(child.stdout, 'data')
-  }
-  await seen('\n')
-  const { url } = JSON.parse(firstLine(output.stdout))
-  child.kill('SIGHUP')
-  await seen('secrets_reloaded')
+  const { url, signal, logged, ended } = await startWithRoutes(t, routes)
+  signal('SIGHUP')
+  await logged('secrets_reloaded')
   const answer = fetch(`${url}/slow`)
-  await seen('arrived')
-  child.kill('SIGTERM')
+  await logged('arrived')
+  signal('SIGTERM')
   t.is(await (await answer).text(), 'finished')
   t.deepEqual(await ended, { code: 0, signal: null })
 })
@@ -90,7 +79,7 @@ test('with --watch, a change of a module that adds routes restarts the server, a
   const routes = (text: string) => `import { text } from './text.mjs'
 export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${text} ' + text })`
   const args = ['--watch', '--demo', '--port', '0', '--extension', 'routes.mjs', '--log-level', 'info']
-  const { child, ended, output, cwd } = await launch(t, args, {}, '')
+  const { child, ended, output, cwd } = await launch(t, args)
   t.teardown(async () => {
     child.kill('SIGTERM')
     await ended
@@ -128,7 +117,7 @@ test('a module that throws ends the program with one sentence and exit code 1, a
     ['routes.mjs', 1, 'not start routes.mjs (setting extension) cannot be run'],
     ['rutes.mjs', 2, 'extension (flag --extension) "rutes.mjs", no such file']
   ] as const) {
-    const { ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', module], {}, 'nothing()')
+    const { ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', module], 'nothing()')
     t.deepEqual(await ended, { code, signal: null })
     carries(t, output.stderr, message)
     if (code === 1) t.is(output.stderr.indexOf('\n'), output.stderr.length - 1)

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
-import { stripVTControlCharacters } from 'node:util'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal/terminal.js'
@@ -19,7 +18,6 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
   const { env = {}, files = {}, isTTY = false, columns } = options
   const cwd = options.cwd ?? (await tempFolder(t, { 'wwwroot/index.html': 'hello', ...files }))
   const signals = new EventEmitter()
-  const exits: number[] = []
   const [stdout, stderr, log] = [collector(), collector(), collector()]
   const terminal = {
     args,
@@ -33,13 +31,12 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     onUncaught: () => () => {},
     onParentEnded: () => () => {},
     onTerminalClosed: () => () => {},
-    exit: (code: number) => void exits.push(code),
+    exit() {},
     hangUp() {}
   } satisfies Terminal
   return {
     terminal,
     signals,
-    exits,
     output: stdout.text,
     errors: stderr.text,
     log: (): Record<string, unknown>[] =>
@@ -73,8 +70,4 @@ function collector() {
     }
   })
   return { stream, text: () => chunks.join('') }
-}
-
-export function withoutColours(text: string): string {
-  return stripVTControlCharacters(text)
 }

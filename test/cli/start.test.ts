@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
+import { stripVTControlCharacters } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
-import got from 'got'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough } from '../config/given.js'
@@ -11,7 +11,7 @@ import { freePort, listen } from '../helpers/ports.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { run, type ShellOptions, shell, withoutColours } from './shell.js'
+import { run, type ShellOptions, shell } from './shell.js'
 
 // No server listens on port 1, so no test sends a request to the real provider.
 const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
@@ -32,15 +32,9 @@ async function started(t: ExecutionContext, args: readonly string[], options: Sh
   return { ...console, ended, stop }
 }
 
-/** Returns the address to which a login redirects. */
-async function loginAddress(line: Record<string, unknown> | undefined): Promise<URL> {
-  const { headers } = await got(`${line?.url}/api/auth/login`, { followRedirect: false })
-  return new URL(headers.location ?? '')
-}
-
 test('on a terminal the server prints its address, mode, pages and the callback URL to register', async t => {
   const { output, log, ended, stop } = await started(t, ['--mode', 'dual'], { isTTY: true })
-  const lines = withoutColours(output())
+  const lines = stripVTControlCharacters(output())
     .split('\n')
     .map(line => line.trim().replace(/ +/g, ' '))
   t.regex(lines[1] ?? '', /^platform-auth-server \d+\.\d+\.\d+$/)
@@ -123,26 +117,18 @@ test('a demo is refused on a host that no browser can open', async t => {
   carries(t, errors, 'host (flag --host) no browser demo')
 })
 
-test('settings of a demo take precedence over the environment and files but not over flags', async t => {
-  const callbackUrl = 'https://app.example.com/api/auth/callback'
-  const { log } = await started(t, ['--demo', '--port', '0', '--callback-url', callbackUrl], {
-    env: { ...env, PLATFORM_AUTHORIZATION_ENDPOINT: 'https://provider.example/authorize' }
-  })
-  const line = log().find(({ event }) => event === 'server_started')
-  t.is(line?.callback_url, callbackUrl)
-  t.is((await loginAddress(line)).origin as unknown, line?.demo)
-})
-
-test('the settings of a demo contain no value for the real provider', async t => {
+test('the settings of a demo contain no value for the real provider, and only flags take precedence over them', async t => {
   const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
   const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))
   const { config, sources } = await loadConfig({
     env: { ...env, ...real, PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' },
+    flags: { 'platform.callbackUrl': 'https://app.example.com/api/auth/callback' },
     cwd: await tempFolder(t),
     demo: true
   })
   t.false(JSON.stringify(config).includes('provider.example'))
   t.is(config.platform.clientAuthMethod, 'client_secret_basic')
+  t.is(config.platform.callbackUrl, 'https://app.example.com/api/auth/callback')
   for (const key of ['session.secret', 'platform.clientId', 'platform.clientSecret', 'platform.issuer'] as const) {
     t.is(sources[key], 'demo')
   }
@@ -154,7 +140,7 @@ for (const args of [[], ['--demo']]) {
   test(`what the server prints at its start fits into 80 columns, and a demo prints the address of its provider: ${args.join(' ') || 'without flags'}`, async t => {
     const options = { isTTY: true, cwd: await tempFolder(t), env: args.length > 0 ? { PORT: '0' } : env }
     const { output } = await started(t, args, options)
-    const text = withoutColours(output())
+    const text = stripVTControlCharacters(output())
     t.is(demoLine.test(text), args.length > 0)
     const lines = text.split('\n')
     t.true(lines.some(line => line.includes('the starter page')))
