@@ -76,26 +76,3 @@ test('everyone may sign in without access.allow, and with access.allow: null in 
   for (const situation of [{}, { settings: { access: { allow: null } } }])
     t.is((await load(t, { ...situation, env: { [VARIABLE]: undefined } })).config.access.allow, undefined)
 })
-
-const noUserInfo = { [VARIABLE]: '@example.com', PLATFORM_USERINFO_ENDPOINT: 'none' }
-const onlyClaims = { ...noUserInfo, [VARIABLE]: 'groups=admins' }
-const modes = [
-  ['single', 'PLATFORM_SCOPES', {}],
-  ['dual', 'INTERNAL_TOKEN_SCOPES', { PUBLIC_TOKEN_SCOPES: 'data:read' }]
-] as const
-
-for (const [mode, variable, others] of modes) {
-  const given = (scopes: string, more: Readonly<Record<string, string>>) => ({
-    env: { PLATFORM_AUTH_MODE: mode, [variable]: scopes, ...others, ...more }
-  })
-
-  test(`${mode}: access.allow with claims only does not need the scope email`, async t => {
-    await accepts(t, given('openid data:read', onlyClaims))
-    await refuses(t, given('data:read', onlyClaims), 'access.allow openid')
-  })
-
-  test(`${mode}: without access.allow or with a user info endpoint, the scope openid is not needed`, async t => {
-    await accepts(t, given('data:read data:write', { PLATFORM_USERINFO_ENDPOINT: 'none' }))
-    await accepts(t, given('data:read data:write', { [VARIABLE]: '@example.com' }))
-  })
-}

@@ -39,6 +39,7 @@ const problems: readonly (readonly [env: Env, problem: string])[] = [
     noUserInfo,
     'access.allow PLATFORM_AUTH_ACCESS_ALLOW platform.userinfoEndpoint none platform.scopes openid email who a user is'
   ],
+  [{ ...noUserInfo, PLATFORM_AUTH_ACCESS_ALLOW: 'groups=admins', PLATFORM_SCOPES: 'a' }, 'access.allow openid'],
   [
     { ...noUserInfo, ...dual },
     'access.allow PLATFORM_AUTH_ACCESS_ALLOW platform.userinfoEndpoint none platform.internalTokenScopes openid email'
@@ -115,6 +116,9 @@ const warnings: readonly (readonly [env: Env, ...warnings: string[]])[] = [
   ),
   [{ PLATFORM_REVOCATION_ENDPOINT: 'none' }],
   [{ ...noUserInfo, PLATFORM_SCOPES: 'openid email' }],
+  [{ ...noUserInfo, PLATFORM_AUTH_ACCESS_ALLOW: 'groups=admins', PLATFORM_SCOPES: 'openid a' }],
+  [{ PLATFORM_AUTH_ACCESS_ALLOW: '@a.example', PLATFORM_SCOPES: 'a' }],
+  [{ PLATFORM_USERINFO_ENDPOINT: 'none', PLATFORM_SCOPES: 'a' }],
   [{ ...backchannel, PLATFORM_SCOPES: 'openid a' }],
   [{ PLATFORM_AUTH_SESSION_STORE: 'redis', REDIS_URL: 'redis://localhost:6379' }],
   [{ PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:8080', PLATFORM_AUTH_HOST: '10.0.0.1' }],

@@ -1,18 +1,12 @@
 import test, { type ExecutionContext } from 'ava'
 import { outboundProxy } from '#src/config/outbound-proxy.js'
 
-const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [name, name.toLowerCase()])
-
 /** proxy-from-env reads the environment of the process, so the tests in this file are serial. */
 function withEnvironment(t: ExecutionContext, given: Record<string, string>) {
-  const before = names.map(name => [name, process.env[name]] as const)
-  for (const name of names) delete process.env[name]
-  Object.assign(process.env, given)
+  const before = process.env
+  process.env = given
   t.teardown(() => {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
-    }
+    process.env = before
   })
 }
 

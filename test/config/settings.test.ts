@@ -22,17 +22,6 @@ test('no flag takes a secret as its value, except --redis-url, because most addr
   t.deepEqual(withValue, ['redis.url'])
 })
 
-const verbs =
-  /^(?:During shutdown, )?(Accept|Add|Authenticate|Cache|Choose|Coordinate|Encrypt|End|Exchange|Forward|Give|Identify|Keep|Let|Limit|Listen|Log|Name|Offer|Prove|Read|Receive|Refresh|Reject|Request|Require|Revoke|Send|Serve|Show|Sign|Store|Tell|Trust|Use|Wait|Write|Continue) /i
-
-test('every setting is described in the imperative, in one to four sentences', t => {
-  for (const key of settingKeys) {
-    t.regex(settingOf(key).summary, verbs, key)
-    t.regex(settingOf(key).summary, /\.$/, key)
-    t.true(settingOf(key).summary.split('. ').length <= 4, key)
-  }
-})
-
 test('variable and flag follow from the key, except for the names of the contract and their companions', t => {
   const variables = {
     PORT: 'port',

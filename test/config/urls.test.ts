@@ -15,6 +15,7 @@ const urls: readonly (readonly [url: string, isSafe: boolean])[] = [
   ['http://evil.example/localhost', false],
   ['http://localhost@evil.example', false],
   ['http://127.0.0.1.evil.example', false],
+  ['http://127.evil.example', false],
   ['http://128.0.0.1', false],
   ['http://10.0.0.1', false],
   ['http://0.0.0.0', false],

@@ -127,11 +127,6 @@ test('Redis accepts connections from the pods of the chart, whose name can be ov
   for (const name of Object.keys(selected)) t.false(name in (deployment?.spec.selector.matchLabels ?? {}), name)
 })
 
-test('the alerts of the chart are those of deploy/monitoring', t => {
-  // Helm can read only the files of the chart, so the chart has a copy. `npm run reference` writes it.
-  t.is(readText(`${chartFolder}/files/alerts.yaml`), readText('deploy/monitoring/alerts.yaml'))
-})
-
 for (const example of exampleNames) {
   test(`the rendered file of ${example} is made from the current chart and values`, t => {
     const [line] = readText(renderedFile(example)).split('\n', 1)
