@@ -1,8 +1,8 @@
 // Loads the settings that a deployment file gives to the server, as the server does, and runs the commands in its introduction.
 import { spawnSync } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
+import { newKey, pemOf } from '../helpers/client-keys.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 /** The client secret, which an operator types when a command asks for it. */
@@ -12,11 +12,7 @@ const secrets: Readonly<Record<string, string>> = {
   SERVER_SESSION_SECRET_FILE: 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv\n',
   SERVER_SESSION_PREVIOUS_SECRETS_FILE: '',
   PLATFORM_CLIENT_SECRET_FILE: `${typedSecret}\n`,
-  PLATFORM_CLIENT_KEY_FILE: generateKeyPairSync('ec', {
-    namedCurve: 'P-256',
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' }
-  }).privateKey,
+  PLATFORM_CLIENT_KEY_FILE: pemOf(newKey('ES256')),
   REDIS_URL_FILE: 'redis://:p4sNq8Wv2Zt7@redis:6379\n'
 }
 
