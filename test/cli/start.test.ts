@@ -149,12 +149,6 @@ for (const args of [[], ['--demo']]) {
   })
 }
 
-test('wrong settings are reported before a demo starts', async t => {
-  const { code, errors } = await run(t, ['--demo', '--log-level', 'loud'])
-  t.is(code, 2)
-  t.regex(errors, /log\.level \(flag --log-level\)/)
-})
-
 test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is logged as a warning', async t => {
   const { log } = await started(t, [], { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
   const warning = log().find(({ event }) => event === 'tls_not_verified')

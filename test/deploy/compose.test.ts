@@ -60,7 +60,6 @@ test('compose.yaml runs two replicas with the same settings, and the server acce
   t.is(config.redis.url?.hosts[0]?.host, 'redis')
   const { delaySeconds, graceSeconds } = config.shutdown
   t.true(Number.parseInt(first.stop_grace_period ?? '', 10) > delaySeconds + graceSeconds)
-  t.true(first.read_only)
 })
 
 test('each replica gets exactly the secrets whose paths are in its variables, and the introduction lists every secret', t => {
