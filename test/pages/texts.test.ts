@@ -36,3 +36,26 @@ for (const language of languages) {
     }
   })
 }
+
+test('each sentence ends in the full stop of its language, and titles have none', t => {
+  const stop = { en: '.', de: '.', fr: '.', ja: '。', zh: '。' } as Readonly<Record<string, string>>
+  for (const language of languages) {
+    for (const [key, text] of textsOf(language)) {
+      if (/\.(happened|next)$/.test(key)) t.true(text.endsWith(stop[language] as string), `${language} ${key}`)
+      if (key.endsWith('.title')) t.false(text.endsWith(stop[language] as string), `${language} ${key}`)
+    }
+  }
+})
+
+test('in every language, a session that is too large is not explained by the size of a cookie, because it may be in Redis', t => {
+  for (const language of languages)
+    t.notRegex(builtInTexts[language]?.sessionTooLarge.happened ?? '', /cookie/i, language)
+})
+
+test('the typography follows the language', t => {
+  for (const [key, text] of textsOf('zh')) t.notRegex(text, /\p{Script=Han}[,:;?!]|[,:;?!]\p{Script=Han}/u, key)
+  for (const [key, text] of textsOf('fr')) {
+    t.notRegex(text, /[^\u00a0][:;?!](?!\w)/, `${key} has a no-break space before the mark`)
+    t.notRegex(text, /'/, `${key} has the apostrophe of French typography`)
+  }
+})
