@@ -10,7 +10,7 @@ test('check reports a host of another machine together with its other findings',
 
 test('a failed finding makes the exit code 1, and a warning leaves it 0', async t => {
   const right = await checkAt(t)
-  t.is(right.code, 0)
+  t.is(right.code, 0, right.output)
   t.regex(right.summary, /^\d+ ok, [1-9]\d* warnings?, 0 failed\./)
   const wrong = await checkAt(t, { env: () => ({ PLATFORM_CLIENT_SECRET: 'wrong' }) })
   t.is(wrong.code, 1)

@@ -4,6 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
+// The first request of a process to its provider loads this package. While many tests start, that took longer than the two
+// seconds that a revocation has. It is loaded before the tests for this reason.
+import 'got'
 import { listen } from '../ports.js'
 import { createFaultPlan, type Hold } from './fault-plan.js'
 import { bytesOf } from './faults.js'
