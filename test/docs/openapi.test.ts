@@ -271,7 +271,8 @@ async function start(t: ExecutionContext, options: Options): Promise<TestServer>
   const { browser } = server
   await signIn(browser)
   const away = { ...settings, redis: { url: 'redis://127.0.0.1:9' } }
-  const replica = await startTestServer(t, { mode, settings: away, idp: server.idp, clock: server.clock })
+  const redis = { timing: { startMs: 1 } }
+  const replica = await startTestServer(t, { mode, settings: away, idp: server.idp, clock: server.clock, redis })
   replica.connect(browser)
   return { ...replica, browser }
 }

@@ -29,6 +29,9 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+// A test may wait for something else before it waits for the response, which can arrive in between.
+const responses = new WeakMap<http.ClientRequest, Promise<http.IncomingMessage>>()
+
 /** Opens a request whose body the caller sends. */
 export function open(t: Test, { server, cookie: first }: ProxiedServer, sent: Sent = {}): http.ClientRequest {
   const { cookie = first, path = '/api/x', method = 'GET', headers = {} } = sent
@@ -40,7 +43,9 @@ export function open(t: Test, { server, cookie: first }: ProxiedServer, sent: Se
     headers: { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin', ...headers },
     agent: false
   })
-  request.on('error', () => {})
+  const response = once(request, 'response').then(([response]) => response as http.IncomingMessage)
+  response.catch(() => {})
+  responses.set(request, response)
   // The server would otherwise wait for this request when it stops.
   t.teardown(() => request.destroy())
   return request
@@ -52,7 +57,8 @@ export function ask(t: Test, proxied: ProxiedServer, sent?: Sent): http.ClientRe
 }
 
 export async function answerOf(request: http.ClientRequest): Promise<http.IncomingMessage> {
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  const response = await responses.get(request)
+  if (!response) throw new Error('The request was not opened by this file.')
   return response
 }
 
