@@ -35,7 +35,11 @@ function defineWith(defining: Parameters<typeof testWhere>[2]) {
     define(title, async t => {
       browser ??= launchChromium(executablePath ?? '')
       const { visit, complaints } = visitsOf(await browser, t)
-      await body(t, visit)
+      await body(t, visit).catch((error: unknown) => {
+        // An error of the page is often the cause of what the test waits for in vain.
+        t.log(...complaints)
+        throw error
+      })
       t.deepEqual(complaints, [])
     })
 }
