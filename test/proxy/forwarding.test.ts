@@ -41,6 +41,14 @@ for (const mode of modes) {
   })
 }
 
+test('a rule with token=public sends the public token instead of the internal one', async t => {
+  const { browser, config, upstream } = await start(t, 'GET /api/hubs/** UPSTREAM/** token=public', 'dual')
+  t.is((await browser.fetch('/api/hubs/b.1')).statusCode, 200)
+  const { public_token, internal_token } = openedFields(browser, { config })
+  t.deepEqual(upstream.requests[0]?.headers('authorization'), [`Bearer ${public_token}`])
+  t.not(public_token, internal_token)
+})
+
 test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
   const { statusOf, upstream } = await start(t)
   // Further targets are listed in test/proxy/routes.test.ts.
