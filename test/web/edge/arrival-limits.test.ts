@@ -29,13 +29,23 @@ async function opened(t: ExecutionContext, port: number, part = ''): Promise<Soc
   return socket
 }
 
+/** Opens a connection for each part. On a busy machine this may take a large part of the time limit, so it is then done again. */
+async function openedInTime(t: ExecutionContext, port: number, parts: readonly string[]) {
+  for (;;) {
+    const startedAt = performance.now()
+    const sockets = await Promise.all(parts.map(part => opened(t, port, part)))
+    if (performance.now() - startedAt < limits.headersTimeout / 4) return sockets
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
 for (const port of ['port', 'forwardAuthPort'] as const) {
   test.serial(`after a stop of the process, a request at ${port} gets 408 only if it stays incomplete`, async t => {
     const { server } = await startTestServer(t, { limits, settings: { forwardAuth: { address: '127.0.0.1:0' } } })
     const at = server[port] as number
-    const unused = await opened(t, at)
-    const begun = await opened(t, at, request.slice(0, 20))
-    const slow = await opened(t, at, request.slice(0, 20))
+    const part = request.slice(0, 20)
+    const [unused, begun, slow] = await openedInTime(t, at, ['', part, part])
+    if (!unused || !begun || !slow) return t.fail()
     unused.write(request)
     begun.write(request.slice(20))
     stopProcess(2 * limits.headersTimeout)
