@@ -12,7 +12,7 @@ import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import type { Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
+import type { Current, Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
 import type { Access, CheckedClaims } from './access.js'
 import { needsCheck } from './access-check.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfThrottled } from './failure.js'
@@ -33,7 +33,7 @@ interface CodeExchangeDependencies {
   /** Decides which accounts may sign in. If undefined, all accounts may sign in. */
   readonly access: Access | undefined
   /** Undefined unless `platform.backchannelLogout` is on. */
-  readonly userSessions: Pick<UserSessions, 'join' | 'addNames'> | undefined
+  readonly userSessions: Pick<UserSessions, 'join' | 'joinAgain' | 'addNames'> | undefined
   /** The setting `session.store`. */
   readonly sessionStore: Config['session']['store']
 }
@@ -183,6 +183,13 @@ function createExchange(dependencies: CodeExchangeDependencies) {
     return { kind: 'fresh', record, scopesMissing }
   }
 
+  /** Returns the session of an earlier exchange. The process of that exchange may have ended before the session joined its lists. */
+  function repeated(current: Exclude<Current, { readonly kind: 'over' }>): CodeExchange {
+    if (!current.record || isWithheld(current)) return { kind: 'pending' }
+    userSessions?.joinAgain(current.record.id)
+    return { kind: 'repeated', record: current.record }
+  }
+
   return async function exchangeOnce(
     login: Revision,
     transaction: LoginTransaction,
@@ -191,7 +198,7 @@ function createExchange(dependencies: CodeExchangeDependencies) {
     // Look for the result of an earlier exchange first. It must be found even if the provider has asked for a pause.
     const found = await sessions.current(login)
     if (found.kind === 'over') return endedLogin(found.end)
-    if (found.kind === 'live') return { kind: 'repeated', record: found.record }
+    if (found.kind === 'live') return repeated(found)
     const { current, attempt } = await exchangeCode(login, transaction, code)
     switch (attempt?.kind) {
       case 'failed':
@@ -205,10 +212,13 @@ function createExchange(dependencies: CodeExchangeDependencies) {
           revokeInBackground(idp, attempt.record.fields.refresh_token)
           return { kind: 'used' }
         }
-        if (current.record === attempt.record) return join(attempt)
+        if (current.record === attempt.record) {
+          const joined = await join(attempt)
+          return joined.kind === 'fresh' && isWithheld(current) ? { kind: 'pending' } : joined
+        }
     }
     if (current.kind === 'over') return endedLogin(current.end)
-    if (current.record) return { kind: 'repeated', record: current.record }
+    if (current.record) return repeated(current)
     if (current.kind === 'unavailable' && current.why !== 'pending') throw pausedError(current.retryAfterSeconds)
     return { kind: 'pending' }
   }
@@ -248,16 +258,15 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
     }
 
     async function send(): Promise<TokenStep> {
-      try {
-        return await idp.inTokenQueue('refresh', { isUrgent: true }, async () => {
-          const pausedMs = sessions.pausedMs(true)
-          if (pausedMs > 0) throw pausedError(Math.ceil(pausedMs / 1000))
-          return mode.nextRequest(state, Math.max(1000, leftMs()))
+      return idp.inTokenQueue('refresh', { isUrgent: true }, async () => {
+        const pausedMs = sessions.pausedMs(true)
+        // This error must not begin another pause: the provider has not asked for it.
+        if (pausedMs > 0) throw pausedError(Math.ceil(pausedMs / 1000))
+        return mode.nextRequest(state, Math.max(1000, leftMs())).catch((error: unknown) => {
+          pauseIfThrottled(sessions, error)
+          throw error
         })
-      } catch (error) {
-        pauseIfThrottled(sessions, error)
-        throw error
-      }
+      })
     }
   }
 
@@ -304,6 +313,11 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       return { kind: 'failed', error: interruptionOf(error), isSpent: true }
     }
   }
+}
+
+/** True if the cookie would name a revision of a session in Redis that Redis does not have yet. */
+function isWithheld({ record, isUnsaved }: Exclude<Current, { readonly kind: 'over' }>): boolean {
+  return isUnsaved === true && record !== undefined && isKeptInRedis(record)
 }
 
 /** Returns the result of a login that ended during an earlier request. */

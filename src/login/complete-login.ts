@@ -223,5 +223,5 @@ function outcomeOf(exchange: Extract<CodeExchange, { readonly record: SessionRec
 }
 
 function isOlder(session: SessionRecord, other: SessionRecord): boolean {
-  return session.id !== other.id && session.issuedAt < other.issuedAt
+  return session.id !== other.id && session.loggedInAt < other.loggedInAt
 }

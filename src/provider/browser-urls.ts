@@ -1,4 +1,5 @@
 /** The URLs of the identity provider that a browser opens: for a login and for the logout at the provider. */
+import { systemClock, withinOrUndefined } from '../base/clock.js'
 import type { Config } from '../config/settings.js'
 import { homeUrlOf } from '../config/urls.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
@@ -15,7 +16,8 @@ export interface BrowserUrls {
   endSessionUrl(idTokenHint?: string): Promise<string | undefined>
   /**
    * True if a logout can send this ID token as a hint, so that the session should keep it. If the end-session endpoint is unknown
-   * at the moment, the token may be needed later.
+   * at the moment, the token may be needed later. Does not wait for discovery, because the refresh token that came with the ID
+   * token is not stored yet.
    */
   takesLogoutHint(idToken: string): Promise<boolean>
 }
@@ -75,18 +77,16 @@ export function createBrowserUrls(platform: Config['platform'], endpoint: GetEnd
     },
     endSessionUrl,
     async takesLogoutHint(idToken) {
-      const url = await endSessionUrl(idToken).catch(() => undefined)
-      if (url !== undefined) return new URL(url).searchParams.has('id_token_hint')
-      return idToken.length < MAX_LOGOUT_URL_LENGTH && (await isUnknown(endpoint('endSessionEndpoint')))
+      const found = endpoint('endSessionEndpoint').then(
+        url => ({ url }),
+        () => undefined
+      )
+      const known = await withinOrUndefined(0, found, systemClock)
+      if (!known) return idToken.length < MAX_LOGOUT_URL_LENGTH
+      const url = known.url && (await endSessionUrl(idToken))
+      return url !== undefined && new URL(url).searchParams.has('id_token_hint')
     }
   }
-}
-
-function isUnknown(endpoint: Promise<string | undefined>): Promise<boolean> {
-  return endpoint.then(
-    () => false,
-    () => true
-  )
 }
 
 /** Adds the parameters of the operator. A parameter that the URL of the endpoint already has keeps its value. */

@@ -13,6 +13,7 @@ import { type Access, createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
 import { type CodeExchanges, createCodeExchanges } from '../login/code-exchange.js'
 import { createCompleteLogin } from '../login/complete-login.js'
+import { revokeInBackground } from '../login/grants.js'
 import { createLogOuts } from '../login/log-out.js'
 import { createMode, type Mode } from '../login/mode.js'
 import { createProfiles } from '../login/profiles.js'
@@ -96,7 +97,12 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   }
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
-  const stores = options.stores ?? createStores(config, { keyring, clock, log, tracing, metrics, ...options.redis })
+  const storeOptions: StoreOptions = {
+    ...{ keyring, clock, log, tracing, metrics },
+    revoke: refreshToken => revokeInBackground(idp, refreshToken),
+    ...options.redis
+  }
+  const stores = options.stores ?? createStores(config, storeOptions)
   const { sessions, hostSlots, userSessions } = stores
   watchStores(metrics, stores)
   const mode = createMode(config, idp, sessions.now)
@@ -123,6 +129,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
     pages: createPages(config.branding),
     mode,
     sessions,
+    userSessions,
     sessionCookie,
     sessionUser: sessionUsers.of,
     ...login,

@@ -163,11 +163,13 @@ export async function apply<Content, Key, Result>(
       continue
     }
     const swapped = await cells.swap(key, snapshot, cell, { now, message, mayFail })
-    snapshot = swapped.snapshot
+    if (swapped.isDone) {
+      onSeen?.(swapped.snapshot)
+      return result
+    }
+    // A refused swap returns the entry only.
+    snapshot = isWhole ? undefined : swapped.snapshot
     isRead = true
-    if (!swapped.isDone) continue
-    onSeen?.(snapshot)
-    return result
   }
   throw new StoreUnavailableError('conflict')
 }

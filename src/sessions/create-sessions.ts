@@ -38,7 +38,7 @@ export interface ProcessSessions extends Sessions {
   close(): void
 }
 
-/** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, lifetimeMs }) */
+/** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, revoke, lifetimeMs }) */
 export function createSessions(dependencies: SessionsDependencies): ProcessSessions {
   const { cells, clock, publish, lifetimeMs } = dependencies
   const { memory = createProcessMemory(clock, lifetimeMs) } = dependencies
@@ -75,11 +75,13 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     }
     const { id, rev, from } = message
     if (message.kind === 'loggedOut') {
-      memory.logOut({ id }, true, message.end)
-    } else if (from !== store.owner) {
+      store.noteEnd({ id }, message.end)
+    } else {
+      // This process may have reported the loss itself, while a change was being stored. Its own token request needs its lease then,
+      // too.
       const uses = memory.usesOf(id)
       for (const use of uses) use.isLossReported = true
-      const knowsMore = rev > 0 && memory.known(id).rev >= rev
+      const knowsMore = from !== store.owner && rev > 0 && memory.known(id).rev >= rev
       if (uses.some(({ sent }) => sent) || memory.logoutOf(id) || knowsMore) restores.now(id)
     }
   }

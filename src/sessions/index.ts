@@ -43,6 +43,8 @@ export interface StoreOptions {
   /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined
   readonly metrics?: Pick<Metrics, 'redisResponded'>
+  /** Revokes a refresh token in the background. By default, nothing is revoked. */
+  readonly revoke?: (refreshToken: string) => void
   /** The function that connects to Redis. The default is `openRedisClient`. */
   readonly open?: typeof openRedisClient
   /** All times are in milliseconds. */
@@ -82,7 +84,7 @@ export function createStores(config: Config, options: StoreOptions): Stores {
     redis: { url: redisUrl },
     session
   } = config
-  const { keyring, clock, log, timing } = options
+  const { keyring, clock, log, timing, revoke = () => {} } = options
   const maxAgeMs = session.inactivityTimeoutSeconds * 1000
   // A cell outlives every cookie of its session, so a missing cell always means data loss.
   const lifetimeMs = 2 * maxAgeMs
@@ -112,10 +114,11 @@ export function createStores(config: Config, options: StoreOptions): Stores {
     hostSlots,
     recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
     connectedAt: () => redis?.connection.connectedAt(),
-    publish: async message => redis?.publish(message)
+    publish: async message => redis?.publish(message),
+    revoke
   })
   const userSessions = config.platform.backchannelLogout
-    ? createUserSessions({ ...times, ...cells, sessions, hasher: keyring.hasher('user sessions') })
+    ? createUserSessions({ ...times, ...cells, sessions, revoke, hasher: keyring.hasher('user sessions') })
     : undefined
   redis?.connection.listen({
     connected() {

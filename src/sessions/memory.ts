@@ -98,12 +98,15 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
   }
 
-  function logOut(session: SessionKey, isSaved: boolean, end: End): void {
+  /** Returns the record that was not stored yet, if there is one. No process will use its refresh token any more. */
+  function logOut(session: SessionKey, isSaved: boolean, end: End): SessionRecord | undefined {
     const { id } = session
+    const unsaved = records.unsaved.get(id)
     records.forget(id)
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
     else logouts.set(id, { session, end, at: clock.monotonic(), isSaved }, lifetimeMs)
+    return unsaved
   }
 
   return {
@@ -142,6 +145,10 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       if ((unsaved.get(id)?.rev ?? Number.POSITIVE_INFINITY) <= rev) unsaved.delete(id)
     },
     isUnsaved: (id: string) => records.unsaved.has(id),
+    /** Forgets a record that must not be used, because the store has another record of its revision. */
+    drop(record: SessionRecord): void {
+      if (records.recordOf(record.id) === record) records.forget(record.id)
+    },
     logOut,
     logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
     ...uses,

@@ -12,7 +12,10 @@ export function createPause(clock: Pick<Clock, 'now'>) {
 
   return {
     begin(ms: number): void {
-      until = Math.max(until, clock.now() + Math.min(ms, TIMES.maxPauseMs))
+      const now = clock.now()
+      // A pause that would end later began before the clock was set back.
+      if (until > now + TIMES.maxPauseMs) until = now
+      until = Math.max(until, now + Math.min(ms, TIMES.maxPauseMs))
     },
     /** Returns the milliseconds until a token request may be sent. `isUrgent` has the meaning of `LeaseRequest`. */
     leftMs(isUrgent: boolean): number {

@@ -33,7 +33,10 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
   let calls = 0
 
   return {
-    /** Restores a session in the background, and tries again until the session is restored. */
+    /**
+     * Restores a session in the background, and tries again until the session is restored. If a restore is in progress, it may
+     * have begun before the reason for this call, so the session is then restored once more.
+     */
     now: (id: string) => retries.start(id, () => restore(id)),
     /**
      * Like `now`, but begins after 200 ms. Call this function when the reply to a command was lost, because it is then unknown
@@ -91,14 +94,24 @@ function takeFirst<T>(set: Set<T>, count: number): T[] {
   return taken
 }
 
+/** Work in the background that is repeated until it succeeds. */
+interface Repeated {
+  work: () => Promise<unknown>
+  /** The milliseconds until the next attempt, if `start` was called again since the last attempt began. */
+  againMs: number | undefined
+  /** Ends the wait for the next attempt. */
+  wake: () => void
+  done: Promise<void>
+}
+
 /** Repeats work in the background until it succeeds. The intervals grow from 200 ms to 5 s. */
 export function createRetries(clock: Clock) {
-  const running = new Map<string, Promise<void>>()
+  const running = new Map<string, Repeated>()
   const waits = new Set<() => void>()
   let isClosed = false
 
-  /** Waits `ms` milliseconds, or until `close` is called. */
-  function wait(ms: number): Promise<void> {
+  /** Waits `ms` milliseconds, or until `close` or the function that `onWait` gets is called. */
+  function wait(ms: number, onWait: (end: () => void) => void = () => {}): Promise<void> {
     return new Promise(resolve => {
       const end = () => {
         cancel()
@@ -107,38 +120,59 @@ export function createRetries(clock: Clock) {
       }
       const cancel = clock.after(ms, end)
       waits.add(end)
+      onWait(end)
     })
   }
 
-  async function untilDone(work: () => Promise<unknown>, delayMs: number): Promise<void> {
-    for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
-      if (waitMs > 0) await wait(waitMs)
-      if (isClosed) return
+  async function untilDone(id: string, repeated: Repeated, delayMs: number): Promise<void> {
+    let waitMs = delayMs
+    while (!isClosed) {
+      if (waitMs > 0) {
+        await wait(waitMs, end => {
+          repeated.wake = end
+        })
+      }
+      if (isClosed) break
+      repeated.againMs = undefined
       // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
       // failed attempt.
-      const isDone = await work().then(
+      const isDone = await repeated.work().then(
         () => true,
         () => false
       )
-      if (isDone) return
+      // TypeScript does not see that `start` may have been called during the attempt.
+      const { againMs } = repeated as Repeated
+      if (isDone && againMs === undefined) break
+      // After a failure, only an urgent call shortens the wait. Otherwise every request would, while Redis is overloaded.
+      if (againMs === 0 || isDone) waitMs = againMs ?? 0
+      else waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)
     }
+    // Remove it in the same turn, so that no call of `start` comes between the last check and this line.
+    running.delete(id)
   }
 
   return {
     /**
-     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. Does nothing if work for the same session
-     * is in progress.
+     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. If work for the same session is in
+     * progress, calls `work` once more after it. If that work waits for its next attempt, it does not wait longer than `delayMs`.
      */
     start(id: string, work: () => Promise<unknown>, delayMs = 0): void {
-      if (running.has(id)) return
-      const done = untilDone(work, delayMs).finally(() => running.delete(id))
-      running.set(id, done)
+      const known = running.get(id)
+      if (known) {
+        known.work = work
+        known.againMs = Math.min(known.againMs ?? delayMs, delayMs)
+        if (delayMs === 0) known.wake()
+        return
+      }
+      const repeated: Repeated = { work, againMs: undefined, wake() {}, done: Promise.resolve() }
+      running.set(id, repeated)
+      repeated.done = untilDone(id, repeated, delayMs)
     },
-    wait,
+    wait: (ms: number) => wait(ms),
     isClosed: () => isClosed,
     /** Resolves when no work is in progress. */
     async ended(): Promise<void> {
-      while (running.size > 0) await Promise.all(running.values())
+      while (running.size > 0) await Promise.all([...running.values()].map(({ done }) => done))
     },
     close(): void {
       isClosed = true
@@ -172,6 +206,8 @@ export function createRestore({
       const inProgress = sent && { rev: sent.rev, ms: Math.round(clock.monotonic() - sent.at) }
       return rules.restore(cell, now, { ...known, me: me(), unused, sent: inProgress }, recoveryMs)
     })
+    const { entry } = memory.seen(id)?.content ?? {}
+    if (entry?.over && entry.isFinal) store.noteEnd({ id }, entry.over)
     memory.markSaved({ id, rev: known.recordRev })
   }
 }

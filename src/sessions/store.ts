@@ -21,6 +21,8 @@ export interface StoreDependencies {
    * logins get a lease. Without Redis, it is 0.
    */
   readonly recoveryMs: number
+  /** Revokes a refresh token that no process will use any more, because its session was ended before it could be stored. */
+  readonly revoke: (refreshToken: string) => void
 }
 
 type SessionCell = Cell<SessionRecord>
@@ -34,7 +36,7 @@ interface RunOptions {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-export function createSessionStore({ cells, memory, me }: Pick<StoreDependencies, 'cells' | 'memory' | 'me'>) {
+export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDependencies, 'clock' | 'recoveryMs'>) {
   const { owner } = me()
   // A change by a request handler uses a separate owner name. With the same name, the change would get the lease that a refresh
   // in the same process already has.
@@ -60,7 +62,7 @@ export function createSessionStore({ cells, memory, me }: Pick<StoreDependencies
     result: Result | Found<SessionRecord>
   ): Promise<Result | Found<SessionRecord>> {
     const { id } = session
-    if (isOver(result) && result.isFinal) memory.logOut(session, true, result.end)
+    if (isOver(result) && result.isFinal) noteEnd(session, result.end)
     if (!isNewer(result)) return result
     if (result.record) {
       memory.remember(id, result.rev, result.record)
@@ -69,6 +71,12 @@ export function createSessionStore({ cells, memory, me }: Pick<StoreDependencies
     const found = rules.find(await readCell(session, true), memory.known(id))
     if (isNewer(found) && !found.record) throw new StoreUnavailableError('unreadable')
     return learn(session, found)
+  }
+
+  /** Remembers that another process has ended a session for good. That process did not know a result that is not stored yet. */
+  function noteEnd(session: SessionKey, end: End): void {
+    const unsaved = memory.logOut(session, true, end)
+    if (unsaved) revoke(unsaved.fields.refresh_token)
   }
 
   /** Reads and remembers the cell of a session. */
@@ -90,6 +98,7 @@ export function createSessionStore({ cells, memory, me }: Pick<StoreDependencies
     changeOwner,
     run,
     learn,
+    noteEnd,
     endOf,
     /** Reads a session, usually with one command, and remembers where it stands. */
     async find(session: SessionKey): Promise<Found<SessionRecord>> {

@@ -99,21 +99,27 @@ export interface UserSessions {
 interface UserSessionsDependencies extends UserListsDependencies, UserNamesDependencies {
   readonly usedTokens: Values<true>
   readonly sessions: Pick<ProcessSessions, 'end' | 'newest' | 'read'>
+  readonly revoke: (refreshToken: string) => void
 }
 
 const LOGGED_OUT_IN_PARALLEL = 100
 
 export function createUserSessions(dependencies: UserSessionsDependencies): UserSessions {
-  const { usedTokens, sessions, hasher, clock, maxAgeMs } = dependencies
+  const { usedTokens, sessions, revoke, hasher, clock, maxAgeMs } = dependencies
   const lists = createUserLists(dependencies)
   const names = createUserNames(dependencies)
   const retries = createRetries(clock)
 
-  /** Adds a session to its lists in the background, and tries again until the lists are stored. */
+  /**
+   * Adds a session to its lists in the background, and tries again until the lists are stored. Ends the session if the provider has
+   * signed the user out since this login.
+   */
   function joinUntilStored(session: SessionRecord): void {
     const work = async () => {
       try {
-        if (!(await lists.join(session))) await sessions.end(session)
+        if (await lists.join(session)) return
+        const { record = session } = await sessions.end(session)
+        revoke(record.fields.refresh_token)
       } catch (error) {
         // If a list cannot be decrypted, only the operator can fix the problem, so give up. The session then joins at a later
         // refresh.

@@ -15,7 +15,7 @@ import type { Mode } from '../login/mode.js'
 import type { Profiles } from '../login/profiles.js'
 import type { Refreshes } from '../login/refreshes.js'
 import type { Pages } from '../pages/index.js'
-import type { RedisStatus, Sessions } from '../sessions/index.js'
+import type { RedisStatus, Sessions, UserSessions } from '../sessions/index.js'
 
 export interface Services {
   readonly config: Config
@@ -23,6 +23,8 @@ export interface Services {
   readonly pages: Pages
   readonly mode: Mode
   readonly sessions: Pick<Sessions, 'now' | 'known' | 'change'>
+  /** Undefined unless `platform.backchannelLogout` is on. */
+  readonly userSessions: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
   readonly sessionCookie: SessionCookie
   /**
    * Returns a string that is the same for all sessions of a user, and does not reveal who the user is. Without the scope

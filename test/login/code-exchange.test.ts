@@ -13,12 +13,13 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
   const options = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
   const mode = createMode[isDual ? 'dual' : 'single'](options)
   const shared = createSharedStore(clock)
+  const joinedAgain: string[] = []
+  const userSessions = { join: async () => true, joinAgain: (id: string) => void joinedAgain.push(id), addNames() {} }
   const addProcess = () => {
     const connected = shared.connect()
     const { sessions } = connected
-    const unused = { access: undefined, userSessions: undefined, log: { warn() {} } }
-    const dependencies = { mode, idp, sessions, clock, timeoutSeconds: 10, sessionStore }
-    return { ...connected, ...createCodeExchanges({ ...dependencies, ...unused }) }
+    const dependencies = { mode, idp, sessions, userSessions, clock, timeoutSeconds: 10, sessionStore }
+    return { ...connected, ...createCodeExchanges({ ...dependencies, access: undefined, log: { warn() {} } }) }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
@@ -32,7 +33,7 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
       return opened.transaction
     }
   }
-  return { ...addProcess(), clock, idp, addProcess, login }
+  return { ...addProcess(), clock, idp, joinedAgain, addProcess, login }
 }
 
 test('a login whose session will be in Redis gets a random key, and a repeated callback gets the same key', async t => {
@@ -136,6 +137,44 @@ test('after platform.timeout a callback is told to come back, and the exchange c
   t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
   t.is(idp.grants.length, 1)
   t.is(idp.queued, 0)
+})
+
+test('a repeated callback adds the session to its lists again, because the first process may have ended before it did', async t => {
+  const { exchange, login, addProcess, joinedAgain } = setUp()
+  const transaction = login()
+  const fresh = await exchange(transaction(), 'the-code')
+  t.deepEqual([fresh.kind, joinedAgain], ['fresh', []])
+  t.is((await addProcess().exchange(transaction(), 'the-code')).kind, 'repeated')
+  t.deepEqual(joinedAgain, [transaction().id.slice(0, 22)])
+})
+
+test('a session for Redis that Redis does not have yet gets no cookie, until it is stored', async t => {
+  const { exchange, login, idp, clock, sessions, disconnect, reconnect } = setUp({ sessionStore: 'redis' })
+  const transaction = login()
+  const { waiting, letGo } = await idp.hold(() => exchange(transaction(), 'the-code'))
+  disconnect()
+  letGo()
+  t.deepEqual(await waiting, { kind: 'pending' })
+  await reconnect()
+  await clock.runUntilSettled(sessions.saved())
+  t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
+  t.is(idp.grants.length, 1)
+})
+
+test('dual: while one login waits as a 429 asked, others wait too, and the pause does not become longer', async t => {
+  const { exchange, login, idp, clock, sessions } = setUp({ isDual: true })
+  const first = await idp.hold(() => exchange(login()(), 'first'))
+  const second = await idp.hold(() => exchange(login()(), 'second'))
+  idp.next(throttledError(429, 3))
+  first.letGo()
+  await new Promise(resolve => setImmediate(resolve))
+  clock.advance(500)
+  second.letGo()
+  await new Promise(resolve => setImmediate(resolve))
+  t.is(sessions.pausedMs(true), 2500)
+  const logins = Promise.all([first.waiting, second.waiting])
+  for (const { kind } of await clock.runUntilSettled(logins)) t.is(kind, 'fresh')
+  t.deepEqual(idp.revoked, [])
 })
 
 test('a logout while the code is exchanged at another process wins, and the refresh token of the login is revoked', async t => {

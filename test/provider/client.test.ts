@@ -7,6 +7,7 @@ import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
 import { createTransport } from '#src/provider/transport.js'
 import { discovered, type TestSettings, testConfig } from '../helpers/config.js'
+import { createDeferred } from '../helpers/deferred.js'
 import { jwt } from '../helpers/jwt.js'
 import { abortPendingRequests, type MockedHost, mockHost } from '../helpers/nock.js'
 import { answering, responseWith } from './answering.js'
@@ -341,6 +342,23 @@ test('with only an issuer configured, all endpoints are discovered at the first 
   t.is((await idp.userInfo('the-access-token', undefined)).name, 'Ada')
   await idp.revokeRefreshToken('the-refresh-token')
   t.is((await idp.metadata()).issuer, issuer)
+})
+
+test('whether a session keeps an ID token for the logout does not wait for discovery', async t => {
+  t.timeout(30_000)
+  const { origin: issuer, scope } = mockHost(t)
+  const { idp } = setUp(t, { ...discovered({ issuer }), tokenEndpoint: `${issuer}/t`, timeout: 60 })
+  const [gate, open] = createDeferred()
+  const document = { issuer, authorization_endpoint: `${issuer}/a`, token_endpoint: `${issuer}/t` }
+  scope.get('/.well-known/openid-configuration').reply(200, async () => {
+    await gate
+    return document
+  })
+  t.true(await idp.takesLogoutHint('an ID token'))
+  t.false(await idp.takesLogoutHint('x'.repeat(2000)))
+  open()
+  await idp.metadata()
+  t.false(await idp.takesLogoutHint('an ID token'), 'this provider has no end-session endpoint')
 })
 
 test('if discovery fails, every request fails with an error about discovery that contains no secret', async t => {

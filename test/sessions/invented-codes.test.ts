@@ -27,6 +27,7 @@ function setUp() {
     recoveryMs: 0,
     connectedAt: () => undefined,
     publish: async () => {},
+    revoke() {},
     lifetimeMs: LIFETIME_MS
   })
   /** Exchanges a code as `code-exchange.ts` does. */

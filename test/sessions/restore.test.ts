@@ -35,6 +35,7 @@ function setUp() {
     recoveryMs: 2000,
     connectedAt: () => 0,
     publish: async () => {},
+    revoke() {},
     lifetimeMs: 86_400_000,
     memory
   })

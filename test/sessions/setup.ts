@@ -32,7 +32,7 @@ export const createMode: Readonly<Record<ModeName, (dependencies: ModeDependenci
 export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
 
 /** Returns the memory of a test that stands for Redis, and `connect`, which creates the store of one more process. */
-export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
+export function createSharedStore(clock: Clock, { recoveryMs = 0 }: { readonly recoveryMs?: number | undefined } = {}) {
   const lifetimeMs = 2 * 86_400_000
   const memory = createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
   const receivers = new Set<(message: Message) => void>()
@@ -54,7 +54,10 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
   return {
     cells,
     /** @param change changes the cells of this process */
-    connect(change: (cells: SessionCells) => SessionCells = cells => cells) {
+    connect(
+      change: (cells: SessionCells) => SessionCells = cells => cells,
+      revoke: (token: string) => void = () => {}
+    ) {
       let isAway = false
       let connectedAt: number | undefined
       const owner = `process ${++processes}`
@@ -66,6 +69,7 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}) {
         recoveryMs,
         connectedAt: () => connectedAt,
         publish: async message => (isAway ? undefined : publish(message)),
+        revoke,
         lifetimeMs
       })
       receivers.add(message => isAway || sessions.receive(message))
@@ -123,6 +127,7 @@ export interface RefreshOptions extends FakeIdpOptions {
   readonly afterSeconds?: number
   readonly access?: Access
   readonly identity?: Identity
+  readonly recoveryMs?: number
 }
 
 /** What a process does differently. */
@@ -137,12 +142,12 @@ export function setUpExpired(name: ModeName, options: RefreshOptions = {}) {
 }
 
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}) {
-  const { beforeExpirySeconds = 0, afterSeconds = 0, access, identity, ...idpOptions } = options
+  const { beforeExpirySeconds = 0, afterSeconds = 0, access, identity, recoveryMs, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
   const logs = await collectLogs()
-  const shared = createSharedStore(clock)
+  const shared = createSharedStore(clock, { recoveryMs })
   /** The numbers of the events in the metrics. */
   const counted = { waitedSeconds: [] as number[] }
   const metrics = {
@@ -153,7 +158,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
 
   /** Starts one more process that uses the same stored sessions, with changes to its cells or sessions. */
   function addProcessWith(changes: ProcessChanges) {
-    const connected = shared.connect(changes.cells)
+    const connected = shared.connect(changes.cells, token => void idp.revokeRefreshToken(token))
     const sessions = changes.sessions?.(connected.sessions) ?? connected.sessions
     const margins = { beforeExpirySeconds, jitterSeconds: 0 }
     const refreshing = createRefreshes({

@@ -27,8 +27,18 @@ function setUp() {
   const usedTokens = createMemoryValues<true>(clock.now, 2 * MAX_AGE_MS)
   const names = createMemoryValues<readonly string[]>(clock.now, 2 * MAX_AGE_MS)
   const hasher = keyring.hasher('user sessions')
-  const users = createUserSessions({ lists, names, usedTokens, sessions, hasher, clock, maxAgeMs: MAX_AGE_MS })
-  return { clock, sessions, lists, names, usedTokens, keyring, hasher, users, disconnect, reconnect }
+  const revoked: string[] = []
+  const users = createUserSessions({
+    lists,
+    names,
+    usedTokens,
+    sessions,
+    revoke: token => void revoked.push(token),
+    hasher,
+    clock,
+    maxAgeMs: MAX_AGE_MS
+  })
+  return { clock, sessions, lists, names, usedTokens, keyring, hasher, users, revoked, disconnect, reconnect }
 }
 
 /** Stores the session of a new login, as a code exchange does. */
@@ -187,7 +197,7 @@ testWithRedis('sessions whose records only their cookies can decrypt also make r
   await one.sessions.end({ id: 'over' })
   const { clock, lists, usedTokens, names, hasher } = setUp()
   const stored = { lists, usedTokens, names, sessions: two.sessions }
-  const users = createUserSessions({ ...stored, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  const users = createUserSessions({ ...stored, revoke() {}, hasher, clock, maxAgeMs: MAX_AGE_MS })
   const list = hasher.newest(JSON.stringify(['sub', ISS, 'ada']))
   const ids = ['live', 'over', ...Array.from({ length: 998 }, (_, n) => `missing ${n}`)]
   const members = ids.map(id => ({ id, signedIn: { iat: 1000 }, joinedAt: clock.now() }))

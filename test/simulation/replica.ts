@@ -70,6 +70,7 @@ export function startReplica(simulation: Simulation, hostSlot: string): Replica 
     recoveryMs,
     connectedAt: () => (safeguard.skipsRecovery ? undefined : replica.connectedAt),
     publish: message => redis.publish(replica, message),
+    revoke() {},
     lifetimeMs: LIFETIME_MS
   })
   const sessions = safeguard.sessions?.(created, replica) ?? created

@@ -23,7 +23,7 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * they have run.
  */
 export function customRouteSession(services: Services): Middleware {
-  const { config, site, sessions, log } = services
+  const { config, site, sessions, userSessions, log } = services
   const { cookies } = site
 
   class BrowserStore {
@@ -51,8 +51,12 @@ export function customRouteSession(services: Services): Middleware {
         requestLog(ctx, log).warn({ event: 'session_not_saved', reason }, 'changes to ctx.session are lost')
         return
       }
-      const changed = await sessions.change(record, stored)
+      // The cookie gets a new lifetime, so the session must stay in the lists of its user as long.
+      const now = sessions.now()
+      const joinsLists = userSessions?.shouldJoin(record, now)
+      const changed = await sessions.change(joinsLists ? { ...record, listedAt: now } : record, stored)
       if (!changed || sessions.known(id).kind === 'over') return
+      if (joinsLists) userSessions?.joinAgain(id)
       writeSession(ctx, changed)
     }
 

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
+import type { Extension } from '#src/web/routes/extension.js'
 import type { Browser } from '../../helpers/browser.js'
 import { createClock } from '../../helpers/clock.js'
 import { defaultCallbackUrl, discovered, publicOrigin, type TestSettings } from '../../helpers/config.js'
@@ -7,7 +8,14 @@ import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { startRedis, testWithRedis } from '../../helpers/redis.js'
-import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import {
+  openCallback,
+  signIn,
+  startLogin,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions
+} from '../../helpers/server.js'
 import { words } from '../../helpers/words.js'
 import { guarded, statusesOf } from '../support.js'
 
@@ -19,12 +27,13 @@ function settingsOf(idp: Pick<HostileIdp, 'issuer'>): TestSettings {
   return { platform: { ...platform, backchannelLogout: true } }
 }
 
-async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
+async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single', more: Partial<TestServerOptions> = {}) {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const settings = { ...settingsOf(idp), ...more.settings }
   // The time between two requests for keys passes only when the test moves the clock, also on a slow machine.
-  const parts = { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } }
-  return startTestServer(t, { mode, idp, clock, settings: settingsOf(idp), parts })
+  const parts = { ...more.parts, clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } }
+  return startTestServer(t, { mode, idp, clock, settings, parts })
 }
 
 const withSid = (sid: string) => (claims: Record<string, unknown>) => ({ ...claims, sid })
@@ -47,6 +56,29 @@ function send({ browser }: Pick<TestServer, 'browser'>, logoutToken: string) {
 async function areSignedIn(...browsers: readonly Browser[]): Promise<readonly boolean[]> {
   return Promise.all(browsers.map(async browser => (await browser.fetch(guarded)).statusCode !== 401))
 }
+
+test('a logout token also ends a session that changes of ctx.session have kept alive longer than its lists without a refresh', async t => {
+  const extension: Extension = (app, { requireTokens }) => {
+    app.use(async (ctx, next) => {
+      if (ctx.path !== '/visits') return next()
+      return requireTokens(ctx, async () => {
+        const session = ctx.session as { visits?: number }
+        session.visits = (session.visits ?? 0) + 1
+        ctx.body = String(session.visits)
+      })
+    })
+  }
+  const settings = { session: { inactivityTimeout: 900 } }
+  const server = await start(t, 'single', { settings, parts: { extension } })
+  const browser = await signInAs(server, 'ada-lovelace', 'login-1')
+  for (let visit = 1; visit <= 4; visit++) {
+    server.clock.advanceSeconds(600)
+    t.is((await browser.fetch('/visits')).text(), String(visit))
+  }
+  t.is(server.idp.tokenRequests.length, 1)
+  t.is((await send(server, server.idp.logoutToken({ sub: 'ada-lovelace' }))).statusCode, 200)
+  t.deepEqual(await areSignedIn(browser), [false])
+})
 
 for (const mode of modes) {
   test(`${mode}: a logout token with a sid ends the sessions of this login, and one with a sub all sessions of the user`, async t => {

@@ -364,6 +364,31 @@ for (const mode of modes) {
   })
 }
 
+test('a repeated callback of a new login replaces an older session that was refreshed meanwhile', async t => {
+  const clock = createClock()
+  const server = await startSignedIn(t, { clock, parts: { clock }, settings: { platform: { timeout: 10 } } })
+  const { browser, idp } = server
+  const id = () => openedSession(browser, server)._id
+  const first = id()
+  clock.advanceSeconds(3580)
+  const back = await startLogin(browser)
+  const hold = idp.hold('token', 'after')
+  const waiting = openCallback(browser, back)
+  await hold.arrived()
+  // The request stops to wait after the time limit and a little more.
+  for (const seconds of [10, 1]) clock.advanceSeconds(seconds)
+  t.is((await waiting).statusCode, 504)
+  hold.release()
+  // Another tab refreshes the older session.
+  clock.advanceSeconds(10)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is(id(), first)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.not(id(), first)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is(idp.tokenRequests.length, 3)
+})
+
 test('a repeated callback after the logout is rejected, even with cookies from before the logout, and does not change the session of a later login', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
