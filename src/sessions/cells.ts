@@ -167,8 +167,8 @@ export async function apply<Content, Key, Result>(
       onSeen?.(swapped.snapshot)
       return result
     }
-    // A refused swap returns the entry only.
-    snapshot = isWhole ? undefined : swapped.snapshot
+    // A refused swap returns the entry only, so the record has to be read again. A cell that could not be read may be too large.
+    snapshot = isWhole && !snapshot.isUnreadable ? undefined : swapped.snapshot
     isRead = true
   }
   throw new StoreUnavailableError('conflict')
