@@ -55,7 +55,10 @@ export function pauseIfThrottled(sessions: Pick<Sessions, 'pause'>, error: unkno
  * from the provider.
  */
 export function pausedError(retryAfterSeconds: number): ProviderError {
-  return new ProviderError('token', 'invalid_response', 'it asked for a pause', { status: 429, retryAfterSeconds })
+  return new ProviderError('token', 'invalid_response', 'it asked for a pause, so no request was sent', {
+    status: 429,
+    retryAfterSeconds
+  })
 }
 
 /** The delay after a temporary failure if the response of the provider has no `Retry-After`. */

@@ -124,7 +124,8 @@ export function createLogOuts(dependencies: LogOutDependencies): LogOuts {
       metrics.loggedOut(by)
       if (logout.revoke) void background.add(revoke(session.id, newest, log))
     }
-    log.info({ event: 'logout_succeeded', ...(session && { session: sessionHash(session.id) }) }, 'logout')
+    // Without a session there was nothing to end, and anybody can send such requests.
+    if (session) log.info({ event: 'logout_succeeded', session: sessionHash(session.id) }, 'logout')
     return logout.idp ? endSessionUrl(newest, log) : undefined
   }
 

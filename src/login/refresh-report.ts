@@ -83,7 +83,7 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportOptions
       const reason = reasonOf(result)
       const level = isRepetition ? 'debug' : levelOf(error)
       const message =
-        'end' in result ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[result.problem]}`
+        'end' in result ? 'session ended at its refresh' : `session not refreshed: ${MESSAGES[causeOf(result)]}`
       log[level]({ event: 'refresh_failed', ...fields, reason, ...(error !== undefined && { err: error }) }, message)
     }
   }
@@ -102,15 +102,21 @@ const MESSAGES: Readonly<Record<Problem, string>> = {
   refused: 'the identity provider refused the refresh token, but the fault may be temporary'
 }
 
+/** If there is no error of the provider, no request was sent, because an earlier one has just failed. */
+function causeOf({ problem, error }: FailureReport): Problem {
+  return problem === 'provider' && error === undefined ? 'paused' : problem
+}
+
 /** The error says more than the problem or the end, unless the session has ended for another reason, such as a logout. */
 function reasonOf(result: FailureReport | RejectionReport): FailureReason {
   const { error } = result
-  if ('problem' in result) return error === undefined ? PROBLEM_REASONS[result.problem] : failureReasonOf(error)
+  if ('problem' in result) return error === undefined ? PROBLEM_REASONS[causeOf(result)] : failureReasonOf(error)
   const { reason } = result.end
   return reason === 'refused' && error !== undefined ? failureReasonOf(error) : END_REASONS[reason]
 }
 
-const PROBLEM_REASONS: Readonly<Record<Problem, FailureReason>> = {
+/** The reasons of refreshes that have failed, for the log and the metrics. */
+export const PROBLEM_REASONS: Readonly<Record<Problem, FailureReason>> = {
   pending: 'refresh_pending',
   store: 'redis_unavailable',
   unreadable: 'stored_data_unreadable',

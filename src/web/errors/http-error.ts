@@ -45,6 +45,7 @@ interface TemporarilyUnavailableOptions extends Pick<HttpErrorOptions, 'descript
   readonly status?: 503 | 504
   readonly retryPath?: string | undefined
   readonly mayBeOver?: boolean | undefined
+  readonly reason?: string | undefined
 }
 
 /**
@@ -59,10 +60,10 @@ export class TemporarilyUnavailableError extends HttpError {
   readonly mayBeOver: boolean
 
   constructor(options: TemporarilyUnavailableOptions) {
-    const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause } = options
+    const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause, reason } = options
     const headers = { 'Retry-After': String(retryAfterSeconds) }
     const error = status === 504 ? 'provider_timeout' : 'temporarily_unavailable'
-    super({ status, error, description, headers, cause })
+    super({ status, error, description, headers, cause, ...(reason !== undefined && { reason }) })
     this.name = 'TemporarilyUnavailableError'
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath

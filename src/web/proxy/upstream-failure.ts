@@ -7,7 +7,7 @@ import type { FailureKind, UpstreamError } from './upstream.js'
 
 const FAILURES: Readonly<Record<FailureKind, readonly [status: number, error: ErrorCode, description: string]>> = {
   unreachable: [502, 'upstream_unreachable', 'The API could not be reached.'],
-  invalid_response: [502, 'upstream_invalid_response', 'The API sent a response that cannot be used.'],
+  invalid_response: [502, 'upstream_invalid_response', 'The API sent no response that can be used.'],
   timeout: [504, 'upstream_timeout', 'The API did not respond in time.']
 }
 

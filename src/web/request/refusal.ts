@@ -1,4 +1,4 @@
-import type { Current } from '../../sessions/index.js'
+import type { Current, Problem } from '../../sessions/index.js'
 
 /**
  * The response to a request whose session cannot be used:
@@ -7,13 +7,13 @@ import type { Current } from '../../sessions/index.js'
  */
 export type Refusal =
   | { readonly status: 401 | 403; readonly clearsCookies: boolean }
-  | { readonly status: 503; readonly retryAfterSeconds: number; readonly mayBeOver: boolean }
+  | { readonly status: 503; readonly retryAfterSeconds: number; readonly mayBeOver: boolean; readonly why: Problem }
 
 /** Decides how this server responds to a request without a live session, on the public port and to a gateway. */
 export function refusalOf(current: Exclude<Current, { readonly kind: 'live' }>): Refusal {
   if (current.kind === 'unavailable') {
     const { retryAfterSeconds, why } = current
-    return { status: 503, retryAfterSeconds, mayBeOver: why === 'refused' }
+    return { status: 503, retryAfterSeconds, mayBeOver: why === 'refused', why }
   }
   const { reason } = current.end
   // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store has

@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { type CookieSession, hasTokens, isKeptInRedis, withCustomFields } from '../../cookie/record.js'
 import type { Tokens } from '../../login/mode.js'
+import { PROBLEM_REASONS } from '../../login/refresh-report.js'
 import type { Current } from '../../sessions/index.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from '../errors/http-error.js'
@@ -58,10 +59,12 @@ export function createRequireTokens(services: Services): Middleware {
   function refuse(ctx: Context, current: Exclude<Current, { readonly kind: 'live' }>): void {
     const refusal = refusalOf(current)
     if (refusal.status === 503) {
-      const { retryAfterSeconds, mayBeOver } = refusal
+      const { retryAfterSeconds, mayBeOver, why } = refusal
+      // If the provider has failed or refused the token, the line of the refresh has the reason.
+      const reason = why === 'provider' || why === 'refused' ? undefined : PROBLEM_REASONS[why]
       const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
       const description = `Your session could not be refreshed just now. ${state}`
-      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver })
+      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver, reason })
     }
     if (refusal.clearsCookies) {
       removeSession(ctx)

@@ -58,8 +58,9 @@ test('with logout: idp the browser is redirected to the provider with the URL to
     logout: { revoke: false, idp: true },
     platform: { callbackUrl: 'https://app.example/base/api/auth/callback' }
   } as const
-  const { browser, idp } = await startTestServer(t, { settings })
+  const { browser, idp, logs } = await startTestServer(t, { settings })
   const { headers } = await browser.navigate('/base/api/auth/logout')
+  t.is(logs.first('logout_succeeded'), undefined, 'there was no session')
   const location = new URL(String(headers.location))
   t.is(location.origin + location.pathname, idp.endSessionEndpoint)
   t.deepEqual(

@@ -3,6 +3,7 @@
 // In dual mode a refresh makes two token requests. The second one gets the public token, which has fewer scopes and is sent to
 // browsers.
 import test from 'ava'
+import { createClock } from '../../helpers/clock.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { startTestServer } from '../../helpers/server.js'
@@ -143,14 +144,34 @@ for (const mode of modes) {
       clock.advanceSeconds(3600)
       idp.fail('token', fault)
       await browser.fetch('/api/auth/profile')
-      const lines = logs.entries.filter(({ event }) => String(event).startsWith('refresh'))
+      const refreshes = () => logs.entries.filter(({ event }) => String(event).startsWith('refresh'))
+      const lines = refreshes()
       t.is(lines.length, 1)
       t.like(lines[0], { event: 'refresh_failed', mode, provider_calls: 1, requests: 1, ...logged })
       t.like(lines[0]?.err, { endpoint: 'token' })
       t.regex(String(lines[0]?.session), /^[\w-]{8}$/)
+      if (logged.outcome === 'rejected') return
+      // No request is sent immediately after a failure, so the provider is not the reason then.
+      await browser.fetch('/api/auth/profile')
+      t.like(refreshes()[1], { event: 'refresh_failed', provider_calls: 0, reason: 'refresh_paused', level: 'info' })
     })
   }
 }
+
+test('a request that stops to wait for a slow provider logs that the refresh has not ended', async t => {
+  const clock = createClock()
+  const settings = { platform: { timeout: 10 } }
+  const { browser, idp, logs } = await startSignedIn(t, { clock, parts: { clock }, settings })
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const waiting = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  for (const seconds of [10, 1]) clock.advanceSeconds(seconds)
+  t.is((await waiting).statusCode, 503)
+  t.like(logs.first('request_failed'), { status: 503, error_code: 'temporarily_unavailable' })
+  t.like(logs.first('request_failed')?.err, { type: 'refresh_pending' })
+  hold.release()
+})
 
 test('dual: if the second token request of a refresh fails, the next refresh continues with the second token request', async t => {
   for (const hasOldCookie of [false, true]) {
