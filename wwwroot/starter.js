@@ -31,14 +31,15 @@ const routes = [
     path: 'api/auth/token',
     text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.'
   },
-  {
-    path: 'api/hubs',
-    text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
-  },
   { path: 'api/auth/logout', text: 'Ends the session. Press Try to sign out.' },
   { path: 'healthz', text: 'Returns 200 while the process runs.' },
   { path: 'readyz', text: 'Returns 200 while the server accepts requests, and 503 while it stops.' }
 ]
+
+const demoRoute = {
+  path: 'api/hubs',
+  text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
+}
 
 /** The response headers that this page shows. */
 const tellingHeaders = ['content-type', 'cache-control', 'retry-after', 'allow']
@@ -82,7 +83,7 @@ async function start() {
   if (isReturn && name !== undefined) showReturn()
 }
 
-/** Shows the mode of the server, the folder for pages, and in a demo the part of the page that exists only there. */
+/** Shows the mode of the server, the folder for pages, and in a demo the parts of the page that exist only there. */
 async function showAbout() {
   about = await fetch('starter-about.json')
     .then(response => response.json())
@@ -93,7 +94,11 @@ async function showAbout() {
   if (about.folder)
     part('how').firstChild.textContent = about.hasFolder ? 'Replace its ' : 'Create this folder, put an '
   if (about.hasFolder) part('how').lastChild.textContent = ' with your own. The next reload shows it.'
-  if (about.demo) (await import('./fifty.js')).showFifty(part('fifty'), about.mode, askAll)
+  if (!about.demo) return
+  routes.push(demoRoute)
+  showRoute(demoRoute)
+  const { showFifty } = await import('./fifty.js')
+  showFifty(part('fifty'), about.mode, askAll)
 }
 
 function askAll() {

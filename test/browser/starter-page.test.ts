@@ -82,6 +82,12 @@ test('screen readers do not announce every second of the countdown, and without 
   t.deepEqual(await page.evaluate('announced'), [])
 })
 
+test('without a demo the page does not offer the route that a proxy rule of the demo forwards', async (t, visit) => {
+  const { page } = await openSignedIn(deployWithHostileIdp(t, { settings: { wwwroot: undefined } }), visit)
+  t.is(await page.getByRole('button', { name: 'Try healthz' }).count(), 1)
+  t.is(await page.getByRole('button', { name: 'Try api/hubs' }).count(), 0)
+})
+
 test('without a clipboard the page copies the token in another way, or selects it for copying by hand', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit()
