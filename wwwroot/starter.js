@@ -16,6 +16,7 @@ const shown = {
   'failure-signed-in': ['next-try', 'try-again', 'sign-out']
 }
 
+/** The response of a private route contains data of the user. */
 const routes = [
   {
     path: 'api/auth/login',
@@ -26,9 +27,10 @@ const routes = [
     path: 'api/auth/callback',
     text: 'After the sign-in, the identity provider sends the browser back to this URL. If no login has been started, this route rejects the request.'
   },
-  { path: 'api/auth/profile', text: 'Returns the name of the user who is signed in.' },
+  { path: 'api/auth/profile', isPrivate: true, text: 'Returns the name of the user who is signed in.' },
   {
     path: 'api/auth/token',
+    isPrivate: true,
     text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.'
   },
   { path: 'api/auth/logout', text: 'Ends the session. Press Try to sign out.' },
@@ -38,6 +40,7 @@ const routes = [
 
 const demoRoute = {
   path: 'api/hubs',
+  isPrivate: true,
   text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
 }
 
@@ -103,7 +106,10 @@ async function showAbout() {
 
 function askAll() {
   return ask(async () => {
-    name = await getName()
+    const found = await getName()
+    // The profile that is shown is already that of the new user.
+    if (found !== name) forgetUser('api/auth/profile')
+    name = found
     showSignedIn(about.mode === 'single' ? undefined : await getToken())
   })
 }
@@ -217,12 +223,14 @@ function showRoute(route) {
 
 async function tryRoute(path) {
   const { status, body } = await request(path).catch(() => ({}))
-  say(part('said'), `${path} responded: ${routes.find(route => route.path === path).response.firstChild.textContent}`)
+  const { isPrivate, response } = routes.find(route => route.path === path)
+  say(part('said'), `${path} responded: ${response.firstChild.textContent}`)
   if (path === 'api/auth/token' && isToken(body) && name !== undefined) return showSignedIn(body)
-  // The response may show that a session has begun or ended since the last request of this page.
+  // The response may show that a session has begun or ended since the last request of this page, or that the user is another one.
   const isSignedIn = name !== undefined
-  const tellsOfSession = ['api/auth/profile', 'api/auth/token'].includes(path) && [200, 401].includes(status)
-  if (path === 'api/auth/logout' || (tellsOfSession && isSignedIn !== (status === 200))) await askAll()
+  const isOtherUser = path === 'api/auth/profile' && body?.name !== name
+  const tellsOfSession = isPrivate && [200, 401].includes(status)
+  if (path === 'api/auth/logout' || (tellsOfSession && (isOtherUser || isSignedIn !== (status === 200)))) await askAll()
 }
 
 function beginSignIn() {
@@ -293,7 +301,8 @@ function showFailure(failure) {
     show('signed-out', name === undefined ? 'You are not signed in.' : 'You are no longer signed in.')
     name = undefined
     failures = 0
-    forgetToken()
+    forgetUser()
+    sessionStorage.removeItem('life')
     return
   }
   // The server calls the provider only for a session that it has decrypted. If the server responds with one of these
@@ -303,13 +312,13 @@ function showFailure(failure) {
   failures += 1
 }
 
-/** The next user of this page must not find the token of the last one. */
-function forgetToken() {
-  for (const { path, response } of routes) if (path === 'api/auth/token') response.replaceChildren()
+/** The next user of this page must not find the data of the last one. */
+function forgetUser(exceptPath) {
+  token = undefined
+  for (const { path, isPrivate, response } of routes) if (isPrivate && path !== exceptPath) response.replaceChildren()
   part('token-text').value = ''
   part('by-hand').hidden = true
   part('token-note').textContent = ''
-  sessionStorage.removeItem('life')
 }
 
 function show(state, text) {

@@ -29,6 +29,48 @@ serialTest('after a sign-out in one tab, the other tab shows it at the next acti
   )
 })
 
+test('when the page notices that the user has signed out or changed in another tab, it no longer shows the data of the old user', async (t, visit) => {
+  const { page: first, newTab, url } = await openSignedIn(deployWithDemo(t, { mode: 'dual' }), visit)
+  const answers = first.locator('.answer')
+  const tryHubs = async () => {
+    await first.getByRole('button', { name: 'Try api/hubs' }).click()
+    await answers.getByText('Bridges').waitFor()
+  }
+  await tryHubs()
+  await first.getByRole('button', { name: 'Try healthz' }).click()
+  await status(first, 'healthz responded')
+  const second = await newTab()
+  await second.goto(`${url}api/auth/logout`)
+  await status(second, 'You are not signed in.')
+  await first.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+  await status(first, 'You are no longer signed in.')
+  const left = (await answers.allInnerTexts()).filter(text => text !== '')
+  t.deepEqual(left.length, 1, 'the state of the server is not the data of a user')
+  t.regex(left.join(), /"status": "ok"/)
+
+  await signInAs(second, 'Ada Lovelace')
+  await first.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+  await status(first, signedIn)
+  await tryHubs()
+  await second.goto(`${url}api/auth/logout`)
+  await signInAs(second, 'Grace Hopper')
+  await first.getByRole('button', { name: 'Try api/auth/profile' }).click()
+  await status(first, 'You are signed in as Grace Hopper.')
+  t.is(await answers.getByText('Bridges').count(), 0)
+  t.is(await answers.getByText('Grace Hopper').count(), 1)
+  t.is(await first.getByText('Refreshed at').count(), 0)
+})
+
+test('when a refresh is rejected, the page no longer shows the name of the user', async (t, visit) => {
+  const { page, clock, idp } = await openSignedIn(deployWithHostileIdp(t, { mode: 'dual' }), visit)
+  t.is(await page.locator('.answer').getByText('Ada Lovelace').count(), 1)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.error('invalid_grant'))
+  await page.getByRole('button', { name: 'Copy token' }).click()
+  await status(page, 'You are no longer signed in.')
+  t.is(await page.getByText('Ada Lovelace').count(), 0)
+})
+
 test('the back button after a login leads to a page with a link to the application, and the session stays', async (t, visit) => {
   const { page, url } = await open(deployWithDemo(t), visit)
   await signInAs(page, 'Ada Lovelace')
