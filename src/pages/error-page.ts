@@ -96,6 +96,8 @@ function explanationOf(details: ErrorDetails, texts: Texts): Choice {
     return { topic: refusal, action: refusal !== 'refused' && canOpenAgain ? 'open' : 'home' }
   }
   const ofRoute = inLogin ? byStatusInLogin : byStatus
+  // The URL of the callback cannot be opened again, because its code is valid only once.
+  const anyFault: Choice = { topic: 'serverError', action: canOpenAgain && !inLogin ? 'retry' : 'sign-in' }
   return byError[error] ?? ofRoute[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
@@ -106,7 +108,6 @@ function delayText(seconds: number, language: string): string {
 }
 
 const anyRequest: Choice = { topic: 'invalidRequest', action: 'home' }
-const anyFault: Choice = { topic: 'serverError', action: 'sign-in' }
 
 const byError: Readonly<Record<string, Choice | undefined>> = {
   account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },

@@ -142,6 +142,17 @@ for (const retryAfterSeconds of [undefined, 7]) {
   })
 }
 
+test('the page for an unexpected error opens the same URL again, unless this would repeat a login or not repeat the request', t => {
+  const page = (other: Partial<ErrorDetails>) =>
+    errorPage({ ...details, status: 500, error: 'server_error', canOpenAgain: true, ...other })
+  t.regex(page({}), /If it keeps happening[\s\S]*<a class="button" href="">Try again<\/a>/)
+  t.notRegex(page({}), /Sign in again/)
+  for (const other of [{ canOpenAgain: false }, { inLogin: true }]) {
+    t.regex(page(other), />Sign in again</)
+    t.notRegex(page(other), />Try again</)
+  }
+})
+
 test('in every language, the page for 401 has no English sentence', t => {
   for (const language of ['de', 'fr', 'ja', 'zh']) {
     const page = pages.errorPage({ ...details, status: 401, error: 'unauthorized', description: 'No user.' }, language)
