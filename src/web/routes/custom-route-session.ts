@@ -54,9 +54,9 @@ export function customRouteSession(services: Services): Middleware {
       // The cookie gets a new lifetime, so the session must stay in the lists of its user as long.
       const now = sessions.now()
       const joinsLists = userSessions?.shouldJoin(record, now)
+      if (joinsLists) userSessions?.joinAgain(id)
       const changed = await sessions.change(joinsLists ? { ...record, listedAt: now } : record, stored)
       if (!changed || sessions.known(id).kind === 'over') return
-      if (joinsLists) userSessions?.joinAgain(id)
       writeSession(ctx, changed)
     }
 
