@@ -37,6 +37,12 @@ test('a rule consists of methods, a path, a target and options', t => {
   t.false(rules[3]?.acceptsLinks)
 })
 
+test('an empty variable leaves the rules of the settings file in use', async t => {
+  const files = { 'platform-auth-server.config.yaml': `apiProxy: { rules: ['${hubs}'] }` }
+  const { config } = await load(t, { env: { PLATFORM_AUTH_API_PROXY_RULES: ' ' }, files })
+  t.is(config.apiProxy.rules.length, 1)
+})
+
 const usable = [
   'GET /a https://h.example',
   'GET /a https://h.example/',
