@@ -111,12 +111,15 @@ export interface Resolution {
 export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<Resolution> {
   const { flags = {}, demo = false, settings, env = process.env, cwd = process.cwd() } = inputs
   const file = await layerOfFile(cwd, inputs.configFile)
+  const overridable: readonly Layer[] = [
+    settings ? layerOfObject(settings, applicationSource, { nullIsDefault: true }) : emptyLayer,
+    env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
+    file
+  ]
   const layers: readonly Layer[] = [
     await layerOfFlags(flags, cwd),
     demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
-    settings ? layerOfObject(settings, applicationSource, { nullIsDefault: true }) : emptyLayer,
-    env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
-    file,
+    ...overridable,
     demo ? layerOfObject(demoDefaults, demoSource) : emptyLayer
   ]
   const problems: ConfigProblem[] = layers.flatMap(layer => layer.problems)
@@ -154,6 +157,11 @@ export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<R
     else if (file.isRead || !isMissing) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
   }
 
+  if (demo && sources['apiProxy.rules'] === atDefault) {
+    const { given } = pick('apiProxy.rules', overridable)
+    const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
+    if (given && isSet(given)) warnings.push({ key: 'apiProxy.rules', source: given.source, message })
+  }
   if (sources['platform.backchannelLogout'] === atDefault) {
     const { 'platform.issuer': issuer } = values as Values
     const { scopes = [] } = loginScopesOf(values as Values)

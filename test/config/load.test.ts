@@ -4,7 +4,7 @@ import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { fieldOf, settingIn, settingKeys, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { keysAndSourcesOf, load, problemsOf } from './given.js'
+import { accepts, keysAndSourcesOf, load, problemsOf } from './given.js'
 
 test('all problems are reported together, each with its key and its source', async t => {
   const problems = await problemsOf(t, {
@@ -83,6 +83,26 @@ for (const [index, strongest] of inOrder.entries()) {
     t.is(sources.port, strongest.source)
   })
 }
+
+test('in a demo, rules of the API proxy come only from the flag, and rules from other sources get a warning', async t => {
+  const rule = 'GET /api/hubs/** https://api.example/hubs/**'
+  const files = { 'platform-auth-server.config.yaml': `apiProxy: { rules: ['${rule}'] }` }
+  const env = { PLATFORM_AUTH_API_PROXY_RULES: rule }
+  for (const [source, situation] of [
+    ['file platform-auth-server.config.yaml', { files }],
+    ['variable PLATFORM_AUTH_API_PROXY_RULES', { files, env }]
+  ] as const) {
+    const { config } = await accepts(
+      t,
+      { ...situation, demo: true },
+      `apiProxy.rules ${source} not used demo --api-proxy`
+    )
+    t.deepEqual(config.apiProxy.rules, [])
+  }
+  const { config } = await accepts(t, { files, demo: true, flags: { 'apiProxy.rules': [rule] } })
+  t.is(config.apiProxy.rules.length, 1)
+  await accepts(t, { env: { PLATFORM_AUTH_API_PROXY_RULES: '' }, demo: true })
+})
 
 test("null in an application's settings selects the default, whatever the environment says", async t => {
   const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
