@@ -82,7 +82,10 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   })
   for (const entry of commands) {
     const command = addCommand(program, entry)
-    command.action(() => invoke(entry, command, readAction(entry, command.args)))
+    command.action(() => {
+      rejectIgnored(program, entry)
+      return invoke(entry, command, readAction(entry, command.args))
+    })
   }
   program
     .command('help [command]')
@@ -107,6 +110,13 @@ function addCommand(program: Commander, entry: CommandEntry): Commander {
   for (const { flags, summary } of options) command.option(flags, summary)
   rejectContradictions(command)
   return command
+}
+
+/** Rejects a flag of the default command that this command would ignore. Such a flag can be given before or after any command. */
+function rejectIgnored(program: Commander, { options }: CommandEntry): void {
+  const given = defaultCommand.options.filter(({ flags }) => program.getOptionValue(nameOf(flags)) !== undefined)
+  const [ignored] = given.filter(option => !options.includes(option))
+  if (ignored) throw foreignFlag(flagName(ignored.flags))
 }
 
 const commandNames: readonly string[] = [...commands.map(command => command.name), 'help']
@@ -169,13 +179,21 @@ function usageErrorOf(error: CommanderError): UsageError {
   const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
   if (!word) return new UsageError(error.message.replace(/^error: /, ''))
   if (word === '-v') return new UsageError('There is no flag -v. Did you mean -V, which prints the version?')
-  const owners = commands.filter(({ options }) => options.some(({ flags }) => flagName(flags) === word))
-  if (owners.length > 0)
-    return new UsageError(`${word} is an option of ${owners.map(({ name }) => name).join(' or ')} only.`)
+  if (ownersOf(word).length > 0) return foreignFlag(word)
   const ofCommands = commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags)))
   const known = [...settingOptions().map(({ long }) => long ?? ''), ...ofCommands, '--help', '--version']
   const valueless = known.find(flag => word.startsWith(`${flag}=`))
   return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, known)
+}
+
+/** Returns the names of the commands that have a flag. */
+function ownersOf(flag: string): readonly string[] {
+  return commands.filter(({ options }) => options.some(({ flags }) => flagName(flags) === flag)).map(({ name }) => name)
+}
+
+/** Returns the error for a flag that only other commands have. */
+function foreignFlag(flag: string): UsageError {
+  return new UsageError(`${flag} is an option of ${ownersOf(flag).join(' or ')} only.`)
 }
 
 /**

@@ -30,6 +30,7 @@ async function healthOf(t: ExecutionContext, { args = [], env = {} }: Given, { s
 
 for (const [what, given] of Object.entries({
   'with a flag': { args: ['--host', '127.0.0.1'] },
+  'in a demo': { args: ['--demo'] },
   'with a variable': { env: { PLATFORM_AUTH_HOST: '::1' } },
   'on all addresses': { env: { PLATFORM_AUTH_HOST: '::' } }
 })) {
