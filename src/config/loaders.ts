@@ -42,7 +42,10 @@ export function whyUnusable(error: unknown, path: string): string {
   // The message of a built-in error may quote the content of the file, so it is left out. All other messages were
   // written by the author of the file, so they are shown.
   const message = builtInErrors.has(error.name) || error.message === '' ? '' : ` ${quote(error.message)}`
-  return `cannot be run, because it throws ${error.name}${message}${lineThrown(error, path)}.`
+  const line = lineThrown(error, path)
+  // For a syntax error in an ES module, Node reports the file and the line only if the error ends the process.
+  const advice = error.name === 'SyntaxError' && line === '' ? ` To see the file and the line, run: node ${path}` : ''
+  return `cannot be run, because it throws ${error.name}${message}${line}.${advice}`
 }
 
 const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'RangeError', 'URIError', 'EvalError'])

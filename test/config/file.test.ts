@@ -164,6 +164,7 @@ const broken: readonly (readonly [name: string, text: string, says: string])[] =
   ['g3.json', '{\n"port": 9000,\n"secret":\nhunter2 }', 'JSON value expected line 4, column 1'],
   ['h.mjs', '\nexport default { secret: hunter2 }', 'throws ReferenceError line 2'],
   ['i.cjs', '\nmodule.exports = { secret: hunter2 hunter2 }', 'throws SyntaxError line 2'],
+  ['i0.mjs', '\nexport default { secret: hunter2 hunter2 }', 'throws SyntaxError. file line run: node /i0.mjs'],
   ['i1.mjs', '\nthrow new Error("set TENANT first")', 'throws Error "set TENANT first" line 2'],
   ['j.mjs', 'throw "hunter2"', 'throws not an error'],
   ['j1.mjs', 'import "not-there"; export default { secret: "hunter2" }', 'no module "not-there"'],
