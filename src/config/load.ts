@@ -22,6 +22,7 @@ import {
   type Values
 } from './settings.js'
 import {
+  containsSecret,
   emptyLayer,
   type Flags,
   type Given,
@@ -217,7 +218,7 @@ function pick(key: SettingKey, layers: readonly Layer[]): Picked {
 
 /** Returns the file that contains a secret, which is a separate file or the settings file. */
 function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
-  if (!given || !settingOf(key).secret) return undefined
+  if (!given || !containsSecret(key, 'value' in given ? given.value : undefined)) return undefined
   // A JavaScript settings file does not count as a secret file, because it may read the secret from elsewhere.
   const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
   return given.secretFile ?? (isInSettingsFile ? file : undefined)

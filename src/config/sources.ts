@@ -109,8 +109,9 @@ export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
     if (!isSettingKey(key) || value === undefined) continue
     const found = await givenByFlag(key, value, cwd)
     given.set(key, found)
-    if (!showsSecret(key, value)) continue
-    const { env } = settingOf(key)
+    const { env, flag } = settingOf(key)
+    // The process list shows the values of flags.
+    if (namesFile(flag) || !containsSecret(key, value)) continue
     const message = `contains a password that every process on this machine can read. Use the variable ${env} or ${env}_FILE instead.`
     warnings.push({ key, source: found.source, message })
   }
@@ -127,13 +128,10 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   return readSecretFile(value, { cwd, source, type, mayBeEmpty: false })
 }
 
-/**
- * True if the value of a flag contains a secret, which the process list would show. Only the URL of Redis can contain a
- * secret, namely its password.
- */
-function showsSecret(key: SettingKey, value: FlagValue): boolean {
-  const { secret = false, flag, type } = settingOf(key)
-  return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
+/** True if a value contains the secret of its setting. The URL of Redis contains a secret only if it has a password. */
+export function containsSecret(key: SettingKey, value: unknown): boolean {
+  const { secret = false, type } = settingOf(key)
+  return secret && !(typeof value === 'string' && type.mask?.(value) === value)
 }
 
 /**

@@ -61,7 +61,7 @@ testPermissions('a settings file that every user can read gets one warning if it
   const modes = { [name]: 0o644 }
   await warns(t, { [name]: secrets }, { modes }, `session.secret file ${name} read every user chmod o-rw /${name}`)
   const variables = { SERVER_SESSION_SECRET: sessionSecret }
-  await warns(t, { [name]: 'mode: single\n' }, { modes, variables })
+  await warns(t, { [name]: 'mode: single\nredis: { url: redis://localhost }\n' }, { modes, variables })
 })
 
 testPermissions('a settings script gets no warning, because it may read its secrets from elsewhere', async t => {
