@@ -59,7 +59,7 @@ test('config prints the settings even if the server could not start with them', 
   const { code, output, errors } = await run(t, ['config'], { env: { PORT: '9000', PLATFORM_CALLBACK_URI: 'x' } })
   t.is(code, 2)
   t.regex(output, /^port +9000 +variable PORT$/m)
-  t.regex(output, /^platform\.callbackUrl +\(invalid\) +not given$/m)
+  t.regex(output, /^platform\.callbackUrl +\(missing\) +not given$/m)
   carries(t, errors, 'platform.callbackUrl required PLATFORM_CALLBACK_URI PLATFORM_CALLBACK_URL?')
 })
 

@@ -1,5 +1,5 @@
 import { type Colours, coloursFor } from '../../base/colours.js'
-import { ConfigError } from '../../config/errors.js'
+import { ConfigError, notGiven } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/load.js'
 import {
   defaultText,
@@ -44,8 +44,10 @@ function formatSettings(
 ): string {
   const rejected = new Set(problems.map(problem => problem.key))
   const rows = settingKeys.map((key): ShownSetting => {
+    const source = sources[key]
     const isRejected = values[key] === undefined && rejected.has(key)
-    return { key, text: isRejected ? '(invalid)' : shownText(key, values), source: sources[key] }
+    const reason = source === notGiven ? '(missing)' : '(invalid)'
+    return { key, text: isRejected ? reason : shownText(key, values), source }
   })
   // A value can have several lines. For example, the value of `proxy` has one line for each rule.
   const width = (column: keyof ShownSetting) =>
