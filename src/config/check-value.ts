@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { PageFilesError } from '../pages/index.js'
 import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
-import { noSuchFolder, whyNoFolder } from './paths.js'
+import { noSuchFolder, notAFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 import { withoutUser } from './urls.js'
 
@@ -83,6 +83,8 @@ export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: st
  * folder does not exist, the value is undefined.
  */
 export async function defaultFolder(cwd: string): Promise<Checked> {
-  const isMissing = (await whyNoFolder(join(cwd, 'wwwroot'))) === noSuchFolder
-  return isMissing ? { value: undefined } : checkValueAndPath('wwwroot', 'wwwroot', cwd)
+  const why = await whyNoFolder(join(cwd, 'wwwroot'))
+  return why === noSuchFolder || why === notAFolder
+    ? { value: undefined }
+    : checkValueAndPath('wwwroot', 'wwwroot', cwd)
 }

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { access, constants, stat } from 'node:fs/promises'
 import { errorCode } from '../base/error-code.js'
-import { readTextFile, whyUnreadable } from './files.js'
+import { readTextFile, statIfPossible, whyUnreadable } from './files.js'
 import { string, type ValueType } from './types.js'
 
 // The types of settings whose values are paths of files or folders.
@@ -32,13 +32,15 @@ export const certificate = pathType('a PEM file with a certificate', whyNoCertif
 export const keyFile = pathType('a PEM file with a private key without a passphrase', whyNoKey)
 
 export const noSuchFolder = 'there is no such folder'
+export const notAFolder = 'it is a file'
 
 export async function whyNoFolder(path: string): Promise<string | undefined> {
   try {
     // stat(path) succeeds even if this user may not enter the folder, so stat(path/.) is used.
-    return (await stat(`${path}/.`)).isDirectory() ? undefined : noSuchFolder
+    return (await stat(`${path}/.`)).isDirectory() ? undefined : notAFolder
   } catch (error) {
-    return ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') ? noSuchFolder : whyUnreadable(error)
+    if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return whyUnreadable(error)
+    return (await statIfPossible(path)) === undefined ? noSuchFolder : notAFolder
   }
 }
 

@@ -263,13 +263,14 @@ test('a folder of static files must exist, and its path becomes absolute', async
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
   await refuses(t, { flags: { wwwroot: 'pages' } }, 'wwwroot "pages", no such folder path')
-  await refuses(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } }, 'wwwroot "pages"')
+  await refuses(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } }, 'wwwroot "pages", it is a file path')
 })
 
 test('a folder wwwroot in the working directory is served by default', async t => {
   const { config, sources } = await load(t, { files: { 'wwwroot/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/wwwroot$/)
   t.is(sources.wwwroot, 'default')
+  t.is((await load(t, { files: { wwwroot: 'a file' } })).config.wwwroot, undefined)
 })
 
 test('the fallback must be a file of wwwroot', async t => {

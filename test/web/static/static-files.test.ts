@@ -595,7 +595,7 @@ test('if wwwroot is a symlink that is replaced, the new folder is served within 
   t.is((await browser.get('/api/auth/page.html')).text(), 'two')
   t.is(logs.first('wwwroot_replaced')?.folder, join(fs.realpathSync(folder), 'two'))
   for (const [target, reason] of [
-    ['file.txt', /no such folder/],
+    ['file.txt', /it is a file/],
     ['missing', /no such folder/],
     ['no-index', /no file index\.html \(setting fallback\)/],
     ['with-secret', /session\.secret must not be public/]
