@@ -1,10 +1,13 @@
 /** The findings of the checks, and the explanations of requests and connections that fail. */
 import type { Socket } from 'node:net'
 import { errorCode } from '../../base/error-code.js'
+import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
+import { parseProxy } from '../../provider/agents.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { NO_ACCESS_CODE } from '../../provider/quirks.js'
+import { messageOf } from '../terminal/errors.js'
 
 /** One result of a check. */
 export interface Finding {
@@ -138,6 +141,39 @@ export function explainConnectionError(code: string | undefined, checked: Checke
   return [message, next]
 }
 
+// A machine behind a proxy connects only to the proxy, which reports with a status that it cannot connect to the host.
+const OF_PROXY = /^(PROXY_|ENOTFOUND$|EAI_|ECONNREFUSED$|E(NET|HOST)UNREACH$)/
+
+/** Explains why a call to an https host failed at the proxy for this host. */
+export function explainProxyError(code = '', proxy: string, checked: CheckedHost): Explanation {
+  const problem = problemOfProxy(proxy)
+  if (problem !== undefined) return [problem, 'Set HTTPS_PROXY to a URL such as http://host:port.']
+  const { host } = new URL(proxy)
+  const [, status] = /^PROXY_RESPONDED_(\d+)$/.exec(code) ?? []
+  const [message, next] = explainConnectionError(code, {
+    ...checked,
+    host: `the proxy ${host}`,
+    setting: 'HTTPS_PROXY'
+  })
+  if (status === undefined) return [message.replace(/^t/, 'T'), next]
+  return [
+    `The proxy ${host} responds with ${status} and opens no tunnel to ${checked.host}.`,
+    status === '407'
+      ? 'Check the user name and the password in HTTPS_PROXY.'
+      : 'Check HTTPS_PROXY, and whether the proxy allows this host. List hosts that need no proxy in NO_PROXY.'
+  ]
+}
+
+/** Returns the reason why the server cannot use a proxy. The reason contains no part of its URL. */
+function problemOfProxy(proxy: string): string | undefined {
+  try {
+    parseProxy(proxy)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
 /** The names of the endpoints in messages, and their keys in the settings and in the metadata. */
 const endpoints = {
   authorization: ['The authorization endpoint', 'authorizationEndpoint'],
@@ -197,7 +233,11 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
   if (error.problem === 'invalid_response')
     return failed(`${name} is unusable: ${detailOf(error)}.`, urlAdvice(request))
   const code = error.problem === 'timeout' ? 'ETIMEDOUT' : error.code
-  const [message, next] = explainConnectionError(code, { host: new URL(url).host, setting, timeoutSeconds })
+  const { protocol, host } = new URL(url)
+  const proxy = protocol === 'https:' && OF_PROXY.test(code ?? '') ? outboundProxy(url) : undefined
+  const checked = { host, setting, timeoutSeconds }
+  const [message, next] =
+    proxy === undefined ? explainConnectionError(code, checked) : explainProxyError(code, proxy, checked)
   return failed(`${name} cannot be reached: ${message}`, next)
 }
 

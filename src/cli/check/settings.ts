@@ -17,7 +17,15 @@ import type { Mode } from '../../login/mode.js'
 import { quirksOf } from '../../provider/quirks.js'
 import { openTunnel } from '../../provider/tunnel.js'
 import { messageOf } from '../terminal/errors.js'
-import { connectionError, explainConnectionError, type Finding, failed, ok, warning } from './findings.js'
+import {
+  connectionError,
+  explainConnectionError,
+  explainProxyError,
+  type Finding,
+  failed,
+  ok,
+  warning
+} from './findings.js'
 
 export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
   const source = file === undefined ? 'without a settings file' : `with the file ${file}`
@@ -158,13 +166,7 @@ async function checkUpstream(origin: string): Promise<Finding> {
   }
   const proxy = outboundProxy(origin)
   const tunnel = proxy === undefined ? undefined : await tunnelOrError(proxy, origin, timeoutMs)
-  if (tunnel instanceof Error) {
-    const message = `The proxy ${withoutUser(proxy ?? '')} opened no tunnel to ${origin} (${errorCode(tunnel) ?? 'unknown reason'}).`
-    return failed(
-      message,
-      'Check HTTPS_PROXY, and whether the proxy allows this host. List hosts that need no proxy in NO_PROXY.'
-    )
-  }
+  if (tunnel instanceof Error) return failed(...explainProxyError(errorCode(tunnel), proxy ?? '', checked))
   const to = tunnel ? { socket: tunnel } : { host: address, port: Number(port || 443) }
   const code = await connectionError(connectTls({ ...to, ...servername }), 'secureConnect', timeoutMs)
   if (code !== undefined) return failed(...explainConnectionError(code, checked))

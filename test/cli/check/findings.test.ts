@@ -1,7 +1,8 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import test, { type ExecutionContext } from 'ava'
-import { explainConnectionError } from '#src/cli/check/findings.js'
+import { explainConnectionError, findingOfError } from '#src/cli/check/findings.js'
+import { ProviderError } from '#src/provider/errors.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { carries } from '../../helpers/messages.js'
@@ -69,6 +70,37 @@ for (const [code, message, advice] of codes) {
     carries(t, explained, message)
     carries(t, next, advice)
     t.notRegex(explained, /secret/)
+  })
+}
+
+const proxied: readonly (readonly [proxy: string, code: string, finding: string])[] = [
+  ['http://user:hunter2@127.0.0.1:1', 'ECONNREFUSED', 'failed The proxy 127.0.0.1:1 refuses → port HTTPS_PROXY'],
+  ['http://user:hunter2@proxy.corp:3128', 'ENOTFOUND', 'failed the proxy proxy.corp:3128 ENOTFOUND → HTTPS_PROXY'],
+  ['http://proxy.corp:3128', 'PROXY_RESPONDED_407', 'failed The proxy proxy.corp:3128 407 → password HTTPS_PROXY'],
+  ['http://proxy.corp:3128', 'PROXY_RESPONDED_403', 'failed The proxy proxy.corp:3128 403 id.example → NO_PROXY'],
+  ['ftp://user:hunter2@proxy.corp', 'PROXY_NOT_HTTP', 'failed The proxy ftp only http → HTTPS_PROXY'],
+  ['http://user:hunter2@:x', 'PROXY_URL_MALFORMED', 'failed The proxy malformed → HTTPS_PROXY'],
+  // The host on the other side of the tunnel has this certificate.
+  ['http://proxy.corp:3128', 'CERT_HAS_EXPIRED', 'failed certificate id.example → clock']
+]
+
+for (const [proxy, code, expected] of proxied) {
+  test.serial(`behind a proxy, check blames the proxy only for its own failures: ${code}`, t => {
+    const before = { ...process.env }
+    t.teardown(() => {
+      process.env = before
+    })
+    process.env = { HTTPS_PROXY: proxy }
+    const error = new ProviderError('token', 'unreachable', 'failed', { code })
+    const request = {
+      name: 'The token endpoint',
+      url: 'https://id.example/token',
+      setting: undefined,
+      timeoutSeconds: 10
+    }
+    const finding = findingOfError(error, request)
+    isFinding(t, finding, expected)
+    t.notRegex(JSON.stringify(finding), /hunter2|PROXY_(NOT|URL|RESPONDED)/)
   })
 }
 

@@ -38,6 +38,22 @@ test('check fails for a target host that cannot be reached or whose certificate 
   ])
 })
 
+test.serial('check names a proxy that cannot be reached or used, and not the target behind it', async t => {
+  const before = { ...process.env }
+  t.teardown(() => {
+    process.env = before
+  })
+  for (const [proxy, expected] of [
+    ['http://user:hunter2@127.0.0.1:1', 'failed The proxy 127.0.0.1:1 refuses ECONNREFUSED → HTTPS_PROXY'],
+    ['ftp://user:hunter2@127.0.0.1:1', 'failed The proxy ftp only http → HTTPS_PROXY']
+  ] as const) {
+    process.env = { HTTPS_PROXY: proxy }
+    const findings = await checkProxy(config(['GET /a https://target.example/a']))
+    areFindings(t, findings, [expected])
+    t.notRegex(JSON.stringify(findings), /hunter2|PROXY_NOT_HTTP|target\.example/)
+  }
+})
+
 const aps = 'https://developer.api.autodesk.com'
 
 test('check warns about a rule whose API needs scopes that the token does not have', async t => {
