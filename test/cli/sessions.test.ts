@@ -182,6 +182,11 @@ const refusals: Readonly<
     { ...enough, REDIS_URL: 'redis://127.0.0.1:1' },
     '"sessions" needs session list platform.backchannelLogout'
   ],
+  'a misspelt variable': [
+    ['--user', 'ada'],
+    { ...enough, REDIS_URL: 'redis://127.0.0.1:1', PLATFORM_AUTH_BACKCHANNEL_LOGOUT: 'yes' },
+    'PLATFORM_AUTH_BACKCHANNEL_LOGOUT not a setting PLATFORM_BACKCHANNEL_LOGOUT? platform.backchannelLogout'
+  ],
   'an unknown action': [['stop', '--user', 'ada'], enough, 'sessions only flags end. Remove stop.'],
   'two actions': [['end', 'end', '--user', 'ada'], enough, 'sessions only flags end. Remove end.']
 }

@@ -4,6 +4,7 @@
  */
 import { pino } from 'pino'
 import { systemClock } from '../../base/clock.js'
+import { ConfigError } from '../../config/errors.js'
 import { loadConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import { createKeyring } from '../../cookie/keyring.js'
@@ -27,7 +28,9 @@ export const sessions: Command = async function sessions(invocation) {
   const { terminal, hasAction: ends, options } = invocation
   const { json } = options
   const user = selectedUser(options)
-  const { config } = await loadConfig(sourcesOf(invocation))
+  const { config, warnings } = await loadConfig(sourcesOf(invocation))
+  if (warnings.length > 0)
+    terminal.stderr.write(`${wrapLines(new ConfigError([], warnings).message, columnsOf(terminal.stderr))}\n`)
   const result = await withIndex(config, async (userSessions, iss) => {
     const users = await userSessions.listed(iss, user)
     if (!ends) return sessionListOf(user.value, users, config)
