@@ -13,7 +13,15 @@ interface DotEnv {
   readonly fromDotEnv: Environment
   /** Returns the reason why other programs read the value of a variable differently. It continues "because …". */
   whyOdd(name: string): string | undefined
+  /** The lines that are neither assignments nor comments. */
+  readonly otherLines: readonly DotEnvLine[]
   readonly problems: readonly ConfigProblem[]
+}
+
+export interface DotEnvLine {
+  readonly line: number
+  /** The content of the line, which may be a secret. */
+  readonly text: string
 }
 
 /** Returns the path of `.env` in the working directory. The file may not exist. */
@@ -26,15 +34,31 @@ export async function readDotEnv(cwd: string): Promise<DotEnv> {
   try {
     // For parseEnv, only a line feed ends a line. Without this conversion, if all lines ended in carriage returns, the
     // first variable would contain all other variables.
-    const text = (await readTextFile(path)).replace(/\r\n?/g, '\n')
+    const { text, otherLines } = onlyAssignments((await readTextFile(path)).replace(/\r\n?/g, '\n'))
     const lines = new Map([...text.matchAll(/^\s*(?:export\s+)?(\w+)\s*=(.*)$/gm)].map(([, name, raw]) => [name, raw]))
-    return { fromDotEnv: parseEnv(text), whyOdd: name => whyReadDifferently(lines.get(name) ?? ''), problems: [] }
+    const whyOdd = (name: string) => whyReadDifferently(lines.get(name) ?? '')
+    return { fromDotEnv: parseEnv(text), whyOdd, otherLines, problems: [] }
   } catch (error) {
-    const nothing = { fromDotEnv: {}, whyOdd: () => undefined }
+    const nothing = { fromDotEnv: {}, whyOdd: () => undefined, otherLines: [] }
     // A folder with the name `.env` is often a Python environment, so it is ignored.
     if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { ...nothing, problems: [] }
     return { ...nothing, problems: [{ ...file, message: `cannot be read, because ${whyUnreadable(error)}.` }] }
   }
+}
+
+// A value in quotation marks can have several lines.
+const STATEMENT = /^[^\S\n]*(?:export[^\S\n]+)?[\w.-]+[^\S\n]*=[^\S\n]*(["'`])[\s\S]*?\1.*$|^.*$/gm
+const ASSIGNMENT_OR_COMMENT = /^\s*(?:$|#|(?:export\s+)?[\w.-]+\s*=)/
+
+/** Empties the other lines, because the parser of Node 20 takes such a line for a part of the next variable's name. */
+function onlyAssignments(text: string): { readonly text: string; readonly otherLines: readonly DotEnvLine[] } {
+  const otherLines: DotEnvLine[] = []
+  const assignments = text.replace(STATEMENT, (statement: string, _quotationMark, offset: number) => {
+    if (ASSIGNMENT_OR_COMMENT.test(statement)) return statement
+    otherLines.push({ line: text.slice(0, offset).split('\n').length, text: statement.trim() })
+    return ''
+  })
+  return { text: assignments, otherLines }
 }
 
 const inSingleQuotes = 'write the value in single quotation marks.'

@@ -18,7 +18,7 @@ import {
   settingOf
 } from './settings.js'
 import { readString, type ValueType } from './types.js'
-import { keyOfVariable, unknownVariables, type Variable } from './unknown-variables.js'
+import { keyOfVariable, unassignedLines, unknownVariables, type Variable } from './unknown-variables.js'
 
 /**
  * The sources of settings: the flags, the settings that an application passes, the environment with `.env`, and secret files.
@@ -139,7 +139,7 @@ export function containsSecret(key: SettingKey, value: unknown): boolean {
  * process overrides the same variable in `.env`.
  */
 export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
-  const { fromDotEnv, whyOdd, problems } = await readDotEnv(cwd)
+  const { fromDotEnv, whyOdd, otherLines, problems } = await readDotEnv(cwd)
   const variables = new Map<string, Variable>()
   const add = (values: Environment, isInDotEnv: boolean) => {
     for (const [name, value] of Object.entries(values)) {
@@ -152,7 +152,12 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const warnings: ConfigProblem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
+  const unassigned = unassignedLines(otherLines)
+  const warnings: ConfigProblem[] = [
+    ...(await exposedFile(dotEnvFile(cwd))),
+    ...unassigned.warnings,
+    ...unknown.warnings
+  ]
   for (const { name, value, source, isInDotEnv } of variables.values()) {
     const reason = isInDotEnv && whyOdd(name)
     const key = keyOfVariable(name)
@@ -171,7 +176,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
       warnings.push({ key, source: fallback.source, message })
     } else if (found) given.set(key, found)
   }
-  return { given, problems: [...problems, ...unknown.problems], warnings }
+  return { given, problems: [...problems, ...unassigned.problems, ...unknown.problems], warnings }
 }
 
 async function givenByVariable(

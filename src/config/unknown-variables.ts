@@ -1,4 +1,5 @@
 import { editDistance, nearest } from '../base/nearest.js'
+import type { DotEnvLine } from './dot-env.js'
 import type { ConfigProblem } from './errors.js'
 import { replacementOf } from './renamed.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
@@ -15,6 +16,12 @@ export interface Variable {
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
 // Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
 const sharedPrefix = /^(REDIS|LOG)_/i
+
+type Problems = Readonly<Record<'problems' | 'warnings', readonly ConfigProblem[]>>
+
+function hasOurPrefix(name: string): boolean {
+  return ourPrefix.test(name) || sharedPrefix.test(name)
+}
 
 /**
  * True for the variables that Kubernetes sets in every container for a service, such as REDIS_SERVICE_HOST and REDIS_PORT for the
@@ -43,27 +50,48 @@ export function keyOfVariable(name: string): SettingKey | undefined {
  * unknown variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server ignored an
  * access list.
  */
-export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', ConfigProblem[]> {
+export function unknownVariables(variables: readonly Variable[]): Problems {
   const unknown = variables.filter(
-    variable =>
-      (ourPrefix.test(variable.name) || sharedPrefix.test(variable.name)) &&
-      !knownVariables.has(variable.name) &&
-      !isServiceLink(variable)
+    variable => hasOurPrefix(variable.name) && !knownVariables.has(variable.name) && !isServiceLink(variable)
   )
-  const found = unknown.map(variable => {
-    // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
-    // secret, so the message contains only its first word.
-    const word = variable.isInDotEnv ? variable.name.split(/\W/, 1).join('') : variable.name
-    const error = replacementOf(word) ?? securityMessage(word)
-    const message =
-      word === variable.name ? (error ?? warningFor(word)) : 'must be followed directly by an equals sign (=).'
-    const source = variable.source.replace(variable.name, word)
-    return { isError: error !== undefined, problem: { key: word, source, message } }
-  })
-  return {
-    problems: found.filter(({ isError }) => isError).map(({ problem }) => problem),
-    warnings: found.filter(({ isError }) => !isError).map(({ problem }) => problem)
-  }
+  return bySeverity(
+    unknown.map(({ name, source }) => {
+      const error = errorFor(name)
+      return { isError: error !== undefined, key: name, source, message: error ?? warningFor(name) }
+    })
+  )
+}
+
+/**
+ * Returns a problem for each line of `.env` that is not an assignment and begins with a security setting, and a warning for every
+ * other such line. The line may contain a secret, so the message contains only the name of a variable.
+ */
+export function unassignedLines(lines: readonly DotEnvLine[]): Problems {
+  return bySeverity(
+    lines.map(({ line, text }) => {
+      const statement = text.replace(/^export\s+/, '')
+      const [name = ''] = /^\w+/.exec(statement) ?? []
+      if (!knownVariables.has(name) && !hasOurPrefix(name)) {
+        const message =
+          'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
+        return { isError: false, key: '.env', source: `line ${line}`, message }
+      }
+      // Docker copies the value of a variable without an equals sign from its own environment.
+      const isError = statement !== name && errorFor(name) !== undefined
+      const message = 'must be followed directly by an equals sign (=).'
+      return { isError, key: name, source: `line ${line} in .env`, message }
+    })
+  )
+}
+
+function bySeverity(found: readonly (ConfigProblem & { readonly isError: boolean })[]): Problems {
+  const list = (wanted: boolean) =>
+    found.filter(({ isError }) => isError === wanted).map(({ isError: _, ...problem }) => problem)
+  return { problems: list(true), warnings: list(false) }
+}
+
+function errorFor(name: string): string | undefined {
+  return replacementOf(name) ?? securityMessage(name)
 }
 
 function securityMessage(name: string): string | undefined {

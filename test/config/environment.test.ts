@@ -253,6 +253,32 @@ test('a variable in .env with a colon instead of the equals sign is reported wit
   t.false(JSON.stringify([warnings, problems]).includes(clientSecret))
 })
 
+const noAssignments = [
+  `PLATFORM_AUTH_MOD: ${clientSecret}`,
+  'LOG_LEVEL=debug',
+  '# a comment with no assignment',
+  'export PORT = 9000',
+  'OTHER="no assignment',
+  'no assignment" # nonsense',
+  clientSecret
+]
+
+test('a line of .env that is no assignment gets a warning with its number, and hides no other line', async t => {
+  const { config, warnings } = await accepts(
+    t,
+    { files: { '.env': noAssignments.join('\r\n') } },
+    'PLATFORM_AUTH_MOD line 1 in .env equals sign',
+    '.env line 7 not an assignment NAME=value'
+  )
+  t.like(config, { port: 9000, log: { level: 'debug' } })
+  t.false(JSON.stringify(warnings).includes(clientSecret))
+})
+
+test('a line of .env with a security setting and without an equals sign is refused', async t => {
+  const files = { '.env': `PORT=9000\nPLATFORM_AUTH_ACCESS_ALLOW: a@b.example\nLOG_LEVEL=debug\n` }
+  await refuses(t, { files }, 'PLATFORM_AUTH_ACCESS_ALLOW line 2 in .env equals sign')
+})
+
 test('a folder called .env is ignored', async t => {
   const { config } = await load(t, { files: { '.env/bin/python': '' } })
   t.is(config.port, 8080)
