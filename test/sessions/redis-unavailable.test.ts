@@ -200,7 +200,7 @@ test('sessions and logouts that Redis lost in a restart are stored again', async
 })
 
 test('if Redis has evicted a session, no replica sends its old refresh token', async t => {
-  const { redis, one, two } = await startPair(t, { recoveryMs: 500 })
+  const { redis, one, two } = await startPair(t, { recoveryMs: 2000 })
   const session = await logIn(one, 'id')
   await refresh(one, session)
   await connected(two)
