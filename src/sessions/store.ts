@@ -56,10 +56,13 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
   /**
    * Remembers the result of a rule. If the result only says that there is a newer revision, also reads the record of that
    * revision.
+   * @param late a record that could not be stored. If its response came after the end of its lease, another process has stored
+   *   other tokens as the same revision. Otherwise, a restore of this process has stored the record meanwhile.
    */
   async function learn<Result extends { readonly kind: string }>(
     session: SessionKey,
-    result: Result | Found<SessionRecord>
+    result: Result | Found<SessionRecord>,
+    late?: SessionRecord
   ): Promise<Result | Found<SessionRecord>> {
     const { id } = session
     if (isOver(result) && result.isFinal) noteEnd(session, result.end)
@@ -68,7 +71,9 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
       memory.remember(id, result.rev, result.record)
       return result
     }
-    const found = rules.find(await readCell(session, true), memory.known(id))
+    const cell = await readCell(session, true)
+    if (late && cell?.record && cell.record.fields.refresh_token !== late.fields.refresh_token) memory.drop(late)
+    const found = rules.find(cell, memory.known(id))
     if (isNewer(found) && !found.record) throw new StoreUnavailableError('unreadable')
     return learn(session, found)
   }

@@ -222,9 +222,7 @@ function createSettle({ store, memory, restores, end }: UnderLeaseDependencies) 
       const committed = await store.run(session, (cell, now) => rules.commit(cell, now, { rev, owner, outcome }))
       if (rules.hasTokens(outcome)) memory.markSaved(outcome.record)
       if (outcome.kind === 'change' && committed.kind === 'stored') memory.note(outcome.record)
-      // The response came after the end of its lease, and another process has stored other tokens as the same revision.
-      if (rules.hasTokens(outcome) && committed.kind === 'newer') memory.drop(outcome.record)
-      return await store.learn(session, committed)
+      return await store.learn(session, committed, rules.hasTokens(outcome) ? outcome.record : undefined)
     } catch (error) {
       restores.soon(id)
       return ignoreUnavailable(error)

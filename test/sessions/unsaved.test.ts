@@ -18,15 +18,15 @@ const unavailable = async (): Promise<never> => {
 
 /** Cells whose commands a test holds back or lets fail. */
 function controlled() {
-  const control = { command: undefined as (() => Promise<void>) | undefined }
+  const control = { command: undefined as ((name: 'read' | 'swap') => Promise<void>) | undefined }
   const cells = (inner: SessionCells): SessionCells => ({
     ...inner,
     async read(...parameters) {
-      await control.command?.()
+      await control.command?.('read')
       return inner.read(...parameters)
     },
     async swap(...parameters) {
-      await control.command?.()
+      await control.command?.('swap')
       return inner.swap(...parameters)
     }
   })
@@ -161,6 +161,29 @@ test('a response that comes after the end of its lease is dropped, and the sessi
   for (const process of [late, other]) {
     t.is((await process.newest(record))?.fields.refresh_token, stored.fields.refresh_token)
   }
+})
+
+test('a result that a restore stored before its own write is remembered, although Redis cannot be read then', async t => {
+  const { idp, record, addProcessWith } = await setUpExpired('single')
+  const { control, cells } = controlled()
+  const process = addProcessWith({ cells: inner => cells(likeRedis(inner)) })
+  const { waiting, letGo } = await idp.hold(() => process.current(record))
+  const [gate, open] = createDeferred()
+  let commands = 0
+  control.command = async () => {
+    if (commands++ === 0) await gate
+  }
+  letGo()
+  await turns()
+  process.sessions.receive({ kind: 'lost', id: record.id, rev: 1, from: 'another process' })
+  await turns()
+  control.command = async name => {
+    if (name === 'read') await unavailable()
+  }
+  open()
+  await waiting
+  // If Redis loses the result now, only this process can restore it.
+  t.is(process.sessions.newest(record.id)?.fields.refresh_token, idp.newestRefreshToken)
 })
 
 test('a logout returns the newest record although a refresh was stored while it read the cell', async t => {
