@@ -108,7 +108,7 @@ function askAll() {
   return ask(async () => {
     const found = await getName()
     // The profile that is shown is already that of the new user.
-    if (found !== name) forgetUser('api/auth/profile')
+    if (name !== undefined && found !== name) forgetUser('api/auth/profile')
     name = found
     showSignedIn(about.mode === 'single' ? undefined : await getToken())
   })

@@ -46,8 +46,9 @@ export async function readDotEnv(cwd: string): Promise<DotEnv> {
   }
 }
 
-// A value in quotation marks can have several lines.
-const STATEMENT = /^[^\S\n]*(?:export[^\S\n]+)?[\w.-]+[^\S\n]*=[^\S\n]*(["'`])[\s\S]*?\1.*$|^.*$/gm
+// A value in quotation marks can have several lines, whatever the name of the variable is. Only a line feed ends a line, so `^`, `$`
+// and `.` cannot be used: for them, U+2028 ends a line, too.
+const STATEMENT = /(?<![^\n])[^=\n#]+=[^\S\n]*(["'`])[\s\S]*?\1[^\n]*|(?<![^\n])[^\n]+/g
 const ASSIGNMENT_OR_COMMENT = /^\s*(?:$|#|(?:export\s+)?[\w.-]+\s*=)/
 
 /** Empties the other lines, because the parser of Node 20 takes such a line for a part of the next variable's name. */

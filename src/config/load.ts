@@ -161,7 +161,8 @@ export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<R
   if (demo && sources['apiProxy.rules'] === atDefault) {
     const { given } = pick('apiProxy.rules', overridable)
     const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
-    if (given && isSet(given)) warnings.push({ key: 'apiProxy.rules', source: given.source, message })
+    if (given && isSet(given) && !isEmpty(given))
+      warnings.push({ key: 'apiProxy.rules', source: given.source, message })
   }
   if (sources['platform.backchannelLogout'] === atDefault) {
     const { 'platform.issuer': issuer } = values as Values

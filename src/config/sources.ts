@@ -206,7 +206,8 @@ async function givenByVariable(
     return readSecretFile(variable.value, { cwd, source, type, mayBeEmpty: fallback !== undefined })
   }
   // An empty string counts as not set, also for a setting whose strings are converted to lists.
-  return { source, value: secret || value === '' ? variable.value : readString(type, value) }
+  if (value === '') return { source, value }
+  return { source, value: secret ? variable.value : readString(type, value) }
 }
 
 // A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value

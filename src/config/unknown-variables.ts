@@ -19,10 +19,6 @@ const sharedPrefix = /^(REDIS|LOG)_/i
 
 type Problems = Readonly<Record<'problems' | 'warnings', readonly ConfigProblem[]>>
 
-function hasOurPrefix(name: string): boolean {
-  return ourPrefix.test(name) || sharedPrefix.test(name)
-}
-
 /**
  * True for the variables that Kubernetes sets in every container for a service, such as REDIS_SERVICE_HOST and REDIS_PORT for the
  * service "redis". They are not misspelt settings, and no setting has such a name.
@@ -52,7 +48,10 @@ export function keyOfVariable(name: string): SettingKey | undefined {
  */
 export function unknownVariables(variables: readonly Variable[]): Problems {
   const unknown = variables.filter(
-    variable => hasOurPrefix(variable.name) && !knownVariables.has(variable.name) && !isServiceLink(variable)
+    variable =>
+      (ourPrefix.test(variable.name) || sharedPrefix.test(variable.name)) &&
+      !knownVariables.has(variable.name) &&
+      !isServiceLink(variable)
   )
   return bySeverity(
     unknown.map(({ name, source }) => {
@@ -64,22 +63,27 @@ export function unknownVariables(variables: readonly Variable[]): Problems {
 
 /**
  * Returns a problem for each line of `.env` that is not an assignment and begins with a security setting, and a warning for every
- * other such line. The line may contain a secret, so the message contains only the name of a variable.
+ * other such line. The line may contain a secret, so the message contains only the name of a known variable.
  */
 export function unassignedLines(lines: readonly DotEnvLine[]): Problems {
   return bySeverity(
     lines.map(({ line, text }) => {
-      const statement = text.replace(/^export\s+/, '')
-      const [name = ''] = /^\w+/.exec(statement) ?? []
-      if (!knownVariables.has(name) && !hasOurPrefix(name)) {
-        const message =
-          'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
-        return { isError: false, key: '.env', source: `line ${line}`, message }
-      }
-      // Docker copies the value of a variable without an equals sign from its own environment.
-      const isError = statement !== name && errorFor(name) !== undefined
-      const message = 'must be followed directly by an equals sign (=).'
-      return { isError, key: name, source: `line ${line} in .env`, message }
+      const statement = text.replace(/^export\s+/, '').replace(/\s+#[\s\S]*$/, '')
+      const [word = ''] = /^\w+/.exec(statement) ?? []
+      // The equals sign may be missing between the name and the value.
+      const names = [...knownVariables.keys()].filter(
+        known => word === known || (known.includes('_') && word.startsWith(known))
+      )
+      const name = names.reduce((longest, known) => (known.length > longest.length ? known : longest), '')
+      // A shell exports variables whose values come from earlier lines, and Docker copies them from its own environment.
+      const isError = !/^\w+(?:\s+\w+)*$/.test(statement) && errorFor(word) !== undefined
+      const key = name === '' ? '.env' : name
+      const source = name === '' ? `line ${line}` : `line ${line} in .env`
+      const message =
+        name === ''
+          ? 'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
+          : 'must be followed directly by an equals sign (=).'
+      return { isError, key, source, message }
     })
   )
 }

@@ -85,6 +85,8 @@ export class LoginInterruptedError extends KnownError {
 const ID_LENGTH = 22
 // If the provider asks for a wait of more than 10 seconds, the login fails, because a user would not wait so long.
 const MAX_THROTTLED_SECONDS = 10
+// The timer of Node may fire a millisecond before the end of a pause on the system clock.
+const EARLY_TIMER_MS = 1
 
 // RFC 6749 section 5.2. GitHub has a code of its own.
 const CODE_REJECTIONS: ReadonlySet<string> = new Set(['invalid_grant', 'bad_verification_code'])
@@ -261,7 +263,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       return idp.inTokenQueue('refresh', { isUrgent: true }, async () => {
         const pausedMs = sessions.pausedMs(true)
         // This error must not begin another pause: the provider has not asked for it.
-        if (pausedMs > 0) throw pausedError(Math.ceil(pausedMs / 1000))
+        if (pausedMs > EARLY_TIMER_MS) throw pausedError(Math.ceil(pausedMs / 1000))
         return mode.nextRequest(state, Math.max(1000, leftMs())).catch((error: unknown) => {
           pauseIfThrottled(sessions, error)
           throw error

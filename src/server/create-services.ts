@@ -99,7 +99,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   const storeOptions: StoreOptions = {
     ...{ keyring, clock, log, tracing, metrics },
-    revoke: refreshToken => revokeInBackground(idp, refreshToken),
+    revoke: refreshToken => config.logout.revoke && revokeInBackground(idp, refreshToken),
     ...options.redis
   }
   const stores = options.stores ?? createStores(config, storeOptions)

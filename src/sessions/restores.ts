@@ -37,12 +37,12 @@ export function createRestores({ clock, restore, possiblyLost }: RestoresDepende
      * Restores a session in the background, and tries again until the session is restored. If a restore is in progress, it may
      * have begun before the reason for this call, so the session is then restored once more.
      */
-    now: (id: string) => retries.start(id, () => restore(id)),
+    now: (id: string) => retries.start(id, () => restore(id), { isUrgent: true }),
     /**
      * Like `now`, but begins after 200 ms. Call this function when the reply to a command was lost, because it is then unknown
      * whether the cell has changed. The restore stores the result, or releases the lease.
      */
-    soon: (id: string) => retries.start(id, () => restore(id), MIN_REPEAT_MS),
+    soon: (id: string) => retries.start(id, () => restore(id), { delayMs: MIN_REPEAT_MS }),
     /**
      * Stores again what Redis may have lost. Tries each session again until it is restored. Call this function after each new
      * connection. If an earlier call has not restored all sessions by then, the new call takes over the remaining sessions, and
@@ -97,8 +97,8 @@ function takeFirst<T>(set: Set<T>, count: number): T[] {
 /** Work in the background that is repeated until it succeeds. */
 interface Repeated {
   work: () => Promise<unknown>
-  /** The milliseconds until the next attempt, if `start` was called again since the last attempt began. */
-  againMs: number | undefined
+  /** Set if `start` was called again since the last attempt began. */
+  again: 'urgent' | 'normal' | undefined
   /** Ends the wait for the next attempt. */
   wake: () => void
   done: Promise<void>
@@ -133,7 +133,7 @@ export function createRetries(clock: Clock) {
         })
       }
       if (isClosed) break
-      repeated.againMs = undefined
+      repeated.again = undefined
       // An unhandled rejection would end the process, because this function runs in the background. So treat a rejection as a
       // failed attempt.
       const isDone = await repeated.work().then(
@@ -141,11 +141,11 @@ export function createRetries(clock: Clock) {
         () => false
       )
       // TypeScript does not see that `start` may have been called during the attempt.
-      const { againMs } = repeated as Repeated
-      if (isDone && againMs === undefined) break
+      const { again } = repeated as Repeated
+      if (isDone && again === undefined) break
       // After a failure, only an urgent call shortens the wait. Otherwise every request would, while Redis is overloaded.
-      if (againMs === 0 || isDone) waitMs = againMs ?? 0
-      else waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)
+      if (again === 'urgent') waitMs = 0
+      else waitMs = isDone ? MIN_REPEAT_MS : Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)
     }
     // Remove it in the same turn, so that no call of `start` comes between the last check and this line.
     running.delete(id)
@@ -153,18 +153,18 @@ export function createRetries(clock: Clock) {
 
   return {
     /**
-     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. If work for the same session is in
-     * progress, calls `work` once more after it. If that work waits for its next attempt, it does not wait longer than `delayMs`.
+     * Calls `work` after `delayMs` milliseconds, and then repeatedly until it resolves. If an attempt for the same session is in
+     * progress, calls `work` once more after it. If the next attempt is not due yet, an urgent call begins it.
      */
-    start(id: string, work: () => Promise<unknown>, delayMs = 0): void {
+    start(id: string, work: () => Promise<unknown>, { delayMs = 0, isUrgent = false } = {}): void {
       const known = running.get(id)
       if (known) {
         known.work = work
-        known.againMs = Math.min(known.againMs ?? delayMs, delayMs)
-        if (delayMs === 0) known.wake()
+        if (known.again !== 'urgent') known.again = isUrgent ? 'urgent' : 'normal'
+        if (isUrgent) known.wake()
         return
       }
-      const repeated: Repeated = { work, againMs: undefined, wake() {}, done: Promise.resolve() }
+      const repeated: Repeated = { work, again: undefined, wake() {}, done: Promise.resolve() }
       running.set(id, repeated)
       repeated.done = untilDone(id, repeated, delayMs)
     },

@@ -62,7 +62,7 @@ test('--help and the help of start name the entrypoint of a container and the re
 
 const ownHelp: readonly (readonly [command: string, options: readonly string[]])[] = [
   ['start', ['--config <file>', '--watch', '--demo', '--demo-token-lifetime <duration>']],
-  ['check', ['--json', '--config <file>', '--demo']],
+  ['check', ['--json', '--config <file>', '--demo', '--demo-token-lifetime <duration>']],
   ['config', ['--json', '--config <file>']],
   ['init', ['--yes']],
   ['sessions', ['--user <name>', '--sub <sub>', '--name <name>', '--email <address>', '--json', '--config <file>']],

@@ -267,10 +267,34 @@ test('a line of .env that is no assignment gets a warning with its number, and h
   const { config, warnings } = await accepts(
     t,
     { files: { '.env': noAssignments.join('\r\n') } },
-    'PLATFORM_AUTH_MOD line 1 in .env equals sign',
+    '.env line 1 not an assignment NAME=value',
     '.env line 7 not an assignment NAME=value'
   )
   t.like(config, { port: 9000, log: { level: 'debug' } })
+  t.false(JSON.stringify(warnings).includes(clientSecret))
+})
+
+test('a value in quotation marks whose variable has an odd name contains no settings', async t => {
+  const files = { '.env': 'MY KEY="x\nPLATFORM_AUTH_ACCESS_ALLOW=*@a.example\nPORT=9001\n"\nLOG_LEVEL=debug' }
+  const { config } = await accepts(t, { files }, '.env line 1 not an assignment')
+  t.deepEqual([config.port, config.access.allow, config.log.level], [8080, [], 'debug'])
+})
+
+test('only a line feed ends a line of .env', async t => {
+  for (const separator of ['\u2028', '\u2029', '\v']) {
+    await refuses(t, { files: { '.env': `PORT=9000${separator}1` } }, 'port PORT in .env')
+  }
+})
+
+test('names without values, as shells export them, are warnings, and a value without an equals sign is not shown', async t => {
+  const lines = ['export SERVER_SESSION_SECRET PORT', 'SERVER_SESSION_SECRET # from docker', `REDIS_URL${clientSecret}`]
+  const { warnings } = await accepts(
+    t,
+    { files: { '.env': lines.join('\n') } },
+    'SERVER_SESSION_SECRET line 1 in .env equals sign',
+    'SERVER_SESSION_SECRET line 2 in .env equals sign',
+    'REDIS_URL line 3 in .env equals sign'
+  )
   t.false(JSON.stringify(warnings).includes(clientSecret))
 })
 

@@ -44,7 +44,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'check',
     summary: 'Test the settings with the real provider and report problems.',
-    options: [json, settingsFile, ...demo],
+    options: [json, settingsFile, ...demo, demoTokenLifetime],
     load: async () => (await import('./check.js')).check
   },
   {
