@@ -51,6 +51,7 @@ const refused: Readonly<Record<string, readonly (string | undefined)[]>> = {
   'a route in another spelling': ['/api//auth/logout', '/API/Auth/logout', '/api;a/;b/auth;c/logout'],
   'a route that is encoded': ['/api%2Fauth%2Flogout', '/api%252Fauth%252Flogout', '/api%5Cauth/logout'],
   'a part of a route that is encoded': ['/api/auth%3Fx', '/api/%61uth/%6cogout'],
+  'a route with spaces at its end': ['/api/auth ', '/api/auth%20%20', '/api/auth%2520'],
   'a route below the path of a deployment': ['/tools/viewer/api/auth/logout'],
   'too many characters': [`/${'x'.repeat(2048)}`, `/page?${'"'.repeat(700)}`],
   'too many characters when encoded': [`/x?${'\\'.repeat(1023)}`, `/${'ü'.repeat(342)}`]
