@@ -43,7 +43,10 @@ function isSafePath(path: string): boolean {
   if (HOST_START.test(path) || CONTROL_CHARACTER.test(path)) return false
   // Browsers treat a backslash as a slash. Some servers ignore path parameters (RFC 3986 section 3.3) and empty
   // segments. URL parsers remove spaces at the end. A decoded path may contain the start of a query or a fragment.
-  const segments = path.replace(/ +$/, '').split(/[/\\]/).map(segment => segment.replace(/[;?#].*/s, ''))
+  const segments = path
+    .replace(/ +$/, '')
+    .split(/[/\\]/)
+    .map(segment => segment.replace(/[;?#].*/s, ''))
   if (segments.some(segment => DOT_SEGMENT.test(segment))) return false
   const merged = `/${segments.filter(segment => segment !== '').join('/')}/`
   // A reverse proxy may add a public base path, so the segments of the routes may come anywhere.
