@@ -49,14 +49,20 @@ export async function readDotEnv(cwd: string): Promise<DotEnv> {
 // A value in quotation marks can have several lines, whatever the name of the variable is. Only a line feed ends a line, so `^`, `$`
 // and `.` cannot be used: for them, U+2028 ends a line, too.
 const STATEMENT = /(?<![^\n])[^=\n#]+=[^\S\n]*(["'`])[\s\S]*?\1[^\n]*|(?<![^\n])[^\n]+/g
-const ASSIGNMENT_OR_COMMENT = /^\s*(?:$|#|(?:export\s+)?[\w.-]+\s*=)/
+const ASSIGNMENT = /^\s*(?:export\s+)?[\w.-]+\s*=/
+const BLANK_OR_COMMENT = /^\s*(?:$|#)/
 
-/** Empties the other lines, because the parser of Node 20 takes such a line for a part of the next variable's name. */
+/**
+ * Empties the other lines, because the parser of Node 20 takes such a line for a part of the next variable's name, even if it
+ * contains only white space (nodejs/node issues 56686 and 56775).
+ */
 function onlyAssignments(text: string): { readonly text: string; readonly otherLines: readonly DotEnvLine[] } {
   const otherLines: DotEnvLine[] = []
   const assignments = text.replace(STATEMENT, (statement: string, _quotationMark, offset: number) => {
-    if (ASSIGNMENT_OR_COMMENT.test(statement)) return statement
-    otherLines.push({ line: text.slice(0, offset).split('\n').length, text: statement.trim() })
+    if (ASSIGNMENT.test(statement)) return statement
+    if (!BLANK_OR_COMMENT.test(statement)) {
+      otherLines.push({ line: text.slice(0, offset).split('\n').length, text: statement.trim() })
+    }
     return ''
   })
   return { text: assignments, otherLines }

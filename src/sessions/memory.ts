@@ -98,7 +98,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     return { rev: Math.max(revisions.get(id)?.rev ?? 0, recordRev), record, recordRev }
   }
 
-  /** Returns the record that was not stored yet, if there is one. No process will use its refresh token any more. */
+  /** Returns the record that was not stored yet, if there is one. Its refresh token will no longer be used. */
   function logOut(session: SessionKey, isSaved: boolean, end: End): SessionRecord | undefined {
     const { id } = session
     const unsaved = records.unsaved.get(id)

@@ -21,7 +21,7 @@ export interface StoreDependencies {
    * logins get a lease. Without Redis, it is 0.
    */
   readonly recoveryMs: number
-  /** Revokes a refresh token that no process will use any more, because its session was ended before it could be stored. */
+  /** Revokes a refresh token that will no longer be used, because its session was ended before the token could be stored. */
   readonly revoke: (refreshToken: string) => void
 }
 

@@ -255,8 +255,9 @@ test('a variable in .env with a colon instead of the equals sign is reported wit
 
 const noAssignments = [
   `PLATFORM_AUTH_MOD: ${clientSecret}`,
+  ' \t',
   'LOG_LEVEL=debug',
-  '# a comment with no assignment',
+  '  # a comment with no assignment',
   'export PORT = 9000',
   'OTHER="no assignment',
   'no assignment" # nonsense',
@@ -268,7 +269,7 @@ test('a line of .env that is no assignment gets a warning with its number, and h
     t,
     { files: { '.env': noAssignments.join('\r\n') } },
     '.env line 1 not an assignment NAME=value',
-    '.env line 7 not an assignment NAME=value'
+    '.env line 8 not an assignment NAME=value'
   )
   t.like(config, { port: 9000, log: { level: 'debug' } })
   t.false(JSON.stringify(warnings).includes(clientSecret))

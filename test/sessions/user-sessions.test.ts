@@ -133,6 +133,17 @@ test('a session joins its lists again after a quarter of its lifetime', t => {
   t.false(users.shouldJoin(recordOf('nobody', 1), MAX_AGE_MS))
 })
 
+test('if the provider has signed a user out, a session that joins in the background ends, and its refresh token is revoked', async t => {
+  const { users, sessions, revoked } = setUp()
+  const session = sessionOf('late', 'ada', 'login-1', 1999)
+  await storeLogin(sessions, session)
+  t.deepEqual((await users.logOutAll({ iss: ISS, sub: 'ada' }, 2000)).ids, [])
+  users.joinAgain('late')
+  await eventually(() => revoked.length > 0)
+  t.true(isOver({ sessions }, 'late'))
+  t.deepEqual(revoked, [session.fields.refresh_token])
+})
+
 test('a session that is logged out leaves its lists', async t => {
   const { users } = setUp()
   await joinAll(t, users)
