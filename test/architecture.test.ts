@@ -26,7 +26,7 @@ const SESSIONS_ENTRY = 'sessions/index.ts'
 
 // Each of these packages may be imported only by the parts listed next to it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
-  [/^(got|https-proxy-agent)$/, ['provider']],
+  [/^got$/, ['provider']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['web', 'app.ts', 'server', 'demo']],
   [/^ioredis$/, ['sessions']],
   [/^undici$/, ['web']],

@@ -22,3 +22,35 @@ export function outboundProxy(url: string): string | undefined {
 function leadsToThisMachine(url: string): boolean {
   return isLoopback(url) || /(^|\.)localhost\.?$|^\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\]$/.test(new URL(url).hostname)
 }
+
+/**
+ * Parses the URL of a proxy, with a user name and a password if it needs them.
+ * @throws an Error with a code, without the URL, which may contain a password, if the server cannot use this proxy
+ */
+export function parseProxy(proxy: string) {
+  if (!URL.canParse(proxy)) throw unusableProxy('PROXY_URL_MALFORMED', 'has a malformed URL')
+  const { protocol, hostname, port, username, password } = new URL(proxy)
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw unusableProxy(
+      'PROXY_NOT_HTTP',
+      `uses ${protocol.slice(0, -1)}, but only http and https proxies are supported`
+    )
+  }
+  const isTls = protocol === 'https:'
+  // In a URL, an IPv6 address has brackets.
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { isTls, host, port: Number(port || (isTls ? 443 : 80)), credentials: credentialsOf(username, password) }
+}
+
+function credentialsOf(username: string, password: string): string | undefined {
+  if (username === '' && password === '') return undefined
+  try {
+    return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  } catch {
+    throw unusableProxy('PROXY_USER_MALFORMED', 'has a user name or a password whose percent-encoding is malformed')
+  }
+}
+
+function unusableProxy(code: string, why: string): Error {
+  return Object.assign(new Error(`The proxy ${why}.`), { code })
+}

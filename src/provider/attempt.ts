@@ -7,8 +7,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Got, Agents as GotAgents } from 'got'
 import { errorCode } from '../base/error-code.js'
 import { parseJson } from '../base/json.js'
-import type { Agents } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
+import type { Agents } from './outbound.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint
@@ -60,7 +60,7 @@ export function createAttempt(agents: Pick<Agents, 'for'>): Attempt {
     loading ??= loadGot()
     const got = await loading
     try {
-      const agent = await agents.for(request.url, request.onNewConnection)
+      const agent = agents.for(request.onNewConnection)
       const { statusCode = 0, headers, body } = await exchange(got, request, agent, signal)
       return {
         status: statusCode,

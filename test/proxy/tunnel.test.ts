@@ -5,31 +5,40 @@ import http from 'node:http'
 import https from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { connectOptions } from '#src/base/connect-options.js'
 import { checkProxyVariables } from '#src/cli/check/settings.js'
-import { createAgents } from '#src/provider/agents.js'
 import { ProviderError } from '#src/provider/errors.js'
+import { createAgents, openTunnel } from '#src/provider/outbound.js'
 import { createTransport } from '#src/provider/transport.js'
-import { openTunnel } from '#src/provider/tunnel.js'
 import { createUpstreams, type UpstreamError, type UpstreamOptions } from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
+import { eventually } from '../helpers/eventually.js'
 import { listen } from '../helpers/ports.js'
 import { replace } from '../helpers/replace.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startUpstream } from '../helpers/upstream.js'
 
 /** Starts a proxy that leads every tunnel to one port of this machine, and records what it sees. */
-async function startCompanyProxy(t: ExecutionContext, port: number, refusal?: string) {
+async function startCompanyProxy(
+  t: ExecutionContext,
+  port: number,
+  { refusal, tls }: { readonly refusal?: string; readonly tls?: https.ServerOptions } = {}
+) {
   const seen: string[] = []
-  const server = http.createServer((request, response) => {
+  /** The connections of the tunnels. */
+  const tunnels: Socket[] = []
+  const server = tls ? https.createServer(tls) : http.createServer()
+  server.on('request', (request, response) => {
     seen.push(`${request.method} ${request.url}`)
     response.end()
   })
   server.on('connect', ({ url, headers }: http.IncomingMessage, client: Socket) => {
     seen.push(`CONNECT ${url} ${headers['proxy-authorization'] ?? ''}${headers.authorization ?? ''}`.trim())
+    tunnels.push(client)
     client.on('error', () => {})
     if (refusal !== undefined) return void client.end(`HTTP/1.1 ${refusal}\r\n\r\n`)
     const target = connect(port, '127.0.0.1', () => {
@@ -39,7 +48,13 @@ async function startCompanyProxy(t: ExecutionContext, port: number, refusal?: st
     target.on('error', () => client.destroy())
     client.on('close', () => target.destroy())
   })
-  return { url: `http://127.0.0.1:${await listen(t, server)}`, seen }
+  return { url: `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${await listen(t, server)}`, seen, tunnels }
+}
+
+/** Returns the function with which a TLS server records the server names that it is asked for. */
+const noting = (names: string[]) => (name: string, done: (error: null) => void) => {
+  names.push(name)
+  done(null)
 }
 
 async function startApi(t: ExecutionContext) {
@@ -56,9 +71,17 @@ async function startApi(t: ExecutionContext) {
 }
 
 /** Runs a script with `ca` as a trusted certificate authority. Node reads NODE_EXTRA_CA_CERTS only when a process starts. */
-async function outputOf(t: ExecutionContext, ca: string, script: string): Promise<string> {
+async function outputOf(
+  t: ExecutionContext,
+  ca: string,
+  script: string,
+  write: (stdin: Writable) => Promise<void>
+): Promise<string> {
   const NODE_EXTRA_CA_CERTS = join(await tempFolder(t, { 'ca.pem': ca }), 'ca.pem')
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { env: { NODE_EXTRA_CA_CERTS } })
+  t.teardown(() => child.kill('SIGKILL'))
+  await write(child.stdin)
+  child.stdin.end()
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
   t.is(stderr, '')
   return stdout
@@ -108,28 +131,52 @@ test('plain-http upstreams, and origins without a proxy, are called directly', a
   t.deepEqual(company.seen, [])
 })
 
-test('two https calls to a provider share one tunnel, and the user name and password come from the URL of the proxy', async t => {
-  const bodies: string[] = []
-  const certificate = selfSignedCertificate()
-  const provider = https.createServer(certificate, async (request, response) => {
-    bodies.push(await text(request))
-    response.end('{"answered":true}')
+for (const hasTls of [false, true]) {
+  test(`two https calls to a provider share one tunnel, and only while it is in use: ${hasTls ? 'a proxy with TLS' : 'a plain proxy'}`, async t => {
+    const bodies: string[] = []
+    const names: string[] = []
+    const certificate = selfSignedCertificate({ host: 'provider.test' })
+    const provider = https.createServer(certificate, async (request, response) => {
+      bodies.push(await text(request))
+      response.end('{"answered":true}')
+    })
+    const ofProxy = selfSignedCertificate({ host: 'localhost' })
+    const SNICallback = noting(names)
+    const port = await listen(t, provider)
+    const company = await startCompanyProxy(t, port, hasTls ? { tls: { ...ofProxy, SNICallback } } : {})
+    const script = `
+      import { createTransport } from ${JSON.stringify(import.meta.resolve('#src/provider/transport.js'))}
+      const proxyFor = () => ${JSON.stringify(company.url.replace('//', '//user:p%40ss@'))}
+      const transport = createTransport(60000, { proxyFor, idleSocketMs: 500 })
+      for await (const line of process.stdin) {
+        for (let call = 0; call < 2; call++) {
+          const form = { a: 'b' }
+          const { status, json } = await transport.call({ endpoint: 'token', url: 'https://provider.test/token', form })
+          console.log(status, json.answered)
+        }
+      }
+      transport.close()`
+    const ca = `${certificate.cert}${ofProxy.cert}`
+    const output = outputOf(t, ca, script, async stdin => {
+      for (let tunnels = 1; tunnels <= 2; tunnels++) {
+        stdin.write('two calls\n')
+        await eventually(() => company.tunnels.length === tunnels && company.tunnels.every(({ closed }) => closed))
+      }
+    })
+    t.is(await output, '200 true\n'.repeat(4))
+    t.deepEqual(bodies, Array(4).fill('a=b'))
+    const tunnel = `CONNECT provider.test:443 Basic ${Buffer.from('user:p@ss').toString('base64')}`
+    t.deepEqual(company.seen, [tunnel, tunnel])
+    t.deepEqual(names, hasTls ? ['localhost', 'localhost'] : [])
   })
-  const port = await listen(t, provider)
-  const company = await startCompanyProxy(t, port)
-  const script = `
-    import { createTransport } from ${JSON.stringify(import.meta.resolve('#src/provider/transport.js'))}
-    const proxyFor = () => ${JSON.stringify(company.url.replace('//', '//user:p%40ss@'))}
-    const transport = createTransport(60000, { proxyFor })
-    for (let call = 0; call < 2; call++) {
-      const form = { a: 'b' }
-      const { status, json } = await transport.call({ endpoint: 'token', url: 'https://localhost:${port}/token', form })
-      console.log(status, json.answered)
-    }
-    transport.close()`
-  t.is(await outputOf(t, certificate.cert, script), '200 true\n200 true\n')
-  t.deepEqual(bodies, ['a=b', 'a=b'])
-  t.deepEqual(company.seen, [`CONNECT localhost:${port} Basic ${Buffer.from('user:p@ss').toString('base64')}`])
+}
+
+test('an idle tunnel to an upstream is closed as soon as an idle direct connection', async t => {
+  const api = await startApi(t)
+  const company = await startCompanyProxy(t, api.port)
+  t.is(await start(t, { ca: api.ca, proxyFor: () => company.url })('https://api.example'), 'ended')
+  await eventually(() => company.tunnels.every(({ closed }) => closed))
+  t.is(company.tunnels.length, 1)
 })
 
 /** Sends a token request through a proxy that opens no tunnel. Returns the error. */
@@ -141,7 +188,7 @@ async function providerError(t: ExecutionContext, proxy: string) {
 }
 
 test('a proxy that refuses the tunnel, or is not there, is an unreachable upstream or provider, and no request is repeated', async t => {
-  const company = await startCompanyProxy(t, 1, '407 Proxy Authentication Required')
+  const company = await startCompanyProxy(t, 1, { refusal: '407 Proxy Authentication Required' })
   for (const [proxy, code] of [
     [company.url, 'PROXY_RESPONDED_407'],
     ['http://127.0.0.1:1', 'ECONNREFUSED']
@@ -165,28 +212,18 @@ for (const [proxy, code] of [
   })
 }
 
-test('a proxy with TLS is asked for the certificate of its own host, and not for that of the target', async t => {
+test('an IP address of a proxy with TLS is not sent as a server name', async t => {
   const names: string[] = []
-  const certificate = selfSignedCertificate({ host: 'localhost' })
-  const proxy = https.createServer({
-    ...certificate,
-    SNICallback: (name, done) => {
-      names.push(name)
-      done(null)
-    }
+  const SNICallback = noting(names)
+  const company = await startCompanyProxy(t, 1, {
+    tls: { ...selfSignedCertificate({ host: 'localhost' }), SNICallback }
   })
-  proxy.on('connect', (_request, client: Socket) => client.end('HTTP/1.1 200 OK\r\n\r\n'))
-  const port = await listen(t, proxy)
-  const script = `
-    import { ProviderError } from '#src/provider/errors.js'
-import { createTransport } from '#src/provider/transport.js'
-import { openTunnel } from ${JSON.stringify(import.meta.resolve('#src/provider/tunnel.js'))}
-    await openTunnel('https://localhost:${port}', 'https://api.example', 60000).then(() => console.log('open'))`
-  t.is(await outputOf(t, certificate.cert, script), 'open\n')
+  for (const host of ['localhost', '127.0.0.1']) {
+    const proxy = company.url.replace('localhost', host)
+    const error = await t.throwsAsync(openTunnel(proxy, 'https://api.example', 60_000))
+    t.is((error as NodeJS.ErrnoException).code, 'DEPTH_ZERO_SELF_SIGNED_CERT')
+  }
   t.deepEqual(names, ['localhost'])
-  const error = await t.throwsAsync(openTunnel(`https://127.0.0.1:${port}`, 'https://api.example', 60_000))
-  t.is((error as NodeJS.ErrnoException).code, 'DEPTH_ZERO_SELF_SIGNED_CERT')
-  t.deepEqual(names, ['localhost'], 'an IP address is not a server name')
 })
 
 test('check names variables for a proxy that are only in .env', async t => {
@@ -206,8 +243,9 @@ for (const [limitMs, expected] of [
     t.is(connectOptions(limitMs).autoSelectFamilyAttemptTimeout, expected)
     const agents = createAgents(4000, limitMs, () => undefined)
     t.teardown(() => agents.destroy())
-    const { https } = await agents.for('https://a.example')
-    t.like((https as http.Agent & { options: object }).options, { autoSelectFamilyAttemptTimeout: expected })
+    t.like((agents.for().https as http.Agent & { options: object }).options, {
+      autoSelectFamilyAttemptTimeout: expected
+    })
   })
 }
 

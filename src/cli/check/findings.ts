@@ -1,9 +1,8 @@
 /** The findings of the checks, and the explanations of requests and connections that fail. */
 import type { Socket } from 'node:net'
 import { errorCode } from '../../base/error-code.js'
-import { outboundProxy } from '../../config/outbound-proxy.js'
+import { outboundProxy, parseProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
-import { parseProxy } from '../../provider/agents.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { NO_ACCESS_CODE } from '../../provider/quirks.js'

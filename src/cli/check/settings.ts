@@ -14,8 +14,8 @@ import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
 import { withoutUser } from '../../config/urls.js'
 import type { Mode } from '../../login/mode.js'
+import { openTunnel } from '../../provider/outbound.js'
 import { quirksOf } from '../../provider/quirks.js'
-import { openTunnel } from '../../provider/tunnel.js'
 import { messageOf } from '../terminal/errors.js'
 import {
   connectionError,

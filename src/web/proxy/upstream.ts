@@ -8,9 +8,8 @@ import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { connectOptions } from '../../base/connect-options.js'
 import { KnownError } from '../../base/failure-reasons.js'
-import type { ProxyFor } from '../../provider/agents.js'
+import { openTunnel, type ProxyFor } from '../../provider/outbound.js'
 import type { RequestBody } from './request.js'
-import { tunnelling } from './tunnel.js'
 
 export interface UpstreamRequest {
   /** The scheme, host and port. */
@@ -127,6 +126,28 @@ export function createUpstreams(options: UpstreamOptions) {
     async close() {
       await Promise.all([...pools.values()].map(pool => pool.destroy()))
     }
+  }
+}
+
+/**
+ * Returns a connector that opens a tunnel for each https origin for which `proxyFor` returns a proxy. undici's own agent for proxies
+ * decides differently from the client of the identity provider, and would send requests to `http://backend` through the proxy.
+ */
+function tunnelling(
+  connect: buildConnector.connector,
+  proxyFor: ProxyFor,
+  timeoutMs: number
+): buildConnector.connector {
+  return function connectThroughProxy(options, callback) {
+    const { protocol, host = options.hostname } = options
+    const origin = `https://${host}`
+    const proxy = protocol === 'https:' ? proxyFor(origin) : undefined
+    if (proxy === undefined) return connect(options, callback)
+    openTunnel(proxy, origin, timeoutMs).then(
+      httpSocket => connect({ ...options, httpSocket }, callback),
+      (error: Error) => callback(error, null)
+    )
+    return undefined
   }
 }
 
