@@ -4,7 +4,7 @@ import { quote } from './errors.js'
 import { whyUnreadable } from './files.js'
 import { noSuchFolder, notAFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
-import { withoutUser } from './urls.js'
+import { maskUrl } from './urls.js'
 
 /** `rejected` has one message for each problem, worded like `ConfigProblem.message`. */
 export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
@@ -44,7 +44,7 @@ function rejectionMessage(
 }
 
 function describe(value: unknown): string {
-  if (typeof value === 'string') return `the string ${quote(withoutUser(value))}`
+  if (typeof value === 'string') return `the string ${quote(maskUrl(value))}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (Array.isArray(value) && value.every(item => typeof item === 'string')) return `the list ${quote(value.join(' '))}`
   return typeName(value)

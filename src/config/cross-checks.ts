@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isClaimEntry } from './access-entry.js'
 import { quote } from './errors.js'
 import { readTextFile, statIfPossible } from './files.js'
+import { maskRule } from './proxy-rules.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
 import { whyNoFile } from './wwwroot.js'
@@ -205,7 +206,7 @@ const checks: readonly SettingsCheck[] = [
     const unusable = proxyRules.filter(({ token }) => token === 'public' && mode === 'single')
     return unusable.map(({ text }) => ({
       key: 'apiProxy.rules',
-      message: `cannot contain the rule ${quote(text)}, because it uses the public token, but mode is single. Use token=internal.`
+      message: `cannot contain the rule ${quote(maskRule(text))}, because it uses the public token, but mode is single. Use token=internal.`
     }))
   },
 

@@ -39,6 +39,8 @@ function params(example: string): ValueType<Params> {
       additionalProperties: { type: 'string' },
       propertyNames: { pattern: NAME.source }
     },
+    // The value of a parameter may be a secret of the provider.
+    mask: Object.keys,
     parse(written): Parsed<Params> {
       const pairs = pairsOf(written)
       if (!pairs) return {}

@@ -3,7 +3,7 @@ import { quote } from './errors.js'
 import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
 import { REJECTED, type ValueType } from './types.js'
 import { duration, HOUR } from './units.js'
-import { AUTH_PATH, HEALTH_ROUTES, isLoopback, withoutUser } from './urls.js'
+import { AUTH_PATH, HEALTH_ROUTES, isLoopback, maskUrl } from './urls.js'
 
 export interface ProxyRule {
   /** The path pattern as written. Metrics, logs and traces contain it. */
@@ -44,7 +44,13 @@ export const proxyRules: ValueType<readonly ProxyRule[], readonly string[]> = {
     const { rules, problems } = parseRules(written)
     return problems.length > 0 ? { problems } : { value: rules }
   },
-  write: rules => rules.map(({ text }) => text)
+  write: rules => rules.map(({ text }) => text),
+  mask: texts => texts.map(maskRule)
+}
+
+/** Masks the target of a rule. */
+export function maskRule(text: string): string {
+  return text.replace(/https?:\S+/gi, maskUrl)
 }
 
 /**
@@ -71,7 +77,7 @@ export function parseRules(texts: readonly string[]) {
     const text = given.trim().replace(/\s+/g, ' ')
     const before = problems.length
     const reject: Reject = (reason, advice) => {
-      problems.push(`cannot contain the rule ${quote(withoutUser(text))}, because ${reason}. ${advice}`)
+      problems.push(`cannot contain the rule ${quote(maskRule(text))}, because ${reason}. ${advice}`)
       return undefined
     }
     const rule = parseRule(text, reject)
@@ -151,7 +157,7 @@ function checkPattern(text: string, reject: Reject): PathPattern | undefined {
 
 function parseTarget(text: string, isPlainHttp: boolean, reject: Reject) {
   const rejectTarget: Reject = (reason, advice) =>
-    reject(`the target ${quote(withoutUser(text))} cannot be used: ${reason}`, advice)
+    reject(`the target ${quote(maskUrl(text))} cannot be used: ${reason}`, advice)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
     return rejectTarget('it is not a URL', 'Use https://host/path, or http://host/path with the option plain-http.')

@@ -1,6 +1,6 @@
 import { quote } from './errors.js'
 import { REJECTED, type ValueType } from './types.js'
-import { withoutUser } from './urls.js'
+import { maskUrl } from './urls.js'
 
 /**
  * The parsed setting `redis.url`, which has the form `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. If
@@ -42,7 +42,9 @@ export const redisUrl: ValueType<RedisUrl, string> = {
     return value ? { value } : { reason: whyRefused(written) }
   },
   write: ({ text }) => text,
-  mask: url => withoutSentinelPassword(withoutUser(url))
+  mask: maskUrl,
+  // The name of a parameter may be percent-encoded.
+  containsSecret: url => /[@%]|password/i.test(url)
 }
 
 /** Parses a Redis URL. Returns undefined if the URL is malformed. */
@@ -93,19 +95,6 @@ function whyRefused(url: string): string {
     return `it has the unknown parameter ${unknown.map(name => quote(name)).join(', ')} (${known})`
   }
   return 'it is not a Redis URL'
-}
-
-/**
- * Hides the sentinel password. Parameter names are decoded as in `parseRedisUrl`, so the value of `sentinel%50assword`
- * is hidden, too.
- */
-function withoutSentinelPassword(url: string): string {
-  const [before = '', ...query] = url.split('?')
-  const parameters = query.join('?').split('&')
-  const shown = parameters.map(parameter =>
-    new URLSearchParams(parameter).has('sentinelPassword') ? 'sentinelPassword=***' : parameter
-  )
-  return query.length === 0 ? before : `${before}?${shown.join('&')}`
 }
 
 function parseHost(written: string, defaultPort: number): { host: string; port: number } | undefined {

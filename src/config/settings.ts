@@ -101,6 +101,20 @@ export function writtenValue(key: SettingKey, value: unknown): unknown {
   return value !== undefined && type.write ? type.write(value) : value
 }
 
+/** The replacement for a secret. Its length does not depend on the secret. */
+const hidden = '********'
+
+/**
+ * Returns a valid value as messages and the command `config` show it: URLs without user and query, parameters by name only, and
+ * secrets hidden. A value that was refused is never shown, because a secret may have been pasted into the wrong setting.
+ */
+export function shownValue(key: SettingKey, value: unknown): unknown {
+  const { secret, type } = settingOf(key)
+  const written = writtenValue(key, value)
+  if (written === undefined || (Array.isArray(written) && written.length === 0)) return written
+  return type.mask ? type.mask(written) : secret ? hidden : written
+}
+
 /** Returns the name of a declared flag, such as `--port` for `--port <port>`. */
 export function flagName(flag: string): string {
   return flag.split(' ', 1).join('')

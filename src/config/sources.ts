@@ -131,7 +131,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
 /** True if a value contains the secret of its setting. The URL of Redis contains a secret only if it has a password. */
 export function containsSecret(key: SettingKey, value: unknown): boolean {
   const { secret = false, type } = settingOf(key)
-  return secret && !(typeof value === 'string' && type.mask?.(value) === value)
+  return secret && (typeof value !== 'string' || (type.containsSecret?.(value) ?? true))
 }
 
 /**

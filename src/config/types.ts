@@ -18,8 +18,13 @@ export interface ValueType<Value, Written = Value> {
   write?(value: Value): Written
   /** The unit of a value that is a number. Operators may write other units, such as minutes. */
   readonly unit?: 'Seconds' | 'Bytes'
-  /** Removes the secret part of a string, such as the password in a URL. A secret without `mask` is never shown. */
-  readonly mask?: (string: string) => string
+  /**
+   * Returns what messages and the command `config` show of a valid value, without its secret parts. Without this function, they
+   * show the whole value, but nothing of a secret.
+   */
+  mask?(written: Written): unknown
+  /** True if the value contains a secret. Without this function, every value of a secret setting does. */
+  readonly containsSecret?: (string: string) => boolean
   /**
    * Checks the file or folder at a path. Returns the reason why the server cannot use it, which continues "because …".
    * Rejects if the file or folder cannot be read.

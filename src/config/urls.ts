@@ -39,6 +39,7 @@ const webChecks: readonly StringCheck[] = [
 /** The type of the callback URL, to which the provider sends the browser after a login. */
 export const callbackUrl: ValueType<string> = {
   allowed: `an absolute http or https URL whose path ends in ${callbackPath}`,
+  mask: maskUrl,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
   parse: stringWith(
     ...webChecks,
@@ -63,6 +64,7 @@ const providerChecks: readonly StringCheck[] = [
  */
 export const providerUrl: ValueType<string> = {
   allowed: 'an https URL (plain http only on this machine)',
+  mask: maskUrl,
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
   parse: stringWith(...providerChecks)
 }
@@ -70,6 +72,7 @@ export const providerUrl: ValueType<string> = {
 /** The type of an optional endpoint. The word `none` disables the endpoint. */
 export const optionalProviderUrl: ValueType<string> = {
   allowed: `${providerUrl.allowed}, or the word none`,
+  mask: maskUrl,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
   parse: written => (written === 'none' ? { value: written } : providerUrl.parse(written))
 }
@@ -77,6 +80,7 @@ export const optionalProviderUrl: ValueType<string> = {
 /** The type of the issuer, which has neither a query nor a fragment (RFC 8414 section 2). */
 export const issuerUrl: ValueType<string> = {
   allowed: `${providerUrl.allowed} without a query`,
+  mask: maskUrl,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
   parse: stringWith(...providerChecks, { accepts: url => !url.includes('?'), reason: 'it contains a query' })
 }
@@ -138,9 +142,16 @@ export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: 
   return isLoopback(url) || new URL(url).hostname === new URL(publicUrl).hostname
 }
 
-/** Removes user name and password from a URL, so that it can be shown. */
-export function withoutUser(url: string): string {
-  return url.replace(/\/\/[^/?#]*@/, '//***@')
+/**
+ * Returns a URL for messages: everything between the scheme and the last @ is replaced, and query and fragment are left out. The
+ * whole string is searched for the @, because a password may contain a /, ? or # that was not percent-encoded. If the @ follows
+ * a ? or #, it may also belong to a query, so nothing after the scheme is shown.
+ */
+export function maskUrl(url: string): string {
+  const [, scheme = '', rest = ''] = /^((?:https?|rediss?):[/\\]*)?(.*)$/is.exec(url) ?? []
+  const end = rest.lastIndexOf('@')
+  if (/[?#]/.test(rest.slice(0, Math.max(end, 0)))) return `${scheme}***`
+  return `${scheme}${end === -1 ? '' : '***@'}${rest.slice(end + 1).replace(/[?#].*/s, '')}`
 }
 
 /**

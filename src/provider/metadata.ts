@@ -7,7 +7,7 @@
 import { isJsonObject } from '../base/json.js'
 import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
-import { discoveredEndpointProblem, withoutUser } from '../config/urls.js'
+import { discoveredEndpointProblem, maskUrl } from '../config/urls.js'
 import type { TransportResponse } from './attempt.js'
 import { ProviderError } from './errors.js'
 import { type Quirks, quirksOf } from './quirks.js'
@@ -231,7 +231,7 @@ export function discoveryUrl(issuer: string): string {
 function otherIssuer(named: unknown, configured: string): string {
   if (typeof named !== 'string') return 'it has no issuer'
   const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? ' (only the slash at the end differs)' : ''
-  return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
+  return `its issuer is ${quote(maskUrl(named))}, but ${quote(maskUrl(configured))} is configured${slash}`
 }
 
 function unlessNone(url: string): string | undefined {

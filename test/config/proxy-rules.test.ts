@@ -2,7 +2,7 @@
 // only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
-import { parseRules, proxyRules } from '#src/config/proxy-rules.js'
+import { maskRule, parseRules, proxyRules } from '#src/config/proxy-rules.js'
 import { settingOf } from '#src/config/settings.js'
 import { carries } from '../helpers/messages.js'
 import { keysAndSourcesOf, load, problemsOf, type Situation } from './given.js'
@@ -108,8 +108,8 @@ const unusable: readonly (readonly [rule: string, problem: string])[] = [
 for (const [rule, problem] of unusable) {
   test(`the rule ${rule} is refused`, t => {
     const [first, ...others] = parseRules([rule]).problems
-    carries(t, first, `${JSON.stringify(rule)}, ${problem}`)
-    for (const other of others) carries(t, other, JSON.stringify(rule))
+    carries(t, first, `${JSON.stringify(maskRule(rule))}, ${problem}`)
+    for (const other of others) carries(t, other, JSON.stringify(maskRule(rule)))
   })
 }
 

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, providerUrl } from '#src/config/urls.js'
+import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, maskUrl, providerUrl } from '#src/config/urls.js'
 
 const urls: readonly (readonly [url: string, isSafe: boolean])[] = [
   ['https://idp.example', true],
@@ -91,4 +91,26 @@ for (const [remoteAddress, host, isLocal] of requests) {
     const callbackUrl = 'https://app.example/api/auth/callback'
     t.is(isLocalRequest({ socket: { remoteAddress }, headers: { host } }, callbackUrl), isLocal)
   })
+}
+
+for (const [url, masked] of [
+  ['https://idp.example/authorize', 'https://idp.example/authorize'],
+  ['https://u:pw@idp.example/a', 'https://***@idp.example/a'],
+  ['https://u:p@w@idp.example/a', 'https://***@idp.example/a'],
+  ['https://u:p/w@idp.example', 'https://***@idp.example'],
+  ['https://u:p#w@idp.example', 'https://***'],
+  ['https://u:p?w@idp.example', 'https://***'],
+  // The @ may belong to the query.
+  ['https://idp.example/a?hint=x@y&client_secret=pw', 'https://***'],
+  ['https://idp.example/a?client_secret=pw#pw', 'https://idp.example/a'],
+  ['https:\\\\u:pw@idp.example', 'https:\\\\***@idp.example'],
+  ['https:u:pw@idp.example', 'https:***@idp.example'],
+  ['u:pw@proxy.corp:3128', '***@proxy.corp:3128'],
+  ['proxy.corp:3128', 'proxy.corp:3128'],
+  ['ftp://u:pw@host', '***@host'],
+  ['rediss://u:pw@a:1,b:2/0?sentinel=main&sentinelPassword=pw', 'rediss://***@a:1,b:2/0'],
+  ['https://u:pw\n@idp.example\npw', 'https://***@idp.example\npw'],
+  ['', '']
+] as const) {
+  test(`${JSON.stringify(url)} is shown as ${JSON.stringify(masked)}`, t => t.is(maskUrl(url), masked))
 }

@@ -1,6 +1,6 @@
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
-import { withoutUser } from '../../config/urls.js'
+import { maskUrl } from '../../config/urls.js'
 import { createMode, type Mode } from '../../login/mode.js'
 import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
 import type { Endpoint } from '../../provider/errors.js'
@@ -130,7 +130,7 @@ export async function checkOutbound(_provider: Provider, metadata: ProviderMetad
   return origins.map((origin, index) => {
     const proxy = proxies[index]
     if (proxy === undefined) return ok(`Calls to ${origin} use no proxy (NO_PROXY).`)
-    const shown = withoutUser(proxy)
+    const shown = maskUrl(proxy)
     if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))
       return ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)
     const message = `The proxy ${shown} is not an http or https URL.`

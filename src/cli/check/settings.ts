@@ -12,7 +12,7 @@ import type { LoadedConfig } from '../../config/load.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { ProxyRule } from '../../config/proxy-rules.js'
 import type { Config } from '../../config/settings.js'
-import { withoutUser } from '../../config/urls.js'
+import { maskUrl } from '../../config/urls.js'
 import type { Mode } from '../../login/mode.js'
 import { openTunnel } from '../../provider/outbound.js'
 import { quirksOf } from '../../provider/quirks.js'
@@ -170,7 +170,7 @@ async function checkUpstream(origin: string): Promise<Finding> {
   const to = tunnel ? { socket: tunnel } : { host: address, port: Number(port || 443) }
   const code = await connectionError(connectTls({ ...to, ...servername }), 'secureConnect', timeoutMs)
   if (code !== undefined) return failed(...explainConnectionError(code, checked))
-  const way = proxy === undefined ? directWay() : ` through the proxy ${withoutUser(proxy)} from the environment`
+  const way = proxy === undefined ? directWay() : ` through the proxy ${maskUrl(proxy)} from the environment`
   return ok(`${origin} accepts connections${way}.`)
 }
 

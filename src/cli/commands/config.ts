@@ -1,14 +1,7 @@
 import { type Colours, coloursFor } from '../../base/colours.js'
 import { ConfigError, notGiven } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/load.js'
-import {
-  defaultText,
-  type SettingKey,
-  settingKeys,
-  settingOf,
-  type Values,
-  writtenValue
-} from '../../config/settings.js'
+import { defaultText, type SettingKey, settingKeys, shownValue, type Values } from '../../config/settings.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
 import { exitCodes } from '../terminal/errors.js'
@@ -73,7 +66,7 @@ function formatSettings(
  * <issuer>)`.
  */
 function shownText(key: SettingKey, values: Values): string {
-  const value = shownValue(key, values)
+  const value = shownOrBuiltIn(key, values)
   const { 'platform.issuer': issuer } = values
   if (value === null && issuer !== undefined && defaultEndpoint(key) !== undefined) return `(discovered at ${issuer})`
   if (value === null || isEmptyList(value)) return `(${defaultText(key)})`
@@ -83,23 +76,14 @@ function shownText(key: SettingKey, values: Values): string {
 }
 
 function jsonOf({ values, sources, problems, warnings, file }: Resolution): object {
-  const settings = settingKeys.map(key => [key, { value: shownValue(key, values), source: sources[key] }] as const)
+  const settings = settingKeys.map(key => [key, { value: shownOrBuiltIn(key, values), source: sources[key] }] as const)
   return { settings: Object.fromEntries(settings), file: file ?? null, problems, warnings }
 }
 
-/** The replacement for a secret. Its length does not depend on the secret. */
-const hidden = '********'
-
-/**
- * Returns the value for display, or null if there is none. An endpoint that is not set has its built-in value. A secret is
- * hidden. If its type has a function `mask`, only the password in the value is hidden.
- */
-function shownValue(key: SettingKey, values: Values): unknown {
-  const { secret, type } = settingOf(key)
+/** Returns the value for display, or null if there is none. An endpoint that is not set has its built-in value. */
+function shownOrBuiltIn(key: SettingKey, values: Values): unknown {
   const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
-  const value = writtenValue(key, values[key]) ?? builtIn ?? null
-  if (!secret || value === null || isEmptyList(value)) return value
-  return typeof value === 'string' && type.mask ? type.mask(value) : hidden
+  return shownValue(key, values[key] ?? builtIn) ?? null
 }
 
 function isEmptyList(value: unknown): boolean {
