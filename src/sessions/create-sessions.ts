@@ -18,6 +18,8 @@ interface SessionsDependencies
   readonly publish: (message: Message) => Promise<void>
   /** The lifetime of a cell, in milliseconds. */
   readonly lifetimeMs: number
+  /** The absolute lifetime of a session, in milliseconds. By default, it has no limit. */
+  readonly maxLifetimeMs?: number | undefined
   /** The memory of this process, for the simulation. */
   readonly memory?: ProcessMemory
 }
@@ -40,8 +42,8 @@ export interface ProcessSessions extends Sessions {
 
 /** @example const sessions = createSessions({ cells, clock, me, recoveryMs: 0, connectedAt, hostSlots, publish, revoke, lifetimeMs }) */
 export function createSessions(dependencies: SessionsDependencies): ProcessSessions {
-  const { cells, clock, publish, lifetimeMs } = dependencies
-  const { memory = createProcessMemory(clock, lifetimeMs) } = dependencies
+  const { cells, clock, publish, lifetimeMs, maxLifetimeMs } = dependencies
+  const { memory = createProcessMemory(clock, lifetimeMs, maxLifetimeMs) } = dependencies
   const store = createSessionStore({ ...dependencies, memory })
   const restores = createRestores({
     clock,
@@ -90,6 +92,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     now: cells.now,
     current,
     known: store.known,
+    whenOver: memory.whenOver,
     underLease: (session, request, work) =>
       underLease(session, { ...request, mayWait: request.mayWait ? patience(clock) : never }, work),
     recover: session => underLease(session, { mayWait: patience(clock) }, nothing),
@@ -107,7 +110,10 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
     restoreAll: restores.all,
     saved: restores.ended,
     cached: memory.size,
-    close: restores.close
+    close() {
+      restores.close()
+      memory.close()
+    }
   }
 }
 

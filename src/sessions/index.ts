@@ -89,6 +89,7 @@ export function createStores(config: Config, options: StoreOptions): Stores {
   // A cell outlives every cookie of its session, so a missing cell always means data loss.
   const lifetimeMs = 2 * maxAgeMs
   const times = { clock, maxAgeMs, lifetimeMs }
+  const maxLifetimeMs = session.maxLifetimeSeconds && session.maxLifetimeSeconds * 1000
   const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) => (isLogin(entry) ? LOGIN_LIFETIME_MS : lifetimeMs)
   const redis = redisUrl && openRedis(config, options)
   const cells = {
@@ -109,6 +110,7 @@ export function createStores(config: Config, options: StoreOptions): Stores {
   })
   const sessions = createSessions({
     ...times,
+    maxLifetimeMs,
     cells: cells.sessions,
     me: hostSlots.me,
     hostSlots,

@@ -10,7 +10,8 @@ import { createExpiringMap } from '../base/expiring-map.js'
 import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import type { Snapshot } from './cells.js'
 import type { Revision, SessionKey } from './sessions.js'
-import type { Cell, End, Known } from './transitions.js'
+import type { Cell, End, Entry, Known } from './transitions.js'
+import { createOverListeners } from './when-over.js'
 
 /** A cell as this process last saw it, without its record. */
 type Seen = Snapshot<Cell<SessionRecord>>
@@ -68,8 +69,11 @@ function bytesOf({ fields }: SessionRecord): number {
 
 export type ProcessMemory = ReturnType<typeof createProcessMemory>
 
-/** @param lifetimeMs the lifetime of a cell */
-export function createProcessMemory(clock: Clock, lifetimeMs: number) {
+/**
+ * @param lifetimeMs the lifetime of a cell
+ * @param maxLifetimeMs the absolute lifetime of a session; infinite if it has no limit
+ */
+export function createProcessMemory(clock: Clock, lifetimeMs: number, maxLifetimeMs = Number.POSITIVE_INFINITY) {
   const { now } = clock
   const records = createRecords(now, lifetimeMs)
   const revisions = createExpiringMap<KnownRevision>(MAX_REVISIONS, now)
@@ -77,6 +81,7 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
   // Anybody can begin a login by sending a made-up code, so logins take no room from sessions.
   const logins = createExpiringMap<Seen>(MAX_LOGINS, now)
   const uses = createLeaseUses()
+  const listeners = createOverListeners(clock, maxLifetimeMs)
 
   /** Remembers that a session has this revision. Also remembers the record of the revision, if the caller has it. */
   function remember(id: string, rev: number, record?: SessionRecord): void {
@@ -106,7 +111,17 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
     const known = logouts.get(id)
     if (known) known.isSaved ||= isSaved
     else logouts.set(id, { session, end, at: clock.monotonic(), isSaved }, lifetimeMs)
+    listeners.over(id)
     return unsaved
+  }
+
+  function seen(id: string): Seen | undefined {
+    return revisions.get(id)?.seen ?? logins.get(id)
+  }
+
+  /** True if a cell ends its session. An end before the newest known revision does not. */
+  function ends(id: string, entry: Entry | undefined): boolean {
+    return entry?.over !== undefined && (entry.isFinal === true || entry.rev >= known(id).rev)
   }
 
   return {
@@ -126,14 +141,23 @@ export function createProcessMemory(clock: Clock, lifetimeMs: number) {
       return recordRev === rev ? record : undefined
     },
     /** Returns the cell as this process last saw it. */
-    seen: (id: string): Seen | undefined => revisions.get(id)?.seen ?? logins.get(id),
+    seen,
     /** Remembers a cell that was read or written. */
     see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
       const revision = revisions.get(id)
       const seen = { version, content: content && { entry: content.entry }, isUnreadable }
       if (revision) revision.seen = seen
       else logins.set(id, seen, LOGIN_MS)
+      if (ends(id, content?.entry)) listeners.over(id)
     },
+    /** Calls `listener` once when this process learns that the session is over. Returns a function that removes the listener. */
+    whenOver(session: Pick<SessionRecord, 'id' | 'loggedInAt'>, listener: () => void): () => void {
+      const { id } = session
+      const remove = listeners.add(session, listener)
+      if (logouts.get(id) || ends(id, seen(id)?.content?.entry)) queueMicrotask(() => listeners.over(id))
+      return remove
+    },
+    close: listeners.close,
     /** Remembers a result that is not stored yet. */
     addUnsaved(record: SessionRecord): void {
       remember(record.id, record.rev, record)

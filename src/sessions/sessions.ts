@@ -104,6 +104,14 @@ export interface Sessions {
    */
   known(id: string): Current
   /**
+   * Calls `listener` once when this process learns that a session is over: after a logout, an end by the provider or by the access
+   * list, or at the end of `session.maxLifetime`. A new revision, an end of an older revision, and data loss do not end a session.
+   * If the session is already over, calls `listener` after the caller has returned to the event loop. The cost of a call does not
+   * depend on the number of sessions and listeners.
+   * @returns a function that removes the listener
+   */
+  whenOver(session: Pick<SessionRecord, 'id' | 'loggedInAt'>, listener: () => void): () => void
+  /**
    * Acquires the lease of a session, calls `work` under it, and stores its result. Calls `work` at most once, and only if nobody is
    * known to have a newer revision than `session`. Otherwise, the result says where the session stands, and the caller can repeat
    * the call with `record`. While another process has the lease, waits up to 5 seconds, outside of the queue.

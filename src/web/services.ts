@@ -22,7 +22,7 @@ export interface Services {
   readonly site: Site
   readonly pages: Pages
   readonly mode: Mode
-  readonly sessions: Pick<Sessions, 'now' | 'known' | 'change'>
+  readonly sessions: Pick<Sessions, 'now' | 'known' | 'change' | 'whenOver'>
   /** Undefined unless `platform.backchannelLogout` is on. */
   readonly userSessions: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
   readonly sessionCookie: SessionCookie

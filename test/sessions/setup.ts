@@ -32,7 +32,13 @@ export const createMode: Readonly<Record<ModeName, (dependencies: ModeDependenci
 export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
 
 /** Returns the memory of a test that stands for Redis, and `connect`, which creates the store of one more process. */
-export function createSharedStore(clock: Clock, { recoveryMs = 0 }: { readonly recoveryMs?: number | undefined } = {}) {
+export function createSharedStore(
+  clock: Clock,
+  {
+    recoveryMs = 0,
+    maxLifetimeMs
+  }: { readonly recoveryMs?: number | undefined; readonly maxLifetimeMs?: number | undefined } = {}
+) {
   const lifetimeMs = 2 * 86_400_000
   const memory = createMemoryCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
   const receivers = new Set<(message: Message) => void>()
@@ -70,7 +76,8 @@ export function createSharedStore(clock: Clock, { recoveryMs = 0 }: { readonly r
         connectedAt: () => connectedAt,
         publish: async message => (isAway ? undefined : publish(message)),
         revoke,
-        lifetimeMs
+        lifetimeMs,
+        maxLifetimeMs
       })
       receivers.add(message => isAway || sessions.receive(message))
       return {

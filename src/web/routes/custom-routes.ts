@@ -1,6 +1,8 @@
 /** The middleware with which custom routes use the session. */
 import type { Context, Middleware } from 'koa'
 import { loadedInBackground } from '../edge/loaded-in-background.js'
+import { HttpError } from '../errors/http-error.js'
+import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
 import { protectWithSession, type TokensState } from './require-tokens.js'
 
@@ -15,7 +17,11 @@ export function customRoutes(services: Services): Middleware {
   const provideSession = loadedInBackground(async () =>
     (await import('./custom-route-session.js')).customRouteSession(services)
   )
-  const gate: Middleware = (ctx, next) => protect(ctx, () => provideSession(ctx, next))
+  const gate: Middleware = (ctx, next) =>
+    protect(ctx, () => {
+      provideSignal(ctx, services)
+      return provideSession(ctx, next)
+    })
 
   return function customRoutes(ctx: WithGate, next) {
     ctx[GATE] = gate
@@ -23,14 +29,43 @@ export function customRoutes(services: Services): Middleware {
   }
 }
 
+/** Adds `ctx.state.sessionSignal`, which costs nothing until a handler reads it. */
+function provideSignal(ctx: Context, { sessions }: Services): void {
+  let signal: AbortSignal | undefined
+
+  function createSignal(): AbortSignal {
+    const controller = new AbortController()
+    const record = sessionRecord(ctx)
+    if (record && !ctx.res.closed) {
+      // If a handler passes the signal to an HTTP client, the client throws this error, which becomes the response.
+      const error = new HttpError({ status: 401, error: 'unauthorized', description: 'The session is over.' })
+      ctx.res.once(
+        'close',
+        sessions.whenOver(record, () => controller.abort(error))
+      )
+    }
+    return controller.signal
+  }
+
+  Object.defineProperty(ctx.state, 'sessionSignal', {
+    configurable: true,
+    enumerable: true,
+    get() {
+      signal ??= createSignal()
+      return signal
+    }
+  })
+}
+
 /**
  * Middleware for custom routes that need tokens. It refreshes the session if necessary and sets `ctx.state.tokens` to
  * `{ internal, public }`. Both values have the form `{ access_token, expires_in }`, where `expires_in` is the remaining
  * lifetime in seconds. If nobody is logged in, it responds with 401 and an empty body, and the handler does not run. If
  * the session cannot be refreshed now, it responds with 503. If a page of another origin caused the request, it
- * responds with 403. Links from other sites are accepted.
+ * responds with 403. Links from other sites are accepted. `ctx.state.sessionSignal` is an AbortSignal for work that must end with
+ * the session: it aborts after a logout, and at the end of `session.maxLifetime`.
  *
- * TypeScript knows the type of `ctx.state.tokens` in the handlers that follow in the same `router.get()`, or in the
+ * TypeScript knows the type of `ctx.state` in the handlers that follow in the same `router.get()`, or in the
  * same chain of `app.use()`.
  */
 export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {

@@ -23,6 +23,8 @@ import type { Services } from '../services.js'
 /** The state of a request after `requireTokens` has run. */
 export interface TokensState {
   tokens: Tokens
+  /** Aborts when the session is over. Only custom routes have it. */
+  readonly sessionSignal: AbortSignal
 }
 
 /**

@@ -1,4 +1,5 @@
 // An application that uses this server as a library can store its own data in ctx.session, which koa-session provides.
+import { PassThrough } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import type { Context, Middleware } from 'koa'
 import { requireTokens } from '#src/web/routes/custom-routes.js'
@@ -15,7 +16,8 @@ import {
   openedFields,
   sessionCookies,
   sessionCookiesSet,
-  startSignedIn
+  startSignedIn,
+  statusesOf
 } from '../support.js'
 
 type Handler = (ctx: Context) => unknown
@@ -229,4 +231,37 @@ test('a route without requireTokens gets an error if it saves ctx.session, and t
     t.deepEqual([statusCode, setCookies], [path === '/own' ? 500 : 404, []])
     t.deepEqual(openedFields(browser, server), before)
   }
+})
+
+test('ctx.state.sessionSignal ends the events of a handler at a logout, and becomes a 401 where nothing was sent yet', async t => {
+  const [started, start] = createDeferred<AbortSignal>()
+  const events: Handler = ctx => {
+    const { sessionSignal } = ctx.state
+    t.is(ctx.state.sessionSignal, sessionSignal)
+    const body = new PassThrough()
+    body.write('data: 1\n\n')
+    sessionSignal.addEventListener('abort', () => body.end())
+    ctx.body = body
+  }
+  const waiting: Handler = async ctx => {
+    const { sessionSignal } = ctx.state
+    start(sessionSignal)
+    await new Promise((_, reject) => sessionSignal.addEventListener('abort', () => reject(sessionSignal.reason)))
+  }
+  const { browser } = await startApplication(t, { '/events': events, '/waiting': waiting })
+  const responses = [browser.fetch('/events'), browser.fetch('/waiting')]
+  await started
+  await browser.navigate('/api/auth/logout')
+  t.deepEqual(statusesOf(await Promise.all(responses)), [200, 401])
+})
+
+test('ctx.state.sessionSignal does not abort when the response has been sent', async t => {
+  const signals: AbortSignal[] = []
+  const { browser } = await startApplication(t, { '/quick': ctx => void signals.push(ctx.state.sessionSignal) })
+  await browser.fetch('/quick')
+  await browser.navigate('/api/auth/logout')
+  t.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [false]
+  )
 })
