@@ -19,10 +19,9 @@ import {
   issuerOf,
   type OnUnusable
 } from './metadata.js'
-import type { QueueOptions } from './queue.js'
 import { errorOf, gatewayCodeOf, meaningOf } from './refusal.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
-import type { Transport } from './transport.js'
+import type { QueueOptions, Transport } from './transport.js'
 
 /** The client of the identity provider. All requests throw OAuthError or ProviderError. */
 export interface IdentityProvider extends BrowserUrls {

@@ -3,18 +3,28 @@
  * each call in the metrics and traces.
  */
 import { afterLimit } from '../base/clock.js'
+import { createFairQueue, type FairQueue, QueueError, type QueueLimits, type Requester } from '../base/fair-queue.js'
 import { type Metrics, noMetrics, type ResponseLabels } from '../base/metrics.js'
 import { inSpan, type Tracing } from '../base/tracing.js'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { type Attempt, createAttempt, type TransportRequest, type TransportResponse } from './attempt.js'
 import { type Endpoint, ProviderError } from './errors.js'
 import { createAgents, type ProxyFor } from './outbound.js'
-import { createQueue, type Queue, QueueFullError, type QueueLimits, type QueueOptions } from './queue.js'
 import { isAboutClient } from './refusal.js'
+
+/** `inProgress` limits the concurrent calls, and `waiting` the urgent callers and the other callers separately. */
+type CallLimits = Pick<QueueLimits, 'inProgress' | 'waiting'>
+
+export interface QueueOptions {
+  /** Urgent callers have priority over all others. */
+  readonly isUrgent?: boolean | undefined
+  /** The session and user for whom the call is made. All calls without a requester count as calls for the same user. */
+  readonly requester?: Requester | undefined
+}
 
 export interface TransportOptions {
   readonly idleSocketMs?: number
-  readonly limits?: QueueLimits
+  readonly limits?: CallLimits
   readonly proxyFor?: ProxyFor
   /** Records the outcome and the duration of each call. */
   readonly metrics?: Pick<Metrics, 'providerResponded' | 'watchQueue'>
@@ -47,7 +57,8 @@ const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
 // The limits of each queue. If a response takes 200 ms, 64 concurrent calls result in 19,000 calls per minute, far more
 // than a provider allows for one application.
-const LIMITS: QueueLimits = { concurrent: 64, waiting: 1000 }
+const LIMITS: CallLimits = { inProgress: 64, waiting: 1000 }
+const NOBODY: Requester = { session: '', user: '' }
 
 export function createTransport(timeoutMs: number, options: TransportOptions = {}): Transport {
   const { idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS, proxyFor = outboundProxy } = options
@@ -61,10 +72,11 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     const record = startRecord(endpoint)
     const abort = new AbortController()
     // A response that arrived in time may contain the only copy of a new token, so Node gets time to read the response.
-    const cancelTimer = afterLimit(request.timeoutMs ?? timeoutMs, () => abort.abort())
+    const limitMs = request.timeoutMs ?? timeoutMs
+    const cancelTimer = afterLimit(limitMs, () => abort.abort())
     let release: (() => void) | undefined
     try {
-      if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
+      if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, limitMs)
       const response = await sendWithRetry(attempt, request, abort.signal)
       record({ code: response.status, ...(isAboutClient(response.json) && { error: 'client_rejected' }) })
       return response
@@ -86,7 +98,7 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
     async enterQueue(name, endpoint, options = {}) {
       const record = startRecord(endpoint)
       try {
-        return await enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs))
+        return await enterQueue(name, endpoint, options, timeoutMs)
       } catch (error) {
         // A request without a slot is not sent, but the metrics count it as a call.
         record({ error: errorOf(error) })
@@ -98,39 +110,32 @@ export function createTransport(timeoutMs: number, options: TransportOptions = {
   }
 }
 
-type EnterQueue = (
-  name: string,
-  endpoint: Endpoint,
-  options: QueueOptions,
-  waitLimit: () => AbortSignal
-) => Promise<() => void>
+type EnterQueue = (name: string, endpoint: Endpoint, options: QueueOptions, limitMs: number) => Promise<() => void>
 
 /** Returns the function that waits for a slot in the queue of a name. A queue is created when it is first entered. */
-function createQueues(limits: QueueLimits, metrics: Pick<Metrics, 'watchQueue'>): EnterQueue {
-  const queues = new Map<string, Queue>()
+function createQueues(limits: CallLimits, metrics: Pick<Metrics, 'watchQueue'>): EnterQueue {
+  const queues = new Map<string, FairQueue>()
 
-  function addQueue(name: string): Queue {
-    const queue = createQueue(limits)
+  function addQueue(name: string): FairQueue {
+    const queue = createFairQueue(limits)
     queues.set(name, queue)
     metrics.watchQueue(name.replaceAll(' ', '_'), queue.length)
     return queue
   }
 
-  return async function enterQueue(name, endpoint, options, waitLimit) {
+  return async function enterQueue(name, endpoint, { isUrgent = false, requester = NOBODY }, limitMs) {
     const queue = queues.get(name) ?? addQueue(name)
     const started = performance.now()
     try {
-      return await queue.enter(waitLimit, options)
+      const turn = queue.enter({ queue: isUrgent ? 'urgent' : 'ordinary', isUrgent, ...requester })
+      if (turn.state === 'waiting') await queue.wait(turn, limitMs)
+      return () => queue.leave(turn)
     } catch (error) {
-      if (error instanceof QueueFullError) {
-        throw new ProviderError(
-          endpoint,
-          'queue_full',
-          'too many calls were already waiting, so this call was not sent'
-        )
+      if (error instanceof QueueError && error.reason === 'timeout') {
+        const durationMs = Math.round(performance.now() - started)
+        throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
       }
-      const durationMs = Math.round(performance.now() - started)
-      throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
+      throw new ProviderError(endpoint, 'queue_full', 'too many calls were already waiting, so this call was not sent')
     }
   }
 }

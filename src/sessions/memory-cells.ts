@@ -23,7 +23,7 @@ interface Limits {
 // A session without its record needs about 1 kB, so this many cells need 200 MB.
 const MAX_CELLS = 200_000
 const MAX_RECORDS = 10_000
-// The provider needs time for each code, and at most 64 codes are sent to it in parallel (`provider/queue.ts`), so a login has
+// The provider needs time for each code, and at most 64 codes are sent to it in parallel (`provider/transport.ts`), so a login has
 // ended long before this many later logins have begun.
 const MAX_LOGINS = 50_000
 

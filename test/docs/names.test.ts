@@ -3,7 +3,7 @@ import { commands } from '#src/cli/commands/index.js'
 import { settingOptions } from '#src/cli/options.js'
 import { flagName, isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { CLIENT_LIMITS } from '#src/web/edge/connections.js'
-import { QUEUE_LIMITS } from '#src/web/proxy/upstream-limits.js'
+import { QUEUE_LIMITS } from '#src/web/proxy/forward.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText, readYaml, textBelow } from '../helpers/repository.js'
 
@@ -111,16 +111,16 @@ test('every message that docs/run/troubleshooting.md quotes is in the source cod
 
 test('docs/reference/requests.md has the limits of the API proxy that the server uses', t => {
   const text = readText('docs/reference/requests.md')
-  const { waitingForHead, reserved, ofOneHost, ofOneSession, ofOneUser, ofProcess, queued } = QUEUE_LIMITS
+  const { slots, reserved, ofOneQueue, ofOneSession, ofOneUser, inProgress, waiting } = QUEUE_LIMITS
   const { requestTimeout, minBodyBytesPerSecond } = CLIENT_LIMITS
   const rows: readonly (readonly [limit: string, value: string])[] = [
     ['requests in progress of one session', `${ofOneSession}`],
     ['requests in progress of all sessions of one user', `${ofOneUser}`],
-    ['requests to one upstream whose body was sent and whose response has not begun', `${waitingForHead}`],
-    [`slots among these ${waitingForHead} of which each user can have only one`, `${reserved}`],
-    ['requests in progress to one upstream, and connections to it', ofOneHost.toLocaleString('en')],
-    ['requests in progress in one process', ofProcess.toLocaleString('en')],
-    ['requests in the queue of one upstream', `${queued}`],
+    ['requests to one upstream whose body was sent and whose response has not begun', `${slots}`],
+    [`slots among these ${slots} of which each user can have only one`, `${reserved}`],
+    ['requests in progress to one upstream, and connections to it', ofOneQueue.toLocaleString('en')],
+    ['requests in progress in one process', inProgress.toLocaleString('en')],
+    ['requests in the queue of one upstream', `${waiting}`],
     [
       'time for a request body',
       `${requestTimeout / 1000} seconds, and then at least ${minBodyBytesPerSecond / 1000} kB/s on average`

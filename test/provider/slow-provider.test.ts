@@ -11,7 +11,7 @@ import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { startUpstream } from '../helpers/upstream.js'
 
-const limits = { concurrent: 2, waiting: 3 }
+const limits = { inProgress: 2, waiting: 3 }
 
 /**
  * Starts a provider that holds back its responses, and a client that calls it. As in the server, each token request first enters a
@@ -52,8 +52,8 @@ test('the provider gets at most two calls at a time, and each waiting call is se
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call().catch((error: unknown) => error))
   for (let n = 0; n < 5; n++) {
-    await eventually(() => held.length === Math.min(5, n + limits.concurrent))
-    t.is(held.length, Math.min(5, n + limits.concurrent))
+    await eventually(() => held.length === Math.min(5, n + limits.inProgress))
+    t.is(held.length, Math.min(5, n + limits.inProgress))
     const fails = n % 2 === 1
     if (fails) held[n]?.destroy()
     else held[n]?.end('{}')
@@ -64,7 +64,7 @@ test('the provider gets at most two calls at a time, and each waiting call is se
 test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
   const { held, call, respondTo } = await startSlowProvider(t)
   const calls = [call(), call()]
-  await eventually(() => held.length === limits.concurrent)
+  await eventually(() => held.length === limits.inProgress)
   const error = await t.throwsAsync(call('revocation', 50), { instanceOf: ProviderError })
   t.like(error, { problem: 'timeout', endpoint: 'revocation' })
   const next = call()
@@ -76,7 +76,7 @@ test('a call is rejected and not sent if its time limit ends while it waits in t
 test('the time that a call waits in the queue counts toward its time limit', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
-  await eventually(() => held.length === limits.concurrent)
+  await eventually(() => held.length === limits.inProgress)
   const waited = t.throwsAsync(call('revocation', 2000), { instanceOf: ProviderError })
   await pause(600)
   held[0]?.end('{}')
@@ -91,10 +91,10 @@ test('the time that a call waits in the queue counts toward its time limit', asy
 test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
   const { held, call, respondTo } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
-  await eventually(() => held.length === limits.concurrent)
+  await eventually(() => held.length === limits.inProgress)
   const refresh = call('revocation')
-  await eventually(() => held.length === limits.concurrent + 1)
-  held[limits.concurrent]?.end('{}')
+  await eventually(() => held.length === limits.inProgress + 1)
+  held[limits.inProgress]?.end('{}')
   t.is((await refresh).status, 200)
   await respondTo(0, 6)
   await Promise.all(profiles)
@@ -105,12 +105,12 @@ const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 359
 test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
   const { held, forms, exchange, refresh, respondTo } = await startSlowProvider(t)
   const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
-  await eventually(() => held.length === limits.concurrent)
+  await eventually(() => held.length === limits.inProgress)
   const error = await t.throwsAsync(exchange('one too many'), { instanceOf: ProviderError })
   t.like(error, { problem: 'queue_full', endpoint: 'token', status: undefined })
   const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
-  await eventually(() => held.length === 2 * limits.concurrent)
-  const grants = forms.slice(limits.concurrent).map(form => form.get('grant_type'))
+  await eventually(() => held.length === 2 * limits.inProgress)
+  const grants = forms.slice(limits.inProgress).map(form => form.get('grant_type'))
   t.deepEqual(grants, ['refresh_token', 'refresh_token'])
   await respondTo(0, 10, tokens)
   for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
@@ -119,12 +119,12 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
 test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
   const { held, forms, refresh, respondTo } = await startSlowProvider(t)
   const begun = [refresh('begun'), refresh('begun')]
-  await eventually(() => held.length === limits.concurrent)
+  await eventually(() => held.length === limits.inProgress)
   const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
   const secondStep = refresh('second step', true)
   await t.throwsAsync(refresh('one too many'), { instanceOf: ProviderError })
   held[0]?.end(tokens)
-  await eventually(() => held.length === limits.concurrent + 1)
+  await eventually(() => held.length === limits.inProgress + 1)
   t.is(forms.at(-1)?.get('refresh_token'), 'second step')
   await respondTo(1, 6, tokens)
   await Promise.all([...begun, ...waiting, secondStep])

@@ -108,7 +108,7 @@ test('each call is counted with its status or its problem, and a slot in a queue
     providerResponded: (endpoint: string, response: ResponseLabels, seconds: number) =>
       void counted.push([endpoint, response, seconds >= 0])
   }
-  const transport = setUp(t, PATIENT_MS, { metrics, limits: { concurrent: 1, waiting: 0 } })
+  const transport = setUp(t, PATIENT_MS, { metrics, limits: { inProgress: 1, waiting: 0 } })
   await transport.call(post(url))
   await transport.call(get(url))
   for (let calls = 1; calls <= 2; calls++) await transport.call(post(url))

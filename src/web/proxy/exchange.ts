@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
+import type { FairQueue, Turn } from '../../base/fair-queue.js'
 import type { Metrics, ResponseLabels } from '../../base/metrics.js'
 import { hasBody } from '../edge/arrivals.js'
 import { notesOf, requestId, requestLog } from '../request/request.js'
@@ -14,14 +15,14 @@ import { createMapLocation, createResponseHeaders, type ResponseHead } from './r
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
-import type { QueueEntry } from './upstream-queue.js'
 
 /** A request that may be sent to its API now. */
 interface Admitted {
   readonly ctx: Context
   readonly route: ForwardRoute
   readonly silenceMs: number
-  readonly entry: QueueEntry
+  readonly queue: FairQueue
+  readonly turn: Turn
 }
 
 /** What all exchanges share. */
@@ -43,7 +44,7 @@ function exchangeWithUpstream(
   { services, upstreams, requestOf, setHeaders }: Exchanges,
   admitted: Admitted
 ): Promise<void> {
-  const { ctx, route, silenceMs, entry } = admitted
+  const { ctx, route, silenceMs, queue, turn } = admitted
   const { config, log, metrics, sessions, shutdown } = services
   const { maxBodyBytes } = config.apiProxy
   const { req, res } = ctx
@@ -52,7 +53,7 @@ function exchangeWithUpstream(
   let exchange: Exchange | undefined
   let removeStopHook = () => {}
   const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
-  body?.stream.once('end', entry.bodySent)
+  body?.stream.once('end', () => queue.takeSlot(turn))
 
   return new Promise((resolve, reject) => {
     res.on('close', onClientGone)
@@ -196,10 +197,10 @@ function createSetHeaders({ config, site }: Services, findRoute: FindRoute): Set
 }
 
 /** Returns the function that records when the headers of the response have arrived, or why there are none. */
-function createHeadReport({ ctx, route, entry }: Admitted, metrics: Pick<Metrics, 'upstreamResponded'>) {
+function createHeadReport({ ctx, route, queue, turn }: Admitted, metrics: Pick<Metrics, 'upstreamResponded'>) {
   const startedAt = performance.now()
   return function reportHead(response: ResponseLabels) {
-    entry.headReceived()
+    queue.freeSlot(turn)
     const elapsedMs = performance.now() - startedAt
     notesOf(ctx).upstreamHeaderMs = Math.round(elapsedMs)
     metrics.upstreamResponded(route.rule.route, response, elapsedMs / 1000)

@@ -1,6 +1,13 @@
 /** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { Context } from 'koa'
-import type { Requester } from '../../base/fair-queue.js'
+import {
+  createFairQueue,
+  type FairQueue,
+  QueueError,
+  type QueueLimits,
+  type Requester,
+  type Turn
+} from '../../base/fair-queue.js'
 import { hasBody, postponeBody } from '../edge/arrivals.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'
@@ -8,12 +15,28 @@ import { createExchange } from './exchange.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Upstreams } from './upstream.js'
 import { bodyAlreadyRead, upstreamQueueFull } from './upstream-failure.js'
-import { createUpstreamQueue, type QueueEntry, UpstreamQueueError } from './upstream-queue.js'
+
+/**
+ * The maximum numbers of requests. A request is in progress from the moment when it is sent until its response is complete, and
+ * uses one connection to its host. It has one of the slots of its host from the end of its body until the beginning of its
+ * response: while its body is sent, it needs none, because otherwise clients that send slowly would block the host.
+ */
+export const QUEUE_LIMITS: QueueLimits = {
+  inProgress: 2048,
+  ofOneQueue: 1024,
+  // Lower than the number of slots, so that one user cannot take all slots of a host.
+  ofOneUser: 48,
+  ofOneSession: 32,
+  // An API that takes 5 s and gets 100 requests a second has 500 of them.
+  slots: 512,
+  reserved: 8,
+  waiting: 512
+}
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, metrics } = services
   const exchangeWithUpstream = createExchange(services, findRoute, upstreams)
-  const queue = createUpstreamQueue()
+  const queue = createFairQueue(QUEUE_LIMITS)
   metrics.watchQueue('api_proxy', queue.length)
 
   /**
@@ -32,29 +55,30 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? config.apiProxy.timeoutSeconds) * 1000
     const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
-    let entry: QueueEntry | undefined
+    let turn: Turn | undefined
     try {
-      entry = queue.enter({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
-      const hasStarted = entry.hasStarted() || (await waitInQueue(ctx, entry, silenceMs))
-      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, entry })
+      turn = queue.enter({ queue: rule.targetOrigin, ...requesterOf(ctx), isUploading })
+      const hasStarted = turn.state === 'inProgress' || (await waitInQueue(ctx, queue, turn, silenceMs))
+      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, queue, turn })
     } catch (error) {
-      if (!(error instanceof UpstreamQueueError)) throw error
+      if (!(error instanceof QueueError)) throw error
       metrics.upstreamResponded(rule.route, { error: 'queue_full' }, 0)
       throw upstreamQueueFull()
     } finally {
-      entry?.end()
+      if (turn) queue.leave(turn)
     }
   }
 }
 
 /** Waits until this request may be sent to the API. Resolves with false if the client disconnects first. */
-async function waitInQueue({ req, res }: Context, entry: QueueEntry, limitMs: number): Promise<boolean> {
+async function waitInQueue({ req, res }: Context, queue: FairQueue, turn: Turn, limitMs: number): Promise<boolean> {
   const awaitBody = postponeBody(req)
-  res.once('close', entry.end)
+  const leave = () => queue.leave(turn)
+  res.once('close', leave)
   try {
-    return await entry.wait(limitMs)
+    return await queue.wait(turn, limitMs)
   } finally {
-    res.off('close', entry.end)
+    res.off('close', leave)
     awaitBody()
   }
 }

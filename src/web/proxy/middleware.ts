@@ -9,12 +9,11 @@ import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
 import { notesOf } from '../request/request.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
-import { createForward } from './forward.js'
+import { createForward, QUEUE_LIMITS } from './forward.js'
 import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
-import { QUEUE_LIMITS } from './upstream-limits.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -24,7 +23,7 @@ export function proxy(services: Services): Middleware {
   const findRoute = createRoutes(rules, site.origin)
   const plainUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    connectionsPerHost: QUEUE_LIMITS.ofOneHost,
+    connectionsPerHost: QUEUE_LIMITS.ofOneQueue,
     proxyFor: outboundProxy
   })
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
