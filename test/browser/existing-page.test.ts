@@ -3,7 +3,9 @@
 // from a JavaScript function of the page. In these tests, another origin on loopback stands for the host of APS.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { ExecutionContext } from 'ava'
+import type { Page } from 'playwright-core'
 import { browserTest as test } from '../helpers/chromium.js'
+import type { Clock } from '../helpers/clock.js'
 import { deployWithDemo } from '../helpers/deployment.js'
 import { modes } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
@@ -80,7 +82,7 @@ const Viewing = {
   Initializer({ getAccessToken }, done) {
     const ask = then => getAccessToken((token, seconds) => {
       this.tokens.push(token)
-      this.timer = setTimeout(() => ask(() => {}), Math.max(seconds, 0.5) * 1000)
+      setTimeout(() => ask(() => {}), Math.max(seconds, 0.5) * 1000)
       then()
     })
     ask(done)
@@ -119,8 +121,9 @@ for (const mode of modes) {
       'main.css': '#login { color: rgb(1, 2, 3) }',
       'viewer-of-this-page.js': viewerOfThisPage
     })
-    const { url } = await deployWithDemo(t, { mode, settings: { wwwroot }, tokenLifetimeSeconds: 3 })
+    const { url, clock } = await deployWithDemo(t, { mode, settings: { wwwroot } })
     const { page } = await visit()
+    await page.clock.install()
     const dialogs: string[] = []
     page.on('dialog', dialog => {
       dialogs.push(dialog.message())
@@ -139,6 +142,7 @@ for (const mode of modes) {
     if (mode === 'dual') {
       t.is(await page.locator('#preview').getAttribute('title'), 'a model 42')
       // The viewer asks for another token when the first one expires, and gets a new one.
+      await expireToken(page, clock)
       await page.waitForFunction('new Set(Autodesk.Viewing.tokens).size >= 2')
       const tokens = (await page.evaluate('Autodesk.Viewing.tokens')) as string[]
       t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
@@ -181,19 +185,19 @@ test('the viewer of the example gets tokens, and closes after a sign-out in anot
     .replace(/https:.*style\.min\.css/, `${platform.url}/viewer.css`)
     .replace(/https:.*viewer3D\.min\.js/, `${platform.url}/viewer.js`)
   const wwwroot = await tempFolder(t, { 'index.html': example })
-  const { url } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot }, tokenLifetimeSeconds: 3 })
+  const { url, clock } = await deployWithDemo(t, { mode: 'dual', settings: { wwwroot } })
   const { page, newTab } = await visit()
+  await page.clock.install()
   await page.goto(`${url}?urn=dXJuOmFiYw`)
   await page.getByRole('button', { name: 'Ada Lovelace' }).click()
   await page.getByText('Hello, Ada Lovelace').waitFor()
   t.is(page.url(), `${url}?urn=dXJuOmFiYw`)
   await page.locator('#viewer[data-shown="urn:dXJuOmFiYw"][title="a model 42"]').waitFor()
+  await expireToken(page, clock)
   await page.waitForFunction('new Set(Autodesk.Viewing.tokens).size >= 2')
   const tokens = (await page.evaluate('Autodesk.Viewing.tokens')) as string[]
   t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
 
-  // If the viewer asked for a token during the sign-out, the page would open the sign-in page immediately.
-  await page.evaluate('clearTimeout(Autodesk.Viewing.timer)')
   const other = await newTab()
   await other.goto(url)
   await other.getByRole('button', { name: 'Sign out' }).click()
@@ -202,6 +206,12 @@ test('the viewer of the example gets tokens, and closes after a sign-out in anot
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Demo sign-in' }).waitFor()
 })
+
+/** The token lives for an hour. The viewer's timer ends when both the server and the page have reached its expiry. */
+async function expireToken(page: Page, clock: Clock): Promise<void> {
+  clock.advanceSeconds(3600)
+  await page.clock.fastForward('01:00:00')
+}
 
 async function startPlatformHost(t: Pick<ExecutionContext, 'teardown'>) {
   const authorizations: string[] = []

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { createSigningKey, type DemoOptions, startDemo } from '#src/demo/index.js'
+import { createSigningKey, startDemo } from '#src/demo/index.js'
 import { type ServeOptions, serve } from '#src/server/serve.js'
 import { type Clock, createClock } from './clock.js'
 import { discovered, type KnownIdp, type TestSettings, testConfig, unreachableIdp } from './config.js'
@@ -24,25 +24,26 @@ interface DeploymentOptions {
   readonly loses?: string
 }
 
-/** Deploys with the demo identity provider, where a user signs in with a form. */
-export async function deployWithDemo(
-  t: Test,
-  options: DeploymentOptions & Pick<DemoOptions, 'tokenLifetimeSeconds'> = {}
-) {
-  const { tokenLifetimeSeconds = 3599 } = options
+/**
+ * Deploys with the demo identity provider, where a user signs in with a form. The clock of the demo and of the server runs, and a
+ * test can move it ahead. The browser keeps the real time, so a test that needs timers of a page to end moves the page's clock, too.
+ */
+export async function deployWithDemo(t: Test, options: DeploymentOptions = {}) {
+  const clock = runningClock()
   const front = await startFront(t, options)
   // It takes a tenth of a second to make a key, so the demos of a test file share one.
   signingKey ??= createSigningKey()
   const demo = await startDemo({
     callbackUrl: front.callbackUrl,
-    tokenLifetimeSeconds,
+    now: clock.now,
     signingKey: await signingKey
   })
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...unreachableIdp, clientId, clientSecret }
   const withRules = { ...options, settings: { apiProxy: { rules: proxyRules }, ...options.settings } }
-  return { ...(await startBehind(t, front, idp, withRules, discovered({ issuer }), { demo })), demo }
+  const parts = { demo, now: clock.now }
+  return { ...(await startBehind(t, front, idp, withRules, discovered({ issuer }), parts)), demo, clock }
 }
 
 /**
