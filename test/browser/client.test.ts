@@ -17,10 +17,8 @@ const files = {
 <script type="module" src="${basePath}/main.js"></script>`,
   'main.js': `import * as client from './api/auth/client.js'
 Object.assign(globalThis, { client, ended: 0, changed: 0, staysOpen: false })
-addEventListener('sessionended', event => {
-  ended += 1
-  if (staysOpen) event.preventDefault()
-})
+addEventListener('sessionended', () => ended += 1)
+addEventListener('beforesignin', event => staysOpen && event.preventDefault())
 addEventListener('sessionchanged', () => changed += 1)
 const profile = await client.getProfile()
 document.body.append(profile ? \`Hello, \${profile.name}\` : 'Not signed in')`,
@@ -109,6 +107,46 @@ test('without a network, apiFetch fails like fetch, and getAccessToken waits', a
   t.is(((await page.evaluate('token')) as unknown[]).length, 2)
 })
 
+test('a page whose first call is the save keeps what was typed, and saves it after a sign-in in another tab', async (t, visit) => {
+  const { page, context, newTab, there, logins } = await openPage(t, visit)
+  await page.evaluate(`
+    document.body.innerHTML = '<textarea></textarea>'
+    staysOpen = true`)
+  await page.locator('textarea').fill('an hour of work')
+  await context.clearCookies()
+  const save = `client.apiFetch('${basePath}/api/hubs').then(r => r.status, error => error.name)`
+  t.is(await page.evaluate(save), 'SignInPreventedError')
+  t.is(await page.locator('textarea').inputValue(), 'an hour of work')
+  const other = await newTab()
+  await other.goto(`${new URL(basePath, there)}/api/auth/login`)
+  await shows(other, 'Hello, Ada Lovelace')
+  t.is(await page.evaluate(save), 200)
+  t.is(logins.length, 2)
+})
+
+test('Back leads to the page whose button began a sign-in, and not to one that signed in by itself', async (t, visit) => {
+  const { page, context, there, url } = await openPage(t, visit)
+  const back = async () => {
+    await page.goBack()
+    return page.url()
+  }
+  await page.evaluate(
+    'history.replaceState({}, "", "?before"), document.body.onclick = () => client.signIn("/tools/viewer/after")'
+  )
+  const before = page.url()
+  await page.mouse.click(10, 10)
+  await page.waitForURL(`${url}after`)
+  await shows(page, 'Hello, Ada Lovelace')
+  t.is(await back(), before)
+  await page.goto(there)
+  await context.clearCookies()
+  const opened = page.waitForEvent('load')
+  void page.evaluate(`client.apiFetch('${basePath}/api/hubs')`).catch(() => {})
+  await opened
+  await shows(page, 'Hello, Ada Lovelace')
+  t.is(await back(), before)
+})
+
 test('a sign-out in one tab tells the other tabs, which can stay open', async (t, visit) => {
   const { page, newTab, url, there, logins } = await openPage(t, visit)
   const other = await newTab()
@@ -120,8 +158,9 @@ test('a sign-out in one tab tells the other tabs, which can stay open', async (t
   void other.evaluate(`client.signOut('${basePath}/healthz')`).catch(() => {})
   await other.waitForURL(`${url}healthz`)
   t.is(await told, 'told')
-  t.is(await page.evaluate(`client.apiFetch('${basePath}/api/hubs').then(r => r.status)`), 401)
-  t.regex(String(await page.evaluate('client.getAccessToken(() => {}).catch(String)')), /status 401/)
+  for (const call of [`apiFetch('${basePath}/api/hubs')`, 'getAccessToken(() => {})']) {
+    t.is(await page.evaluate(`client.${call}.catch(error => error.name)`), 'SignInPreventedError')
+  }
   t.is(logins.length, 1)
 })
 

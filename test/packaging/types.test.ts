@@ -25,7 +25,9 @@ import { apiFetch, getAccessToken, getProfile, SignInLoopError, signIn, signOut 
 const response: Response = await apiFetch('/api/hubs', { method: 'POST', signal: AbortSignal.timeout(1000) })
 const name: string | undefined = (await getProfile())?.name
 await getAccessToken((accessToken: string, expiresInSeconds: number) => {})
-addEventListener('sessionended', event => event.preventDefault())
+addEventListener('beforesignin', event => event.preventDefault())
+addEventListener('sessionended', () => {})
+addEventListener('sessionwaiting', ({ detail }) => detail.seconds > 30)
 addEventListener('sessionchanged', () => location.reload())
 addEventListener('signinloop', () => {})
 document.body.onclick = signIn

@@ -8,27 +8,40 @@
 declare global {
   interface WindowEventMap {
     /**
-     * The session of a user who was signed in has ended, in this tab or in another tab. The page should discard the
-     * user's tokens and data. The next call to one of the functions below opens the sign-in page. If the page calls
-     * `event.preventDefault()`, the next call rejects instead, so that the user can save unsaved work.
+     * A call is about to leave the page for the sign-in. If the page calls `event.preventDefault()`, it stays open, and the
+     * call rejects with `SignInPreventedError`, so that the user can keep what was typed. Each such call dispatches the event.
      */
-    sessionended: Event
+    beforesignin: CustomEvent<null>
     /**
-     * Another user has signed in, in this tab or in another tab. The page should discard the data of the previous user, for
-     * example with `location.reload()`. The event precedes the first response that belongs to the new user.
+     * The session of a user who was signed in has ended, in this tab or in another tab. The page should discard the
+     * user's tokens and data. The next call to `apiFetch` or `getAccessToken` opens the sign-in page.
      */
-    sessionchanged: Event
+    sessionended: CustomEvent<null>
+    /**
+     * Another user has signed in, in this tab or in another tab, or a page that showed nobody comes from the back/forward cache while
+     * somebody is signed in. The page should discard what it shows, for example with `location.reload()`. The event precedes the
+     * first response that belongs to the new user.
+     */
+    sessionchanged: CustomEvent<null>
+    /** A call waits, because the session cannot be refreshed at the moment. `detail.seconds` is how long it has waited so far. */
+    sessionwaiting: CustomEvent<{ readonly seconds: number }>
     /** A call has rejected with `SignInLoopError`. */
-    signinloop: Event
+    signinloop: CustomEvent<null>
   }
 }
 
 /**
- * Two sign-ins in this tab have not helped within five minutes, so the sign-in page is not opened again. The message says which
- * URL still has no session. A user who clicks can sign in at any time.
+ * Two sign-ins that this tab began by itself within five minutes have not helped, or five within a minute did not last, so the
+ * sign-in page is not opened again. The message says which URL needs a session, and the likely cause. A user who clicks a button
+ * that calls `signIn` can sign in at any time.
  */
 export class SignInLoopError extends Error {
   readonly name: 'SignInLoopError'
+}
+
+/** The page has prevented the event `beforesignin`. The request was not executed. */
+export class SignInPreventedError extends Error {
+  readonly name: 'SignInPreventedError'
 }
 
 /**
@@ -39,7 +52,7 @@ export class SignInLoopError extends Error {
  *
  * Every other response is returned, including a 401 or 503 of an API, of a custom route or of another origin. A request that an
  * API may have executed is never sent again.
- * @throws SignInLoopError
+ * @throws SignInLoopError, SignInPreventedError
  */
 export function apiFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
 
@@ -55,7 +68,7 @@ export function getProfile(): Promise<{ readonly name: string } | undefined>
  * network or the identity provider is down, the function keeps trying, because the viewer asks only once when a token
  * expires.
  * @throws Error in single mode, which has no public token, or if the response does not come from the login server
- * @throws SignInLoopError
+ * @throws SignInLoopError, SignInPreventedError
  */
 export function getAccessToken(
   callback?: (accessToken: string, expiresInSeconds: number) => void
@@ -63,9 +76,10 @@ export function getAccessToken(
 
 /**
  * Opens the sign-in page. After the sign-in, the browser opens `returnTo`, by default the current page. As an event handler
- * (`button.onclick = signIn`), it returns to the current page.
+ * (`button.onclick = signIn`), it returns to the current page. After a click, the current page stays in the history; otherwise the
+ * sign-in replaces it.
  * @param returnTo a URL of this site, absolute or relative to the current page. Any other URL means the start page.
- * @throws SignInLoopError
+ * @throws SignInLoopError unless the user has clicked
  */
 export function signIn(returnTo?: string | URL | object | null): Promise<never>
 

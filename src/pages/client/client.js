@@ -1,14 +1,13 @@
 /**
- * Functions for the pages of this site. The server serves this file as `/api/auth/client.js`, and a bundler can import
- * it as `platform-auth-server/client`. client.d.ts documents the functions.
+ * The server serves this file as `/api/auth/client.js`, and a bundler can import it as `platform-auth-server/client`. client.d.ts
+ * documents the functions.
  *
- * Only the header `Session-Status` of this origin shows that a request was not executed, so nothing else makes this
- * module sign in or send a request again.
+ * Only the header `Session-Status` of this origin shows that a request was not executed. Nothing else makes this module
+ * sign in or repeat a request.
  */
-// With a `beforeunload` handler, the user may stay on the page. So after this time, the next call opens the sign-in
-// page again.
+// With a `beforeunload` handler, the user may stay on the page, so the next call after this time opens the sign-in again.
 const LEAVE_MS = 10_000
-const LOOP_MS = 300_000
+const MINUTE_MS = 60_000
 const STORAGE_KEY = 'platform-auth-server sign-ins'
 const never = new Promise(() => {})
 
@@ -16,17 +15,20 @@ const never = new Promise(() => {})
 let isSignedIn
 /** The hashes of the user in the latest response. */
 let user
-/** True if the page has called `preventDefault()` on `sessionended`, so no call may open the sign-in page. */
-let staysOpen = false
 let leavesUntil = 0
 
 // On a server that renders pages, and in tests with jsdom, an open channel would keep the process running.
 const otherTabs = globalThis.document && globalThis.BroadcastChannel && new BroadcastChannel(urlOf('client.js'))
 otherTabs?.unref?.()
-otherTabs?.addEventListener('message', askServer)
+otherTabs?.addEventListener('message', () => isSignedIn && askServer())
+if (globalThis.document) addEventListener('pageshow', ({ persisted }) => persisted && askAgain())
 
 export class SignInLoopError extends Error {
   name = 'SignInLoopError'
+}
+
+export class SignInPreventedError extends Error {
+  name = 'SignInPreventedError'
 }
 
 export async function apiFetch(input, init) {
@@ -46,24 +48,27 @@ export async function getAccessToken(callback) {
 }
 
 export async function signIn(returnTo) {
-  return openSignIn(pathOf(returnTo, location.href))
+  const path = pathOf(returnTo, location.href)
+  // A user may sign in however often, and go back to the page with the button.
+  return isByUser() ? leaveFor('login', path, 'assign') : openSignIn(path)
 }
 
 export async function signOut(returnTo) {
-  // When the next page replaces this page, the server has ended the session. If the user stays on this page and leaves it
-  // later, the server tells the other tabs that the session still exists.
+  // If the user stays on this page and leaves it later, the server tells the other tabs that the session still exists.
   addEventListener('pagehide', () => otherTabs?.postMessage(''), { once: true })
   return leaveFor('logout', pathOf(returnTo, '/'))
 }
 
 /** Repeats a request until the server does not say `retry`. A stream as the body can be sent only once. */
 async function send(input, init, { triesOffline = false } = {}) {
+  const start = Date.now()
   for (let attempt = 0; ; attempt += 1) {
     const response = await fetch(input?.clone?.() ?? input, init).catch(error => {
       if (!triesOffline) throw error
     })
     if (response && (statusOf(response) !== 'retry' || init?.duplex)) return noted(response)
     response?.body?.cancel().catch(() => {})
+    tell('sessionwaiting', { seconds: Math.round((Date.now() - start) / 1000) })
     await pause(attempt, response?.headers.get('retry-after'), init?.signal ?? input?.signal)
   }
 }
@@ -72,13 +77,15 @@ function pause(attempt, retryAfter, signal) {
   const asked = Number(retryAfter) || (Date.parse(retryAfter) - Date.now()) / 1000 || 0
   const seconds = Math.min(60, Math.max(asked, 0.5 * 2 ** attempt) * (1 + Math.random() / 4))
   return new Promise((resolve, reject) => {
-    signal?.throwIfAborted()
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    // Safari before 15.4 has no reasons.
+    const stop = () => reject(signal.reason ?? new DOMException('', 'AbortError'))
+    if (signal?.aborted) return stop()
+    signal?.addEventListener('abort', stop, { once: true })
     setTimeout(resolve, seconds * 1000)
   })
 }
 
-/** Only a mock in a test has no URL. */
+/** A mock in a test has no URL. */
 function isOurs({ url }) {
   return url === '' || url.startsWith(`${siteOrigin()}/`)
 }
@@ -87,80 +94,91 @@ function statusOf(response) {
   return isOurs(response) && !response.ok ? response.headers.get('session-status') : null
 }
 
-/** Learns from a response who is signed in. The page gets the events before the response. */
+/** Returns false if the page has prevented what follows. A server that renders pages has no events. */
+function tell(type, detail) {
+  return globalThis.dispatchEvent?.(new CustomEvent(type, { detail, cancelable: type === 'beforesignin' })) ?? true
+}
+
+/** Learns who is signed in. The page gets the events before the response. */
 function noted(response, tellsOtherTabs = true) {
   if (!isOurs(response)) return response
   const wasSignedIn = isSignedIn
   const isSignedOut = statusOf(response) === 'signed-out'
   const users = response.headers.get('session-user')?.split(' ')
   const isOtherUser = users && user && !users.some(hash => user.includes(hash))
-  if (users) [isSignedIn, staysOpen, user] = [true, false, users]
+  if (users) [isSignedIn, user] = [true, users]
   if (isSignedOut) isSignedIn = false
-  else signInHelped(response, users)
+  else keepSignIns(recentSignIns().map(({ time }) => ({ time, helped: true })))
   if (tellsOtherTabs && (isOtherUser || (isSignedOut && wasSignedIn !== false))) otherTabs?.postMessage('')
-  if (isOtherUser) dispatchEvent(new Event('sessionchanged'))
-  const hasEnded = isSignedOut && wasSignedIn && Date.now() > leavesUntil
-  if (hasEnded) staysOpen = !dispatchEvent(new Event('sessionended', { cancelable: true }))
+  if (isOtherUser) tell('sessionchanged')
+  if (isSignedOut && wasSignedIn && Date.now() > leavesUntil) tell('sessionended')
   return response
 }
 
 /** Another tab has news about the session. Only the server knows whether they are still true. */
-function askServer() {
-  const learn = response => noted(response, false)
-  if (isSignedIn) fetch(urlOf('profile')).then(learn, () => {})
+async function askServer() {
+  const response = await fetch(urlOf('profile')).catch(() => undefined)
+  if (response) noted(response, false)
+}
+
+/** The back/forward cache keeps a page as it was left: with a user who has signed out, or without one who has signed in. */
+async function askAgain() {
+  leavesUntil = 0
+  const wasSignedIn = isSignedIn
+  if (wasSignedIn !== undefined) await askServer()
+  if (wasSignedIn === false && isSignedIn) tell('sessionchanged')
 }
 
 /** A worker has no page to leave, so it gets the response. */
 function orSignIn(response) {
-  if (statusOf(response) !== 'signed-out' || staysOpen || !globalThis.location?.replace) return response
-  return Date.now() < leavesUntil ? never : openSignIn(pathOf(null, location.href), causeOf(response))
-}
-
-function causeOf({ url }) {
-  return new URL(url, location.href).pathname
+  if (statusOf(response) !== 'signed-out' || !globalThis.location?.replace) return response
+  if (Date.now() < leavesUntil) return never
+  return openSignIn(pathOf(null, location.href), new URL(response.url, location.href).pathname)
 }
 
 /** @param cause the path that needs a session, if a response is the reason */
 function openSignIn(returnTo, cause) {
-  // A user who clicks a button wants to sign in, however often.
-  const { event } = globalThis
-  const recent = event?.isTrusted && /^(click|keydown|submit)$/.test(event.type) ? [] : recentSignIns()
-  if (recent.filter(signIn => !signIn.helped || (cause && signIn.cause === cause)).length < 2) {
-    keepSignIns([...recent, { time: Date.now(), cause }])
-    return leaveFor('login', returnTo)
-  }
-  dispatchEvent(new Event('signinloop'))
-  const problem = cause ? `${cause} still says that nobody is signed in` : 'this page asks for another one'
-  const reasons = `The browser may block cookies, or a service worker may respond to ${urlOf('login')}.`
-  throw new SignInLoopError(`Two sign-ins have not helped: ${problem}. ${reasons}`)
-}
-
-function signInHelped(response, users) {
   const recent = recentSignIns()
-  if (recent.length === 0) return
-  const others = recent.filter(({ cause }) => cause !== causeOf(response))
-  keepSignIns(others.map(signIn => ({ ...signIn, helped: signIn.helped || users !== undefined })))
+  const isUseless = recent.filter(({ helped }) => !helped).length >= 2
+  if (isUseless || recent.filter(({ time }) => Date.now() - time < MINUTE_MS).length >= 5) {
+    tell('signinloop')
+    const problem = isUseless
+      ? `have not helped. The browser may block cookies, or a service worker may respond to ${urlOf('login')}`
+      : 'did not last. Another server on this host may use the same cookie (session.cookieName)'
+    throw new SignInLoopError(`${cause ?? 'This page'} needs a sign-in again, but the latest ones ${problem}.`)
+  }
+  if (cause && !tell('beforesignin')) {
+    throw new SignInPreventedError(`${cause} needs a sign-in, which this page has prevented. Nothing was saved.`)
+  }
+  keepSignIns([...recent, { time: Date.now() }])
+  return leaveFor('login', returnTo)
 }
 
-/** Returns the sign-ins of this tab in the last minutes. A browser that blocks cookies stores none. */
+function isByUser() {
+  const { event, navigator } = globalThis
+  return (event?.isTrusted && /^(click|keydown|submit)$/.test(event.type)) || navigator?.userActivation?.isActive
+}
+
+/** A browser that blocks cookies stores nothing. */
 function recentSignIns() {
   try {
-    return JSON.parse(sessionStorage.getItem(STORAGE_KEY)).filter(({ time }) => Date.now() - time < LOOP_MS)
+    return JSON.parse(sessionStorage.getItem(STORAGE_KEY)).filter(({ time }) => Date.now() - time < 5 * MINUTE_MS)
   } catch {
     return []
   }
 }
 
 function keepSignIns(signIns) {
+  if (signIns.length === 0) return
   try {
     sessionStorage.setItem(STORAGE_KEY, JSON.stringify(signIns))
   } catch {}
 }
 
 /** Returns a promise that never settles, because the page must not continue while the browser leaves it. */
-function leaveFor(route, returnTo) {
+function leaveFor(route, returnTo, how = 'replace') {
   leavesUntil = Date.now() + LEAVE_MS
-  location.replace(`${urlOf(route)}?${new URLSearchParams({ return_to: returnTo })}`)
+  location[how](`${urlOf(route)}?${new URLSearchParams({ return_to: returnTo })}`)
   return never
 }
 
