@@ -1,4 +1,4 @@
-// Tests of the service contract, section by section, for both modes. Each title contains the number of its section. In dual mode there are two
+// Tests of the service contract (docs/reference/contract.md), section by section, for both modes. Each title contains the number of its section. In dual mode there are two
 // access tokens: the internal token has all scopes and stays on the server, and the public token has fewer scopes and is sent
 // to browsers.
 import test, { type ExecutionContext } from 'ava'

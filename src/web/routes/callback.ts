@@ -12,8 +12,8 @@ import { type LoginCookie, openSession, readLoginCookie, writeLoginCookie, write
 import type { Services } from '../services.js'
 
 /**
- * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
- * contract, section 5.1, step 2).
+ * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (docs/reference/contract.md,
+ * section 5.1, step 2).
  */
 export function callback(services: Services): Middleware {
   const { completeLogin, site, metrics, log } = services

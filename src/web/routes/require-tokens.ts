@@ -128,7 +128,7 @@ export function tokensOf(ctx: Context): Tokens {
 }
 
 /**
- * Responds with 401. A script gets an empty body (service contract, section 7).
+ * Responds with 401. A script gets an empty body (docs/reference/contract.md, section 7).
  * @throws HttpError if a user opens the URL in a tab, so that the user gets a page with a link to the login
  */
 function unauthorized(ctx: Context): void {

@@ -58,7 +58,7 @@ function realPathOf(path: string): string {
 
 /** @param path the real path of a folder */
 function createRoot(path: string, { apiProxy }: Config) {
-  // Files take precedence over routes (service contract, section 4, rule 5). For a request under `/api/auth`, the
+  // Files take precedence over routes (docs/reference/contract.md, section 4, rule 5). For a request under `/api/auth`, the
   // server looks for a file only if the root contains the folder `api/auth`.
   const hasAuthFiles = existsSync(join(path, AUTH_PATH))
   // Files also take precedence over proxy rules, but looking for a file causes 40 % of the cost of a proxied request.
