@@ -13,6 +13,7 @@ export const FAILURE_REASONS = [
   // The provider did not sign the user in, or has ended the session.
   'access_denied',
   'account_not_allowed',
+  'insufficient_user_authentication',
   'code_rejected',
   'consent_required',
   'identity_mismatch',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isClaimEntry } from './access-entry.js'
 import { quote } from './errors.js'
 import { readTextFile, statIfPossible } from './files.js'
+import { MAX_AGE } from './params.js'
 import { maskRule } from './proxy-rules.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
 import { isLoopback } from './urls.js'
@@ -124,6 +125,27 @@ const checks: readonly SettingsCheck[] = [
     const message =
       'is not set, so every account of the identity provider may sign in. Set it to e-mail addresses, domains or claims, or to "*" to allow every account.'
     return { key, isWarning: true, message }
+  },
+
+  // Only an ID token says how and when a user has signed in.
+  function authenticationNeedsAnIdToken(values) {
+    const { key: scopesKey, scopes } = loginScopesOf(values)
+    const { 'access.acr': acr, 'platform.authorizationParams': params = {} } = values
+    if (!scopes) return undefined
+    if (!acr && 'acr_values' in params) {
+      const message =
+        'requests acr_values without access.acr, but a user can remove the parameter, and a provider may ignore it. Set access.acr to the levels that are sufficient.'
+      return { key: 'platform.authorizationParams', isWarning: true, message }
+    }
+    if (scopes.includes('openid')) return undefined
+    const wanted: readonly (readonly [key: SettingKey, isChecked: boolean, name: string])[] = [
+      ['access.acr', acr !== undefined, 'is set'],
+      ['platform.authorizationParams', MAX_AGE in params, `contains ${MAX_AGE}`]
+    ]
+    return wanted.flatMap(([key, isChecked, name]) => {
+      const message = `${name}, but ${scopesKey} does not contain openid, so the provider sends no ID token, and no user could sign in. Add openid to ${scopesKey}.`
+      return isChecked ? [{ key, message }] : []
+    })
   },
 
   // Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only

@@ -23,10 +23,12 @@ const RESERVED: ReadonlySet<string> = new Set([
   'request_uri',
   'registration',
   'id_token_hint',
-  'max_age',
   'dpop_jkt',
   'post_logout_redirect_uri'
 ])
+
+/** The age of an authentication in seconds (OpenID Connect Core section 3.1.2.1), which the server checks after the login. */
+export const MAX_AGE = 'max_age'
 
 const NAME = /^[A-Za-z][\w.-]*$/
 
@@ -51,6 +53,8 @@ function params(example: string): ValueType<Params> {
       if (reserved !== undefined) return { reason: `this server sets ${reserved} itself` }
       const repeated = names.find((name, index) => names.indexOf(name) !== index)
       if (repeated !== undefined) return { reason: `${repeated} is repeated` }
+      const maxAge = pairs.find(([name]) => name === MAX_AGE)?.[1] ?? '0'
+      if (!/^\d{1,9}$/.test(maxAge)) return { reason: `${MAX_AGE} is not a number of seconds` }
       return { value: Object.fromEntries(pairs) }
     }
   }

@@ -278,7 +278,7 @@ export const settings = {
   'platform.authorizationParams': {
     type: authorizationParams,
     summary:
-      'Add these parameters to each login at the provider, such as audience=https://api.example. With prompt=login, users can choose a different account each time.'
+      'Add these parameters to each login at the provider, such as audience=https://api.example. With acr_values, also set access.acr. With prompt=login, users can choose a different account each time.'
   },
   'platform.logoutParams': {
     type: logoutParams,
@@ -311,6 +311,12 @@ export const settings = {
     rejectsEmpty: true,
     summary:
       'Let only users who match one of these entries sign in, or everyone with "*". An e-mail address counts only if the provider has verified it.'
+  },
+  'access.acr': {
+    type: list('levels such as mfa, separated by spaces', /^[!-~]{1,200}$/),
+    rejectsEmpty: true,
+    summary:
+      'Let users sign in only with one of these authentication levels (the claim acr of the ID token). Request it with acr_values in platform.authorizationParams.'
   },
   'access.files': {
     flag: '--access-files <patterns>',

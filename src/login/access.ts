@@ -16,6 +16,7 @@ import type { IdentityProvider } from '../provider/client.js'
 import { isRefusedByUserInfo, ProviderError } from '../provider/errors.js'
 import type { UserInfo } from '../provider/id-token.js'
 import type { Denial } from '../sessions/index.js'
+import { type AuthenticationRequirements, createAuthenticationRule } from './authentication.js'
 
 /** Undefined means that the account may sign in. */
 type AccessDecision = Denial | undefined
@@ -103,6 +104,7 @@ export interface Access {
    * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
    * @param request.claims undefined if there is no ID token
    * @param request.accessToken the access token for the user info
+   * @param request.isLogin true for the ID token of a login, which must show how the user has signed in
    * @param request.mayRefuse true if the ID token alone decides when the user info endpoint refuses the access token
    * @throws OAuthError or ProviderError if the claims of the account cannot be read
    */
@@ -111,15 +113,22 @@ export interface Access {
 
 interface AccessRequest {
   readonly claims: CheckedClaims | undefined
+  readonly isLogin?: boolean
   readonly accessToken: string
   readonly mayRefuse: boolean
 }
 
+interface AccessOptions extends AuthenticationRequirements {
+  /** The setting `access.allow`. If undefined or empty, every account may sign in. */
+  readonly allow?: readonly AccessEntry[] | undefined
+}
+
 export function createAccess(
-  entries: readonly AccessEntry[],
+  { allow: entries = [], ...requirements }: AccessOptions,
   idp: Pick<IdentityProvider, 'endpoint' | 'userInfo'>
 ): Access {
-  const rule = createAccessRule(entries)
+  const rule = entries.length > 0 ? createAccessRule(entries) : () => undefined
+  const weaknessOf = createAuthenticationRule(requirements)
 
   function lacksClaims(claims: CheckedClaims): boolean {
     return entries.some(entry =>
@@ -128,13 +137,16 @@ export function createAccess(
   }
 
   function judge(claims: CheckedClaims): Judgement {
+    if (weaknessOf(claims, false)) return 'denied'
     if (rule(claims) === undefined) return 'allowed'
     return lacksClaims(claims) ? 'incomplete' : 'denied'
   }
 
   return {
     judge,
-    async decide({ claims, accessToken, mayRefuse }) {
+    async decide({ claims, accessToken, mayRefuse, isLogin = false }) {
+      const weakness = claims && weaknessOf(claims, isLogin)
+      if (weakness || entries.length === 0) return weakness
       if (claims && judge(claims) !== 'incomplete') return rule(claims)
       const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')
       if (userinfoEndpoint !== undefined) {
@@ -155,7 +167,11 @@ export function createAccess(
   }
 }
 
-/** Returns the fields of a log line about a denial. They contain no claim values. */
-export function denialFields({ problem, missing }: Denial): Readonly<Record<string, unknown>> {
-  return { access: problem, ...(missing.length > 0 && { missing_claims: missing }) }
+/** Returns the fields of a log line about a denial. They contain no data of the account. */
+export function denialFields({ problem, missing, found, required }: Denial): Readonly<Record<string, unknown>> {
+  return {
+    access: problem,
+    ...(missing.length > 0 && { missing_claims: missing }),
+    ...(required !== undefined && { required, found })
+  }
 }

@@ -237,7 +237,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
     secondClaims: CheckedClaims | undefined,
     accessToken: string
   ): Promise<Denial | undefined> {
-    const denial = await access?.decide({ claims, accessToken, mayRefuse: true })
+    const denial = await access?.decide({ claims, accessToken, mayRefuse: true, isLogin: true })
     if (denial || !access || !secondClaims) return denial
     const judgement = access.judge(secondClaims)
     return needsCheck({ judgement, isSecond: true })

@@ -6,6 +6,7 @@ import { sessionHash } from '../cookie/record.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '../provider/errors.js'
 import { isTemporaryCode } from '../provider/refusal.js'
 import type { End, Problem } from '../sessions/index.js'
+import { isWeakness } from './authentication.js'
 import { meaningOfError } from './failure.js'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
@@ -111,7 +112,9 @@ function causeOf({ problem, error }: FailureReport): Problem {
 function reasonOf(result: FailureReport | RejectionReport): FailureReason {
   const { error } = result
   if ('problem' in result) return error === undefined ? PROBLEM_REASONS[causeOf(result)] : failureReasonOf(error)
-  const { reason } = result.end
+  const { end } = result
+  const { reason } = end
+  if (reason === 'denied' && isWeakness(end)) return 'insufficient_user_authentication'
   return reason === 'refused' && error !== undefined ? failureReasonOf(error) : END_REASONS[reason]
 }
 

@@ -111,6 +111,7 @@ const anyRequest: Choice = { topic: 'invalidRequest', action: 'home' }
 
 const byError: Readonly<Record<string, Choice | undefined>> = {
   account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },
+  insufficient_user_authentication: { topic: 'strongerSignInNeeded', action: 'sign-in' },
   consent_required: { topic: 'consentMissing', action: 'sign-in' },
   provider_unreachable: { topic: 'providerUnreachable', action: 'sign-in' },
   session_too_large: { topic: 'sessionTooLarge', action: 'home' }

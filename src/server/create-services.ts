@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../base/clock.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import { type Background, createBackground, createShutdownHooks, type ShutdownHooks } from '../base/shutdown.js'
 import type { Tracing } from '../base/tracing.js'
+import { MAX_AGE } from '../config/params.js'
 import type { Config } from '../config/settings.js'
 import { createSite } from '../config/site.js'
 import { createKeyring, type Hasher } from '../cookie/keyring.js'
@@ -112,7 +113,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
   const sessionUsers = createSessionUsers(keyring.hasher('session user'))
 
-  const access = config.access.allow?.length ? createAccess(config.access.allow, idp) : undefined
+  const access = createAccessOf(config, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
   const shared = { mode, idp, sessions, userSessions, sessionCookie, access, background, metrics, log, ...times }
@@ -159,6 +160,14 @@ function watchStores(metrics: Metrics, { sessions, status }: Stores): void {
   metrics.watch('cached_sessions', sessions.cached)
   metrics.watch('provider_pause_seconds', () => sessions.pausedMs(false) / 1000)
   metrics.watch('redis_up', () => REDIS_UP[status()])
+}
+
+/** Returns undefined if every account may sign in, and in any way. */
+function createAccessOf({ access, platform }: Config, idp: IdentityProvider): Access | undefined {
+  const { allow, acr } = access
+  const { [MAX_AGE]: maxAge } = platform.authorizationParams ?? {}
+  if (!allow?.length && !acr && maxAge === undefined) return undefined
+  return createAccess({ allow, acr, maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge) }, idp)
 }
 
 /** What logins, refreshes and logouts use. */

@@ -75,7 +75,7 @@ export interface Entry {
  */
 export type End = { readonly reason: 'logged_out' | 'refused' | 'other_identity' | 'failed' | 'lost' } | Denial
 
-/** The account of the session is not allowed (setting `access.allow`, `login/access.ts`). */
+/** The account of the session is not allowed (settings `access.…`, `login/access.ts`). */
 export interface Denial {
   readonly reason: 'denied'
   /**
@@ -83,13 +83,17 @@ export interface Denial {
    * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
    * - `not_listed`: no entry matches the account
    * - `no_claim`: all entries are about claims, and the account has none of these claims
+   * - `acr`, `auth_time`: the user has not signed in strongly or recently enough (`login/authentication.ts`)
    */
-  readonly problem: 'no_email' | 'not_verified' | 'not_listed' | 'no_claim'
+  readonly problem: 'no_email' | 'not_verified' | 'not_listed' | 'no_claim' | 'acr' | 'auth_time'
   /**
    * The names of the claims that the setting requires and the account does not have. They come from the setting, so they contain
    * no account data.
    */
   readonly missing: readonly string[]
+  /** What the setting requires and what the ID token says, if the problem is `acr` or `auth_time` (an age in seconds). */
+  readonly required?: string
+  readonly found?: string
 }
 
 /** A series of ambiguous refusals of one refresh token: the token may be invalid, or the fault may be temporary. */

@@ -63,6 +63,14 @@ const problems: readonly (readonly [env: Env, problem: string])[] = [
   [
     { PLATFORM_BACKCHANNEL_LOGOUT: 'true', PLATFORM_SCOPES: 'openid a' },
     'platform.backchannelLogout PLATFORM_BACKCHANNEL_LOGOUT platform.issuer keys logout tokens'
+  ],
+  [
+    { PLATFORM_AUTH_ACCESS_ACR: 'mfa' },
+    'access.acr PLATFORM_AUTH_ACCESS_ACR platform.scopes not contain openid no ID token'
+  ],
+  [
+    { ...dual, PLATFORM_AUTHORIZATION_PARAMS: 'max_age=60' },
+    'platform.authorizationParams PLATFORM_AUTHORIZATION_PARAMS max_age platform.internalTokenScopes not contain openid'
   ]
 ]
 
@@ -123,6 +131,12 @@ const warnings: readonly (readonly [env: Env, ...warnings: string[]])[] = [
   [{ PLATFORM_AUTH_SESSION_STORE: 'redis', REDIS_URL: 'redis://localhost:6379' }],
   [{ PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:8080', PLATFORM_AUTH_HOST: '10.0.0.1' }],
   [{ PLATFORM_AUTH_METRICS_ADDRESS: '127.0.0.1:0', PORT: '0' }],
+  [{ PLATFORM_AUTH_ACCESS_ACR: 'mfa', PLATFORM_AUTHORIZATION_PARAMS: 'acr_values=mfa', PLATFORM_SCOPES: 'openid' }],
+  [{ PLATFORM_AUTHORIZATION_PARAMS: 'max_age=60', PLATFORM_SCOPES: 'openid' }],
+  [
+    { PLATFORM_AUTHORIZATION_PARAMS: 'acr_values=mfa', PLATFORM_SCOPES: 'openid' },
+    'platform.authorizationParams acr_values access.acr user remove provider ignore'
+  ],
   [{ PLATFORM_AUTH_ACCESS_ALLOW: undefined }, 'access.allow not set every account e-mail domains claims "*"'],
   // A shutdown waits for a refresh, which is one request in single mode and two in dual mode.
   [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '10' }],

@@ -53,6 +53,8 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['refresh.jitter', '0s', '25m', '60m'],
   ['profile.cacheTtl', '0s', '30s', '60m'],
   ['access.allow', ['*'], ['@example.com', 'groups=admins']],
+  ['access.acr', ['mfa', 'urn:mace:incommon:iap:silver']],
+  ['platform.authorizationParams', { max_age: '0' }],
   ['redis.url', 'redis://localhost', 'rediss://user:pass@host:6380/2'],
   ['log.level', 'silent', 'trace'],
   ['metrics.address', ':9090', '127.0.0.1:0', '[::1]:9090', 'localhost:65535', '[fe80::1%eth0]:1']
@@ -141,7 +143,8 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'https://app.example.com:99999/api/auth/callback',
     5
   ],
-  ['platform.authorizationParams', 'a=1&a=2', 'scope=x', '1=a', { a: 5 }, { nonce: 'x' }, 5],
+  ['platform.authorizationParams', 'a=1&a=2', 'scope=x', '1=a', { a: 5 }, { nonce: 'x' }, 5, 'max_age=-1', 'max_age='],
+  ['access.acr', [], '', 5, ['two levels'], ['ä']],
   ['platform.logoutParams', 'id_token_hint=x', { client_id: 'x' }, ['a=b']],
   ['platform.scopes', ['a b'], ['ä'], ['a"'], 'a\\b', 5, [5], { a: 1 }],
   ['platform.issuer', 'none', 'http://id.example', 'https://id.example?x', 'https://u:p@id.example', 5],

@@ -174,7 +174,7 @@ for (const [claims, judgement] of judgements) {
       asked++
       return { ...editor, ...listed }
     }
-    const access = createAccess(entriesOf('@team.example', 'roles=editor'), idp)
+    const access = createAccess({ allow: entriesOf('@team.example', 'roles=editor') }, idp)
     const checked = { sub: 'user-1', ...claims }
     t.is(access.judge(checked), judgement)
     const denial = await access.decide({ claims: checked, accessToken: 'a', mayRefuse: true })
@@ -188,7 +188,7 @@ for (const status of [401, 403]) {
     const refusal = new ProviderError('userinfo', 'invalid_response', `it responded with ${status}`, { status })
     const idp = createFakeIdp()
     idp.userInfo = () => Promise.reject(refusal)
-    const access = createAccess(entriesOf('roles=editor'), idp)
+    const access = createAccess({ allow: entriesOf('roles=editor') }, idp)
     const request = { claims: { sub: 'user-1' }, accessToken: 'a' }
     t.deepEqual(await access.decide({ ...request, mayRefuse: true }), denied('no_claim', 'roles'))
     t.is(await t.throwsAsync(access.decide({ ...request, mayRefuse: false })), refusal)

@@ -22,7 +22,7 @@ const idToken = (groups?: string) => jwt({ ...identity, aud: 'our-client', group
 /** The access list has one group, which is in the user info and not in the ID token. */
 async function setUpGuarded(name: ModeName, options: RefreshOptions = {}) {
   const account = { groups: 'admins' as string | undefined, asked: 0, gate: Promise.resolve() as Promise<unknown> }
-  const access = createAccess([{ text: 'groups=admins', claim: 'groups', value: 'admins' }], {
+  const access = createAccess({ allow: [{ text: 'groups=admins', claim: 'groups', value: 'admins' }] }, {
     endpoint: async () => 'https://idp.example/userinfo' as never,
     async userInfo() {
       account.asked++

@@ -95,7 +95,7 @@ export function startReplica(simulation: Simulation, hostSlot: string): Replica 
           { internalTokenScopes: ['data:read', PUBLIC_SCOPE], publicTokenScopes: [PUBLIC_SCOPE] },
           modeParts
         )
-  const access = schedule.isGuarded ? createAccess([ACCESS_CLAIM], idp) : undefined
+  const access = schedule.isGuarded ? createAccess({ allow: [ACCESS_CLAIM] }, idp) : undefined
   const times = { beforeExpirySeconds, jitterSeconds: 0, timeoutSeconds: 10 }
   const refreshes = createRefreshes({ mode, idp, sessions, clock, access, ...times })
   Object.assign(replica, { sessions, refreshes })

@@ -294,3 +294,68 @@ test('parallel requests at a refresh that signs a user out get 403, and the refr
   t.is(idp.tokenRequests.length - before, 1)
   t.deepEqual(idp.reuses, [])
 })
+
+// The settings `access.acr` and `max_age`: how and when a user has signed in at the provider.
+
+/** Starts a server that requires the level `mfa`, and an authentication within the last hour. */
+async function startDemanding(t: ExecutionContext, mode: 'single' | 'dual') {
+  const authorizationParams = { acr_values: 'mfa', max_age: '3600' }
+  const settings = { access: { allow: ['*'], acr: ['mfa', 'hwk'] }, platform: { ...withOpenid, authorizationParams } }
+  const server = await startTestServer(t, { mode, settings })
+  const seconds = Math.floor(server.clock.now() / 1000)
+  const token: { acr: unknown; auth_time: unknown } = { acr: 'mfa', auth_time: seconds }
+  server.idp.settings.idTokenClaims = claims => ({ ...claims, ...token })
+  server.idp.settings.quirks = { idTokenOnRefresh: true }
+  return { ...server, token, seconds }
+}
+
+for (const mode of modes) {
+  test(`${mode}: a user who has not signed in with a required level, or not recently, gets a page that says so, and no session`, async t => {
+    const server = await startDemanding(t, mode)
+    const { browser, idp, logs, token, seconds } = server
+    const right = { ...token }
+    for (const [changes, access, found, required] of [
+      [{ acr: '0' }, 'acr', '0', 'mfa hwk'],
+      [{ acr: undefined }, 'acr', undefined, 'mfa hwk'],
+      [{ acr: 'MFA' }, 'acr', 'MFA', 'mfa hwk'],
+      [{ acr: ['mfa'] }, 'acr', '["mfa"]', 'mfa hwk'],
+      [{ auth_time: seconds - 3661 }, 'auth_time', '3661', '3600'],
+      [{ auth_time: undefined }, 'auth_time', undefined, '3600'],
+      [{ auth_time: String(seconds) }, 'auth_time', undefined, '3600']
+    ] as const) {
+      Object.assign(token, right, changes)
+      const response = await tryToSignIn(browser)
+      t.is(response.statusCode, 403)
+      t.regex(response.text(), /Another way of signing in is needed/)
+      t.regex(response.text(), /insufficient_user_authentication/)
+      t.regex(response.text(), /href="\/api\/auth\/login\?prompt=login"/)
+      t.deepEqual(sessionCookies(browser), [])
+      await newestRevoked(server)
+      const line = logs.all('login_failed').at(-1)
+      t.like(line, { level: 'warn', reason: 'insufficient_user_authentication', access, required })
+      t.is(line?.found, found)
+    }
+    t.deepEqual(idp.requestsTo('authorize').at(-1)?.query.max_age, '3600')
+    for (const changes of [{ acr: 'hwk' }, { auth_time: seconds - 3660 }, { auth_time: seconds + 60 }]) {
+      Object.assign(token, right, changes)
+      await signIn(browser)
+      t.is((await browser.get(guarded)).statusCode, 200)
+    }
+  })
+
+  test(`${mode}: a level that is too low at a refresh ends the session, and no level and an old authentication do not`, async t => {
+    const server = await startDemanding(t, mode)
+    const { browser, logs, token } = server
+    await signIn(browser)
+    token.acr = undefined
+    t.is((await afterAnHour(server)).statusCode, 200)
+    t.is((await afterAnHour(server)).statusCode, 200)
+    token.acr = '0'
+    const response = await afterAnHour(server)
+    t.is(response.statusCode, 401)
+    t.deepEqual(sessionCookies(browser), [])
+    t.like(logs.first('account_no_longer_allowed'), { access: 'acr', required: 'mfa hwk', found: '0' })
+    t.like(logs.all('refresh_failed').at(-1), { reason: 'insufficient_user_authentication' })
+    await newestRevoked(server)
+  })
+}

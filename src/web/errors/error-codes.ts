@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   'signed_out',
   'access_denied',
   'account_not_allowed',
+  'insufficient_user_authentication',
   'consent_required',
   // The identity provider.
   'client_rejected',

@@ -3,6 +3,7 @@
 import type { Context } from 'koa'
 import type { CookieNames, Site } from '../../config/site.js'
 import { isLoopback } from '../../config/urls.js'
+import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopReason } from '../../pages/index.js'
@@ -18,7 +19,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'notAuthorized':
       return notAuthorized(failed.error)
     case 'denied':
-      return accountNotAllowed()
+      return isWeakness(failed.denial) ? insufficientAuthentication() : accountNotAllowed()
     case 'pending': {
       // The error page loads the URL of the callback again after some seconds. The code exchange may have ended by then, and its
       // result may be in the store.
@@ -45,6 +46,12 @@ const LOGIN_FAILURES = {
   used: ['code_reused', 'This login has been used already.'],
   signedOut: ['signed_out', 'The identity provider has signed you out since this login began.']
 } as const
+
+/** The error for a user who has not signed in strongly or recently enough. The code is that of RFC 9470 section 3. */
+function insufficientAuthentication(): HttpError {
+  const description = 'You have not signed in at the identity provider in the way that this application requires.'
+  return new HttpError({ status: 403, error: 'insufficient_user_authentication', description })
+}
 
 // RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can put a message into this URL.
 function notAuthorized(error: string): HttpError {

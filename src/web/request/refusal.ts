@@ -1,3 +1,4 @@
+import { isWeakness } from '../../login/authentication.js'
 import type { Current, Problem } from '../../sessions/index.js'
 
 /**
@@ -15,9 +16,12 @@ export function refusalOf(current: Exclude<Current, { readonly kind: 'live' }>):
     const { retryAfterSeconds, why } = current
     return { status: 503, retryAfterSeconds, mayBeOver: why === 'refused', why }
   }
-  const { reason } = current.end
+  const { end } = current
+  const { reason } = end
   // The cookies are kept in two cases. After a logout, the browser may already have the cookie of a newer login. If the store has
   // lost the newest revision, the cookie of a later request may still contain it.
   const clearsCookies = reason !== 'logged_out' && reason !== 'lost'
-  return { status: reason === 'denied' ? 403 : 401, clearsCookies }
+  // A user who must sign in in another way gets 401, because a new login helps.
+  const isNotAllowed = end.reason === 'denied' && !isWeakness(end)
+  return { status: isNotAllowed ? 403 : 401, clearsCookies }
 }
