@@ -13,8 +13,8 @@ import type { Judgement } from './access.js'
 interface TokenResponse {
   /** The session whose refresh token was sent. Undefined for a login. */
   readonly session?: Pick<SessionRecord, 'isUnchecked'>
-  /** What the ID token of the response says. Undefined if the response had no ID token. */
-  readonly judgement: Judgement | undefined
+  /** What the ID token of the response says. */
+  readonly judgement: Judgement
   /** True for the response to the second request of dual mode. */
   readonly isSecond: boolean
 }
@@ -22,11 +22,10 @@ interface TokenResponse {
 /** True if the tokens of this response must not be used before the access list was checked. */
 export function needsCheck({ session, judgement, isSecond }: TokenResponse): boolean {
   if (judgement === 'allowed') return false
-  // The process that began an earlier check may have died, or its result was not stored. A response without an ID token does not
-  // replace that check.
+  // The process that began an earlier check may have died, or its result was not stored.
   if (session?.isUnchecked) return true
   // The second request asks for fewer scopes, so its ID token may lack claims. The first response was checked with them.
-  return isSecond ? judgement === 'denied' : judgement !== undefined
+  return !isSecond || judgement === 'denied'
 }
 
 /** Returns the record that is stored before the check: `session` with the refresh token of its next revision. */

@@ -1,7 +1,7 @@
 /**
- * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh whose response contains an ID
- * token. An account may sign in if one of the entries matches. If the checked ID token of the response has a claim, its value
- * decides. Only claims that the ID token lacks are taken from the user info of the same user.
+ * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh. An account may sign in if one of the
+ * entries matches. If the checked ID token of the response has a claim, its value decides. Only claims that the ID token lacks are
+ * taken from the user info of the same user.
  */
 
 import { isJsonObject } from '../base/json.js'
@@ -51,8 +51,9 @@ export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
     if (addresses.length > 0 && problem === undefined) return undefined
     const isMissing = ({ claim }: ClaimEntry) => found(claim) === undefined
     const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
+    const strings = new Set(claims.filter(entry => hasInString(entry, found(entry.claim))).map(({ claim }) => claim))
     const reason = claims.every(isMissing) ? 'no_claim' : 'not_listed'
-    return { reason: 'denied', problem: problem ?? reason, missing }
+    return { reason: 'denied', problem: problem ?? reason, missing, ...(strings.size > 0 && { strings: [...strings] }) }
   }
 }
 
@@ -62,6 +63,11 @@ function hasAddress({ email, email_verified }: UserInfo): boolean {
 
 function fits({ value }: ClaimEntry, found: unknown): boolean {
   return (Array.isArray(found) ? found : [found]).some(item => isScalar(item) && String(item) === value)
+}
+
+/** True if a claim is one string that has the value in it. It is not split, because a value may contain any character. */
+function hasInString({ value }: ClaimEntry, found: unknown): boolean {
+  return typeof found === 'string' && found.split(/[\s,;]+/).includes(value)
 }
 
 function isScalar(value: unknown): boolean {
@@ -94,18 +100,21 @@ export type CheckedClaims = UserInfo & { readonly sub: string }
  * What an ID token alone says about an account:
  * - `allowed`: the account may sign in
  * - `denied`: the ID token has all claims that the list is about, and none of them allows the account
- * - `incomplete`: the ID token lacks some of these claims
+ * - `incomplete`: the ID token lacks some of these claims, or the response had no ID token
  */
 export type Judgement = 'allowed' | 'denied' | 'incomplete'
 
 export interface Access {
-  judge(claims: CheckedClaims): Judgement
+  /** @param claims undefined if there is no ID token */
+  judge(claims: CheckedClaims | undefined): Judgement
   /**
    * Decides from the ID token whether the account is allowed. If the ID token lacks some of the claims, also reads the user info.
    * @param request.claims undefined if there is no ID token
+   * @param request.subject the `sub` of the session, if there is no ID token
    * @param request.accessToken the access token for the user info
    * @param request.isLogin true for the ID token of a login, which must show how the user has signed in
-   * @param request.mayRefuse true if the ID token alone decides when the user info endpoint refuses the access token
+   * @param request.mayRefuse true if the user info may lack claims of the ID token: for a login, and if the ID token of the login
+   *   alone allowed the account. Then the ID token alone decides if the user info endpoint refuses the access token.
    * @throws OAuthError or ProviderError if the claims of the account cannot be read
    */
   decide(request: AccessRequest): Promise<AccessDecision>
@@ -113,6 +122,7 @@ export interface Access {
 
 interface AccessRequest {
   readonly claims: CheckedClaims | undefined
+  readonly subject?: string | undefined
   readonly isLogin?: boolean
   readonly accessToken: string
   readonly mayRefuse: boolean
@@ -130,13 +140,14 @@ export function createAccess(
   const rule = entries.length > 0 ? createAccessRule(entries) : () => undefined
   const weaknessOf = createAuthenticationRule(requirements)
 
-  function lacksClaims(claims: CheckedClaims): boolean {
+  function lacksClaims(claims: UserInfo): boolean {
     return entries.some(entry =>
       isClaimEntry(entry) ? valueAt(claims, entry.claim) === undefined : !hasAddress(claims)
     )
   }
 
-  function judge(claims: CheckedClaims): Judgement {
+  function judge(claims: CheckedClaims | undefined): Judgement {
+    if (!claims) return entries.length > 0 ? 'incomplete' : 'allowed'
     if (weaknessOf(claims, false)) return 'denied'
     if (rule(claims) === undefined) return 'allowed'
     return lacksClaims(claims) ? 'incomplete' : 'denied'
@@ -144,15 +155,18 @@ export function createAccess(
 
   return {
     judge,
-    async decide({ claims, accessToken, mayRefuse, isLogin = false }) {
+    async decide({ claims, subject, accessToken, mayRefuse, isLogin = false }) {
       const weakness = claims && weaknessOf(claims, isLogin)
       if (weakness || entries.length === 0) return weakness
       if (claims && judge(claims) !== 'incomplete') return rule(claims)
       const userinfoEndpoint = await idp.endpoint('userinfoEndpoint')
       if (userinfoEndpoint !== undefined) {
         try {
-          const userInfo = await idp.userInfo(accessToken, claims?.sub)
-          return claims ? rule(claims, userInfo) : rule(userInfo)
+          const userInfo = await idp.userInfo(accessToken, claims?.sub ?? subject)
+          if (claims) return rule(claims, userInfo)
+          const denial = rule(userInfo)
+          if (denial && mayRefuse && !isLogin && lacksClaims(userInfo)) throw undecided('the user info lacks claims')
+          return denial
         } catch (error) {
           // Entra's user info endpoint refuses an access token for another API, so it never tells more than the ID token.
           if (claims && mayRefuse && isRefusedByUserInfo(error)) return rule(claims)
@@ -160,18 +174,29 @@ export function createAccess(
         }
       }
       if (claims) return rule(claims)
-      const detail =
-        'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
-      throw new ProviderError('userinfo', 'invalid_response', detail)
+      const advice = isLogin ? '; add openid and email to the scopes' : ''
+      throw undecided(`the provider has no user info endpoint${advice}`)
     }
   }
 }
 
+/** The error for an account about which neither an ID token nor the user info says enough. */
+function undecided(why: string): ProviderError {
+  return new ProviderError('userinfo', 'invalid_response', `the token response had no ID token, and ${why}`)
+}
+
 /** Returns the fields of a log line about a denial. They contain no data of the account. */
-export function denialFields({ problem, missing, found, required }: Denial): Readonly<Record<string, unknown>> {
+export function denialFields({
+  problem,
+  missing,
+  strings,
+  found,
+  required
+}: Denial): Readonly<Record<string, unknown>> {
   return {
     access: problem,
     ...(missing.length > 0 && { missing_claims: missing }),
+    ...(strings && { string_claims: strings }),
     ...(required !== undefined && { required, found })
   }
 }

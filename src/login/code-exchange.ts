@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import { type Clock, wait, withinOrUndefined } from '../base/clock.js'
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import type { Config } from '../config/settings.js'
-import { isKeptInRedis, type SessionRecord } from '../cookie/record.js'
+import { type Identity, isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
@@ -43,7 +43,7 @@ interface CodeExchangeDependencies {
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, but the session is over
  * - `codeRejected`: the identity provider rejected the code
- * - `denied`: the account may not sign in here; its refresh token is revoked
+ * - `denied`: the account may not sign in here; its refresh token is revoked. The first call also returns its `identity`, if known.
  * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
  * - `pending`: the exchange has not ended yet; a later call gets its result
  */
@@ -53,7 +53,7 @@ export type CodeExchange =
   | { readonly kind: 'used' }
   | { readonly kind: 'codeRejected' | 'signedOut' }
   | { readonly kind: 'pending' }
-  | { readonly kind: 'denied'; readonly denial: Denial }
+  | { readonly kind: 'denied'; readonly denial: Denial; readonly identity?: Identity | undefined }
 
 export interface CodeExchanges {
   /**
@@ -120,7 +120,7 @@ export function createCodeExchanges(dependencies: CodeExchangeDependencies): Cod
  */
 type Attempt =
   | ({ readonly kind: 'completed'; readonly record: SessionRecord } & Pick<ExchangedCode, 'claims' | 'scopesMissing'>)
-  | { readonly kind: 'denied'; readonly denial: Denial }
+  | { readonly kind: 'denied'; readonly denial: Denial; readonly identity: Identity | undefined }
   | { readonly kind: 'rejected' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly isSpent: boolean }
 
@@ -306,7 +306,7 @@ function createCompletion(dependencies: CodeExchangeDependencies) {
       const denial = await denialOfLogin(claims, secondClaims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        return { kind: 'denied', denial }
+        return { kind: 'denied', denial, identity: state.identity }
       }
       return { kind: 'completed', record: recordOf(login, state, claims), claims, scopesMissing }
     } catch (error) {

@@ -7,6 +7,7 @@ import type { SessionCookie } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
+import { isWeakness } from './authentication.js'
 import type { BeginLogin } from './begin-login.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import { retrySecondsOf } from './failure.js'
@@ -182,9 +183,11 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     switch (exchange.kind) {
       case 'pending':
         return { kind: 'pending', retryAfterSeconds: 1 }
+      case 'denied':
+        await endDenied(exchange, session)
+        return exchange
       case 'codeRejected':
       case 'signedOut':
-      case 'denied':
         return exchange
     }
     const live = await currentSession(session)
@@ -194,6 +197,22 @@ function createSessionStart({ idp, codeExchanges, sessions, sessionCookie, now }
     // same session, perhaps refreshed since, or the session of a later login.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return startSession(exchange, session)
+  }
+
+  /**
+   * Ends the session of the browser if it belongs to the account that is not allowed any more. Its refreshes may have no ID token, so
+   * it could otherwise last for long.
+   */
+  async function endDenied(
+    { denial, identity }: Extract<CodeExchange, { readonly kind: 'denied' }>,
+    session: CookieSession | undefined
+  ): Promise<void> {
+    // A sign-in that was not strong or recent enough says nothing about the account.
+    if (!identity || isWeakness(denial)) return
+    const live = await currentSession(session)
+    if (live?.identity?.iss !== identity.iss || live.identity.sub !== identity.sub) return
+    const { record = live } = await sessions.end(live, denial)
+    revokeInBackground(idp, record.fields.refresh_token)
   }
 
   async function startSession(

@@ -12,6 +12,19 @@ import { meaningOfError } from './failure.js'
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 /**
+ * Creates the function that returns the level of a line that would come at each refresh of each session: `warn` for the first line
+ * with this cause in this process, and `debug` for all others.
+ */
+export function createLevels(): (cause: string) => 'warn' | 'debug' {
+  const causes = new Set<string>()
+  return function levelOf(cause) {
+    if (causes.has(cause)) return 'debug'
+    causes.add(cause)
+    return 'warn'
+  }
+}
+
+/**
  * The outcome of a request that needed a refresh and got valid tokens:
  * - `succeeded`: the request has refreshed all tokens of the session
  * - `coalesced`: the request waited for the refresh of another request

@@ -42,7 +42,7 @@ import {
 } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import type { Mode, TokenStep } from './mode.js'
-import type { Log } from './refresh-report.js'
+import { createLevels, type Log } from './refresh-report.js'
 import type { RefreshSchedule } from './schedule.js'
 
 export interface RefreshDependencies {
@@ -167,6 +167,7 @@ function userOf({ identity }: SessionRecord): string | undefined {
 /** Creates the function that sends the next token request of a session, and decides what its response means. */
 function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDependencies) {
   const successes = createSuccesses()
+  const levelOf = createLevels()
 
   /** Checks the access list after the unchecked session was stored (`access-check.ts`). */
   async function check(next: SessionRecord, claims: CheckedClaims | undefined, log: Log): Promise<Result> {
@@ -183,7 +184,7 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
   /**
    * Decides whether an account is still allowed. If the user info cannot be read, the session continues until the next refresh,
    * because a failure of the provider must not sign users out.
-   * @param claims undefined if the response had no ID token, but an earlier check has not ended
+   * @param claims undefined if the response had no ID token
    */
   async function denialOf(
     { id, fields, identity, isAllowedByIdToken }: SessionRecord,
@@ -193,18 +194,21 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
     try {
       const { access_token: accessToken } = mode.tokens(fields, sessions.now()).internal
       // A permanent refusal of the user info is no outage if the ID token alone allowed the login: then the claim is gone.
-      if (claims) return await access?.decide({ claims, accessToken, mayRefuse: isAllowedByIdToken === true })
-      return await access?.decide({ claims: identity && { sub: identity.sub }, accessToken, mayRefuse: false })
+      const mayRefuse = isAllowedByIdToken === true
+      return await access?.decide({ claims, subject: identity?.sub, accessToken, mayRefuse })
     } catch (error) {
       const message = 'could not check whether an account is still allowed, so its session continues'
-      // Any other error is a fault of this server, so it would also prevent all later checks.
-      const isProviders = error instanceof OAuthError || error instanceof ProviderError
-      log[isProviders ? 'warn' : 'error'](
-        { event: 'account_not_checked', session: sessionHash(id), err: error },
-        message
-      )
+      log[levelOfUnchecked(error)]({ event: 'account_not_checked', session: sessionHash(id), err: error }, message)
       return undefined
     }
+  }
+
+  function levelOfUnchecked(error: unknown): 'error' | 'warn' | 'debug' {
+    // Any other error is a fault of this server, so it would also prevent all later checks.
+    if (!(error instanceof OAuthError || error instanceof ProviderError)) return 'error'
+    const isTemporary =
+      error instanceof ProviderError && (error.problem !== 'invalid_response' || Number(error.status) > 403)
+    return isTemporary ? 'warn' : levelOf(error.message)
   }
 
   function resultOfError(session: SessionRecord, error: unknown, { refusedAgain }: Grant, run: Run): Result {
@@ -244,8 +248,8 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
     }
     if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
     const { claims } = step
-    const judgement = claims && access?.judge(claims)
-    if (!access || !needsCheck({ session, judgement, isSecond })) return { kind: 'tokens', record: next, pauseMs: 0 }
+    if (!access || !needsCheck({ session, judgement: access.judge(claims), isSecond }))
+      return { kind: 'tokens', record: next, pauseMs: 0 }
     const record = uncheckedRecord(session, next)
     return { kind: 'unfinished', record, finish: () => check(next, claims, run.log) }
   }

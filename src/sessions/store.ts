@@ -93,8 +93,9 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
   }
 
   function endOf(id: string, rev: number, end: End): Message {
-    // The length of a message is limited, and its receivers do not need the missing claims.
-    return { kind: 'loggedOut', id, rev, from: owner, end: end.reason === 'denied' ? { ...end, missing: [] } : end }
+    // The length of a message is limited, and its receivers do not need the details of a denial.
+    const shortened = end.reason === 'denied' ? { reason: end.reason, problem: end.problem, missing: [] } : end
+    return { kind: 'loggedOut', id, rev, from: owner, end: shortened }
   }
 
   return {

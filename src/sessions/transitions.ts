@@ -91,6 +91,8 @@ export interface Denial {
    * no account data.
    */
   readonly missing: readonly string[]
+  /** The names of the claims that are one string with a listed value in it. */
+  readonly strings?: readonly string[]
   /** What the setting requires and what the ID token says, if the problem is `acr` or `auth_time` (an age in seconds). */
   readonly required?: string
   readonly found?: string

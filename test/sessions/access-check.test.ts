@@ -22,14 +22,17 @@ const idToken = (groups?: string) => jwt({ ...identity, aud: 'our-client', group
 /** The access list has one group, which is in the user info and not in the ID token. */
 async function setUpGuarded(name: ModeName, options: RefreshOptions = {}) {
   const account = { groups: 'admins' as string | undefined, asked: 0, gate: Promise.resolve() as Promise<unknown> }
-  const access = createAccess({ allow: [{ text: 'groups=admins', claim: 'groups', value: 'admins' }] }, {
-    endpoint: async () => 'https://idp.example/userinfo' as never,
-    async userInfo() {
-      account.asked++
-      await account.gate
-      return { sub: identity.sub, groups: account.groups }
+  const access = createAccess(
+    { allow: [{ text: 'groups=admins', claim: 'groups', value: 'admins' }] },
+    {
+      endpoint: async () => 'https://idp.example/userinfo' as never,
+      async userInfo() {
+        account.asked++
+        await account.gate
+        return { sub: identity.sub, groups: account.groups }
+      }
     }
-  })
+  )
   const setup = await setUpRefresh(name, { afterSeconds: 3601, identity, access, ...options })
   /** Begins a refresh by this process, and holds back the response of the user info. */
   async function beginCheck() {
@@ -156,7 +159,7 @@ for (const [what, second, expected] of [
 // A model of a session whose account is removed at some time. Each response brings a new access token.
 const response = fc.record({
   isSecond: fc.boolean(),
-  judgement: fc.constantFrom<Judgement | undefined>('incomplete', 'denied', undefined),
+  judgement: fc.constantFrom<Judgement>('incomplete', 'denied'),
   isRemoved: fc.boolean(),
   dies: fc.boolean()
 })
@@ -170,7 +173,7 @@ test('in any history, once a response is not allowed by its ID token alone, no l
       for (const { isSecond, judgement, dies, isRemoved: isRemovedNow } of history) {
         isRemoved ||= isRemovedNow
         const next = recordOf(session.rev + 1)
-        const isShown = isSecond ? judgement === 'denied' : judgement !== undefined
+        const isShown = !isSecond || judgement === 'denied'
         if (isRemoved && isShown) firstWithheld = Math.min(firstWithheld, next.rev)
         if (needsCheck({ session, judgement, isSecond })) {
           session = uncheckedRecord(session, next)

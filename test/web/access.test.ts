@@ -283,6 +283,86 @@ for (const mode of modes) {
   })
 }
 
+for (const mode of modes) {
+  test(`${mode}: at a refresh without an ID token, the user info decides about claims that it has`, async t => {
+    const server = await startWithGroups(t, mode)
+    const { browser, idp, logs, statusAfterAnHour } = server
+    idp.settings.quirks = {}
+    await signIn(browser)
+    const email = { email: 'ada@evil.example', email_verified: true }
+    idp.settings.profile = { ...idp.settings.profile, ...email, groups: ['admins'] }
+    t.is(await statusAfterAnHour(), 200)
+    idp.settings.profile = { ...idp.settings.profile, groups: ['staff'] }
+    t.is(await statusAfterAnHour(), 403)
+    t.like(logs.first('account_no_longer_allowed'), { access: 'not_listed' })
+    t.deepEqual(logs.all('account_not_checked'), [])
+    await newestRevoked(server)
+  })
+
+  for (const [what, platform, reason] of [
+    ['lacks the claims of the ID token', withOpenid, /user info lacks claims/],
+    ['does not exist', withoutUserInfo, /no user info endpoint/]
+  ] as const) {
+    test(`${mode}: if there is no ID token at a refresh and the user info ${what}, the session stays, with one warning for each process`, async t => {
+      const { browser, idp, logs, statusAfterAnHour } = await startWithGroups(t, mode, platform)
+      idp.settings.quirks = {}
+      await signIn(browser)
+      for (let hours = 0; hours < 3; hours++) t.is(await statusAfterAnHour(), 200)
+      const lines = logs.all('account_not_checked')
+      t.deepEqual(
+        lines.map(({ level }) => level),
+        ['warn', 'debug', 'debug']
+      )
+      t.regex(JSON.stringify(lines[0]), reason)
+    })
+  }
+
+  test(`${mode}: a denied login ends the session that the browser has of the same user, and its copies`, async t => {
+    const { browser, idp, account } = await startWithGroups(t, mode)
+    await signIn(browser)
+    const copy = browser.clone()
+    const old = idp.issued.refreshTokens.at(-1)?.value ?? ''
+    account.groups = ['staff']
+    t.is((await tryToSignIn(browser)).statusCode, 403)
+    for (const one of [browser, copy]) t.is((await one.fetch(guarded)).statusCode, 403)
+    await eventually(() => idp.revoked.includes(old))
+    t.is(idp.revoked.length, 2)
+  })
+}
+
+test('a denied login keeps the session of another user, or of another issuer', async t => {
+  const { browser, idp, account } = await startWithGroups(t, 'single')
+  await signIn(browser)
+  account.groups = ['staff']
+  for (const other of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
+    idp.settings.idTokenClaims = claims => ({ ...claims, ...account, ...other })
+    idp.settings.profile = { sub: 'user-1', ...other }
+    t.is((await tryToSignIn(browser)).statusCode, 403)
+    idp.settings.profile = { sub: 'user-1' }
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  }
+})
+
+test('a login that is not strong enough keeps the session that the browser has of the same user', async t => {
+  const { browser, token } = await startDemanding(t, 'single')
+  await signIn(browser)
+  token.acr = '0'
+  t.is((await tryToSignIn(browser)).statusCode, 403)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('a claim that is one string is not split, and the log line of the denial says that it is one', async t => {
+  const { browser, logs, account } = await startWithGroups(t, 'single')
+  for (const groups of ['a,admins', 'admins users', 'a; admins']) {
+    account.groups = groups
+    t.is((await tryToSignIn(browser)).statusCode, 403)
+    t.like(logs.all('login_failed').at(-1), { access: 'no_email', string_claims: ['groups'] })
+  }
+  account.groups = 'badmins,users'
+  t.is((await tryToSignIn(browser)).statusCode, 403)
+  t.is(logs.all('login_failed').at(-1)?.string_claims, undefined)
+})
+
 test('parallel requests at a refresh that signs a user out get 403, and the refresh token is used once', async t => {
   const { browser, idp, clock, account } = await startWithGroups(t, 'single')
   await signIn(browser)

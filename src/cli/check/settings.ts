@@ -52,7 +52,7 @@ export function checkAccessList({ access: { allow } }: Config): Finding[] {
   const address = 'an e-mail address with "email_verified": true'
   const needs = [...(hasAddresses ? [address] : []), ...claims.map(({ text }) => text)]
   const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
-  const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in.`
+  const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in. A refresh without an ID token can check only claims of the user info.`
   const next = 'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
   return [warning(message, next)]
 }

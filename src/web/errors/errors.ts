@@ -76,8 +76,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     // Without this prompt, the provider would sign in the same account again in the same way, and the user could never choose
     // another account.
-    const prompt =
-      error === 'account_not_allowed' || error === 'insufficient_user_authentication' ? 'login' : undefined
+    const prompt = error === 'account_not_allowed' || error === 'insufficient_user_authentication' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {
       ...shared,

@@ -109,7 +109,11 @@ test('check warns about what an access list needs from the provider', async t =>
     const { found } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_ACCESS_ALLOW: allow }) })
     return found('access')
   }
-  isFinding(t, await findingFor('@team.example'), 'warning email_verified no user can sign in')
+  isFinding(
+    t,
+    await findingFor('@team.example'),
+    'warning email_verified no user can sign in refresh without an ID token'
+  )
   isFinding(
     t,
     await findingFor('groups=admins groups=editors realm_access.roles=owner'),
