@@ -7,7 +7,7 @@ import { commands, defaultCommand } from './commands/index.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
 import { nameOf, settingOptions, settingsAmong, settingWithoutFlag } from './options.js'
 import type { CommandEntry, Invocation } from './terminal/command.js'
-import { UsageError } from './terminal/errors.js'
+import { UsageError } from './terminal/expected-errors.js'
 import type { Terminal } from './terminal/terminal.js'
 
 const MAX_HELP_COLUMNS = 120

@@ -6,7 +6,7 @@ import { ConfigError, notGiven } from '../config/errors.js'
 import { required, settingKeys, settingOf } from '../config/settings.js'
 import { parseCommandLine } from './commander.js'
 import { defaultCommand } from './commands/index.js'
-import { exitCodes, messageOf, RunError, UsageError } from './terminal/errors.js'
+import { exitCodes, messageOf, RunError, UsageError } from './terminal/expected-errors.js'
 import { columnsOf, processTerminal, type Terminal, watchOutput, wrapLines } from './terminal/terminal.js'
 
 export { processTerminal }

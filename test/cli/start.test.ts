@@ -2,10 +2,12 @@ import { createServer } from 'node:http'
 import { stripVTControlCharacters } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
+import { listenError } from '#src/cli/terminal/expected-errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
+import { goldenFile } from '../helpers/golden.js'
 import { carries } from '../helpers/messages.js'
 import { freePort, listen } from '../helpers/ports.js'
 import { openCallback } from '../helpers/server.js'
@@ -154,4 +156,37 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, 
   const warning = log().find(({ event }) => event === 'tls_not_verified')
   t.is(warning?.level, 'warn')
   carries(t, String(warning?.msg), 'NODE_TLS_REJECT_UNAUTHORIZED=0 disables Remove')
+})
+
+const compare = goldenFile('test/cli/start.txt')
+
+test('a start with unusable settings', async t => {
+  const { code, output, errors } = await run(t, [], {
+    env: { PORT: 'x', SERVER_SESSION_SECRET: '  ', PLATFORM_AUTH_MOD: 'dual' },
+    files: { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' }
+  })
+  compare(t, errors.trimEnd())
+  t.deepEqual([code, output], [2, ''])
+})
+
+const listenFaults: readonly object[] = [
+  { code: 'EADDRINUSE', port: 80 },
+  { code: 'EACCES', port: 8080 },
+  { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
+  { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
+  { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
+  { code: 'ENOTFOUND' },
+  { code: 'ENOMEM' }
+]
+
+test('a listen error is explained in one sentence', t => {
+  const errors = listenFaults.map(fault => listenError(Object.assign(new Error('out of luck'), fault)))
+  compare(t, errors.map(({ message }) => message).join('\n'))
+})
+
+test('an unexpected error is reported in one sentence', async t => {
+  const cwd = `${await tempFolder(t)}/gone`
+  const { code, errors } = await run(t, ['init', '--yes'], { cwd })
+  t.is(code, 1)
+  t.regex(errors, /^platform-auth-server failed: ENOENT: .*\n$/)
 })

@@ -3,11 +3,11 @@ import { errorCode } from '../../base/error-code.js'
 import { closeServer, listen } from '../../base/listener.js'
 import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
-import { explainListenError, type Listener, listeners } from '../terminal/errors.js'
+import { explainListenError, type Listener, listeners } from '../terminal/expected-errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
 /** Reports the callback URL to register, and every conflict of this URL with the settings `port` and `host`. */
-export function checkCallback({ port: listeningPort, host, platform: { callbackUrl } }: Config): Finding[] {
+export function* checkCallback({ port: listeningPort, host, platform: { callbackUrl } }: Config): Generator<Finding> {
   const url = new URL(callbackUrl)
   const isHttps = url.protocol === 'https:'
   const port = Number(url.port) || (isHttps ? 443 : 80)
@@ -15,43 +15,29 @@ export function checkCallback({ port: listeningPort, host, platform: { callbackU
   const isLocal = isLoopback(callbackUrl)
   const isOwnPort = port === listeningPort
   const homeUrl = homeUrlOf(callbackUrl)
-  const findings = [ok(`Register exactly ${callbackUrl} with the provider. Users open ${homeUrl}.`)]
+  yield ok`Register exactly ${callbackUrl} with the provider. Users open ${homeUrl}.`
 
-  if (url.href !== callbackUrl) {
-    const message = `Browsers write the callback URL as ${url.href}, and the provider compares callback URLs character by character.`
-    findings.push(warning(message, 'Set and register the URL in that spelling.'))
-  }
-  if (isHttps && isOwnPort) {
-    const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
-    const local = `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on a different port.`
-    const remote = 'Remove the port, unless a proxy on another machine uses the same port.'
-    findings.push(isLocal ? failed(message, local) : warning(message, remote))
-  } else if (isHttps && isLocal) {
-    const message = `https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http.`
-    const plainUrl = `http://${url.hostname}:${listeningPort || 8080}${url.pathname}`
-    findings.push(warning(message, `Without a proxy, use ${plainUrl}.`))
-  } else if (!isHttps && !isOwnPort) {
-    const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
-    const message = `The callback URL leads to port ${port}, but the server listens on ${where}.`
-    findings.push(warning(message, `Use the same port (--port ${port}), unless a proxy forwards the requests.`))
-  }
+  if (url.href !== callbackUrl)
+    yield warning`Browsers write the callback URL as ${url.href}, and the provider compares callback URLs character by character. Next: Set and register the URL in that spelling.`
+  const spoken = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
+  if (isHttps && isOwnPort && isLocal)
+    yield failed`${spoken} Next: Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on a different port.`
+  else if (isHttps && isOwnPort)
+    yield warning`${spoken} Next: Remove the port, unless a proxy on another machine uses the same port.`
+  else if (isHttps && isLocal)
+    yield warning`https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http. Next: Without a proxy, use http://${url.hostname}:${listeningPort || 8080}${url.pathname}.`
+  else if (!isHttps && !isOwnPort)
+    yield warning`The callback URL leads to port ${port}, but the server listens on ${listeningPort === 0 ? 'any free port' : `port ${listeningPort}`}. Next: Use the same port (--port ${port}), unless a proxy forwards the requests.`
 
   // The host name in the URL that the server prints when it starts.
-  const printedHost = localNameOf(host)
-  if (!isHttps && isLocal && url.hostname !== printedHost) {
-    const message = `The callback URL says ${url.hostname}, but the server prints the name ${printedHost}. A login that begins at ${printedHost} fails, because cookies belong to one host name.`
-    findings.push(
-      warning(message, `Open only ${homeUrl}, or use the same name in the setting "host" and in the callback URL.`)
-    )
-  }
+  const printed = localNameOf(host)
+  if (!isHttps && isLocal && url.hostname !== printed)
+    yield warning`The callback URL says ${url.hostname}, but the server prints the name ${printed}. A login that begins at ${printed} fails, because cookies belong to one host name. Next: Open only ${homeUrl}, or use the same name in the setting "host" and in the callback URL.`
   const basePath = basePathOf(callbackUrl)
-  if (basePath !== '') {
-    const message = `The server serves ${callbackPath}, so a proxy must remove ${basePath} from the path of every request.`
-    const next = `If there is no proxy, remove ${basePath} from the callback URL.`
-    const isDirect = !isHttps && isLocal && isOwnPort
-    findings.push(isDirect ? warning(message, next) : ok(message))
-  }
-  return findings
+  const removal = `The server serves ${callbackPath}, so a proxy must remove ${basePath} from the path of every request.`
+  if (basePath !== '' && !isHttps && isLocal && isOwnPort)
+    yield warning`${removal} Next: If there is no proxy, remove ${basePath} from the callback URL.`
+  else if (basePath !== '') yield ok`${removal}`
 }
 
 const PROBE_MS = 2000
@@ -79,16 +65,16 @@ async function tryToListen(address: Pick<Config, 'port' | 'host'> | undefined, l
   try {
     await listen(server, { port, host })
     await closeServer(server)
-    return [ok(port === 0 ? `With port 0, the system chooses a free port.` : `Port ${port} is free.`)]
+    return [port === 0 ? ok`With port 0, the system chooses a free port.` : ok`Port ${port} is free.`]
   } catch (error) {
-    if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
-      const message = `A platform-auth-server is already running on port ${port}.`
-      return [warning(message, `Stop it before you start another, or choose a different port with ${portOption}.`)]
-    }
+    if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host)))
+      return [
+        warning`A platform-auth-server is already running on port ${port}. Next: Stop it before you start another, or choose a different port with ${portOption}.`
+      ]
     const [problem, advice] = explainListenError(error, listener)
-    if (advice !== undefined) return [failed(problem, advice)]
+    if (advice !== undefined) return [failed`${problem} Next: ${advice}`]
     return [
-      failed(`${problem}.`, `Choose a different port with ${portOption}, or a different host with ${hostOption}.`)
+      failed`${problem}. Next: Choose a different port with ${portOption}, or a different host with ${hostOption}.`
     ]
   }
 }

@@ -1,17 +1,21 @@
 /**
  * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns findings.
- * `findings.ts` explains errors for all of them, and `redis-inspection.ts` talks to Redis.
+ *
+ * - `local-settings.ts`, `callback-and-port.ts`: the settings, this machine, and the targets of the API proxy
+ * - `endpoints-and-clock.ts`, `login-and-logout.ts`, `client-and-refresh.ts`: the identity provider
+ * - `redis-findings.ts`: Redis, whose state `redis-inspection.ts` reads
+ * - `findings.ts`: the form of a finding
+ * - `network-errors.ts`, `endpoint-errors.ts`: the texts about connections and requests that fail
  */
 
 import type { Environment } from '../../config/dot-env.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
-import { checkClient, checkRefresh, checkUserInfo } from './client.js'
-import { type Finding, findingOfEndpointError } from './findings.js'
-import { checkLogin, checkLogout } from './login-and-logout.js'
-import { checkClock, checkEndpoints, checkOutbound, openProvider, type Provider } from './provider.js'
-import { checkRedis } from './redis.js'
+import { checkClient, checkRefresh, checkUserInfo } from './client-and-refresh.js'
+import { findingOfEndpointError } from './endpoint-errors.js'
+import { checkClock, checkEndpoints, checkOutbound, openProvider, type Provider } from './endpoints-and-clock.js'
+import type { Finding } from './findings.js'
 import {
   checkAccessList,
   checkExtension,
@@ -23,7 +27,9 @@ import {
   checkSettings,
   checkTls,
   checkWwwroot
-} from './settings.js'
+} from './local-settings.js'
+import { checkLogin, checkLogout } from './login-and-logout.js'
+import { checkRedis } from './redis-findings.js'
 
 export interface NamedFinding extends Finding {
   /** The name of the check. Scripts may rely on it. */
@@ -39,7 +45,7 @@ export async function* runChecks(loaded: LoadedConfig, env: Environment): AsyncG
   const provider = openProvider(config, Date.now)
   const pending: readonly NamedResult[] = [
     ['settings', checkSettings(loaded)],
-    ['callback', checkCallback(config)],
+    ['callback', [...checkCallback(config)]],
     ['scopes', checkScopes(config, provider.mode)],
     ['scopes', checkOpenid(loaded, provider.mode)],
     ['access', checkAccessList(config)],
@@ -66,7 +72,7 @@ function checksOf(provider: Provider): readonly NamedResult[] {
   type Check = (provider: Provider, metadata: ProviderMetadata) => Promise<CheckResult>
   // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
   const withMetadata = (check: Check) =>
-    provider.idp.metadata().then(
+    provider.metadata().then(
       metadata => check(provider, metadata).catch(error => findingOfEndpointError(error, provider.config, metadata)),
       () => []
     )

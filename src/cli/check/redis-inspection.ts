@@ -35,7 +35,7 @@ const KEY_TTL_MS = 1000
 type RedisCommand = readonly [name: string, args: (names: Names) => readonly (string | number)[]]
 
 /**
- * The commands of the server (src/store) and of its scripts, in an order that leaves no key behind. SUBSCRIBE is not in
+ * The commands of the server (src/sessions) and of its scripts, in an order that leaves no key behind. SUBSCRIBE is not in
  * the list, because it needs a separate connection for messages.
  */
 export const serverCommands: readonly RedisCommand[] = [
@@ -58,18 +58,17 @@ export const clusterCommands: readonly RedisCommand[] = [
   ['CLUSTER|INFO', () => []]
 ]
 
-/** The server works without these commands. */
-export const optionalCommands: readonly RedisCommand[] = [['CLIENT|SETNAME', () => ['platform-auth-server']]]
-
-/**
- * The rights that the user of `redis.url` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
- * `&platform-auth:*`.
- */
-interface RefusedRights {
-  readonly needed: readonly string[]
-  readonly optional: readonly string[]
+/** The state of a Redis that can be reached. */
+interface RedisState {
+  /**
+   * The rights that the user of `redis.url` lacks, written as in an ACL, such as `+hset`, `~platform-auth:*` and
+   * `&platform-auth:*`.
+   */
+  readonly refused: readonly string[]
   /** True if `redis.url` has a password, but Redis also accepts connections without one. */
   readonly isOpen: boolean
+  /** One entry for each master. */
+  readonly conditions: readonly RedisCondition[]
 }
 
 export interface RedisProblem {
@@ -82,18 +81,18 @@ export interface RedisProblem {
 }
 
 /**
- * Runs the commands in the Redis at `redis.url`.
+ * Runs the commands in the Redis at `redis.url`, and reads its state.
  * @param timeoutMs the time limit of the whole call
  */
-export async function testRights(
+export async function inspectRedis(
   redisUrl: RedisUrl,
   config: Config,
   timeoutMs: number
-): Promise<RefusedRights | RedisProblem> {
+): Promise<RedisState | RedisProblem> {
   try {
     return await withRedis(redisUrl, config, timeoutMs, async redis => {
-      const commands = redisUrl.kind === 'cluster' ? [...serverCommands, ...clusterCommands] : serverCommands
-      const needed = await refusedOf(redis, commands)
+      const ofCluster = redisUrl.kind === 'cluster' ? clusterCommands : []
+      const refused = await refusedOf(redis, [...serverCommands, ...ofCluster])
       const subscription = await redis.subscribed.then(
         () => [],
         (error: unknown) => (isReply(error) ? missingRights('SUBSCRIBE', redis)(error) : undefined)
@@ -101,15 +100,15 @@ export async function testRights(
       // The first connection works, but Redis closes the second one, which is for messages.
       if (subscription === undefined) return { reason: 'MAXCLIENTS' }
       return {
-        needed: [...new Set([...needed, ...subscription])],
-        optional: await refusedOf(redis, optionalCommands),
-        isOpen: redisUrl.password !== undefined && (await needsNoPassword(redis, redisUrl.password))
+        refused: [...new Set([...refused, ...subscription])],
+        isOpen: redisUrl.password !== undefined && (await needsNoPassword(redis, redisUrl.password)),
+        conditions: await conditionsOf(redis, redisUrl)
       }
     })
   } catch (error) {
     const command = commandOf(error)
     if (command !== undefined && !isRefusedDatabase(error))
-      return { needed: [rightOf(command)], optional: [], isOpen: false }
+      return { refused: [rightOf(command)], isOpen: false, conditions: [] }
     const { command: sent } = error as { readonly command?: { readonly name?: string } }
     return { reason: reasonOf(error), isAboutDatabase: isRefusedDatabase(error), command: sent?.name?.toUpperCase() }
   }
@@ -184,20 +183,9 @@ export interface RedisCondition {
   readonly minReplicasToWrite?: number | undefined
 }
 
-/**
- * Connects to the Redis at `redis.url` and reads its state. For a cluster, the list has one entry for each master.
- * @param timeoutMs the time limit of the whole call
- * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
- */
-export function redisConditions(
-  redisUrl: RedisUrl,
-  config: Config,
-  timeoutMs: number
-): Promise<readonly RedisCondition[]> {
-  return withRedis(redisUrl, config, timeoutMs, async ({ commands }) => {
-    const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
-    return Promise.all(servers.map(server => conditionOf(server, redisUrl.kind)))
-  })
+function conditionsOf({ commands }: CheckedRedis, { kind }: RedisUrl): Promise<readonly RedisCondition[]> {
+  const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
+  return Promise.all(servers.map(server => conditionOf(server, kind)))
 }
 
 const CONFIG_NAMES = ['maxmemory', 'maxmemory-policy', 'appendonly', 'save', 'min-replicas-to-write']

@@ -6,9 +6,9 @@ import { openDemo } from '../../demo/open.js'
 import { createLog } from '../../server/log.js'
 import type { Finding } from '../check/findings.js'
 import { type NamedFinding, runChecks } from '../check/index.js'
-import { invalidSettings } from '../check/settings.js'
+import { invalidSettings } from '../check/local-settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../terminal/command.js'
-import { exitCodes, listenError } from '../terminal/errors.js'
+import { exitCodes, listenError } from '../terminal/expected-errors.js'
 import { columnsOf, counted, type Terminal, wrap } from '../terminal/terminal.js'
 
 /** Writes each finding immediately, and a summary at the end. With `--json`, writes only one JSON object at the end. */

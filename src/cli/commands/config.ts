@@ -4,7 +4,7 @@ import { type Resolution, resolveSettings } from '../../config/load.js'
 import { defaultText, type SettingKey, settingKeys, shownValue, type Values } from '../../config/settings.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
-import { exitCodes } from '../terminal/errors.js'
+import { exitCodes } from '../terminal/expected-errors.js'
 import { columnsOf, wrap, wrapLines } from '../terminal/terminal.js'
 
 /** Shows all settings, even if some are invalid, because this command helps an operator to find the cause of an error. */

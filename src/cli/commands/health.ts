@@ -1,7 +1,7 @@
 import http from 'node:http'
 import { resolveSettings } from '../../config/load.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
-import { exitCodes, messageOf, RunError } from '../terminal/errors.js'
+import { exitCodes, messageOf, RunError } from '../terminal/expected-errors.js'
 
 /**
  * Asks the server that was started with the same flags, variables and settings file for `/healthz`, so that the health check of

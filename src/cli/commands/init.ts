@@ -16,7 +16,7 @@ import {
 } from '../init/files.js'
 import { askFor, clientIdPlaceholder, valuesOfFlags, withDefaults } from '../init/questions.js'
 import type { Command } from '../terminal/command.js'
-import { exitCodes } from '../terminal/errors.js'
+import { exitCodes } from '../terminal/expected-errors.js'
 
 /**
  * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a

@@ -21,7 +21,7 @@ import {
   type UserWithSessions
 } from '../../sessions/index.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
-import { exitCodes, messageOf, RunError, UsageError } from '../terminal/errors.js'
+import { exitCodes, messageOf, RunError, UsageError } from '../terminal/expected-errors.js'
 import { columnsOf, counted, wrapLines } from '../terminal/terminal.js'
 
 export const sessions: Command = async function sessions(invocation) {

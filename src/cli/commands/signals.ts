@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { LoadedConfig } from '../../config/load.js'
 import { type Config, type SettingKey, settingIn, settingKeys } from '../../config/settings.js'
 import type { RunningServer } from '../../server/start.js'
-import { exitCodes, messageOf } from '../terminal/errors.js'
+import { exitCodes, messageOf } from '../terminal/expected-errors.js'
 import type { Signal, StopSignal, Terminal } from '../terminal/terminal.js'
 
 // Handles signals. While the server starts, signals are held back. After the start, SIGHUP reloads the secrets, and the other

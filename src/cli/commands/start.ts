@@ -10,9 +10,9 @@ import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import type { RunningServer } from '../../server/start.js'
 import { checkCallback } from '../check/callback-and-port.js'
-import { checkTls, checkWwwroot } from '../check/settings.js'
+import { checkTls, checkWwwroot } from '../check/local-settings.js'
 import { type Command, type Invocation, readDemoOptions, sourcesOf } from '../terminal/command.js'
-import { exitCodes, listenError, messageOf } from '../terminal/errors.js'
+import { exitCodes, listenError, messageOf } from '../terminal/expected-errors.js'
 import { columnsOf, type Terminal } from '../terminal/terminal.js'
 import { holdSignals, reloadSecretsOnHangup, untilStopped } from './signals.js'
 
@@ -110,10 +110,12 @@ async function logWarnings({ config, sources, warnings }: LoadedConfig, env: Env
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
   // not help.
   const callbackFindings = config.port === 0 ? [] : checkCallback(config)
-  for (const { status, message, next } of callbackFindings)
-    if (status !== 'ok') warn('platform.callbackUrl', sources['platform.callbackUrl'], `${message} ${next}`)
-  for (const { status, message, next } of await checkWwwroot(config))
-    if (status !== 'ok') warn('wwwroot', sources.wwwroot, `${message} ${next}`)
+  for (const [setting, findings] of [
+    ['platform.callbackUrl', callbackFindings],
+    ['wwwroot', [await checkWwwroot(config)]]
+  ] as const)
+    for (const { status, message, next } of findings)
+      if (status !== 'ok') warn(setting, sources[setting], `${message} ${next}`)
   for (const { message, next } of checkTls(env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
 }
 

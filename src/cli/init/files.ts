@@ -7,7 +7,7 @@ import { readTextFile, statIfPossible } from '../../config/files.js'
 import { newSecret } from '../../config/secrets.js'
 import { type SettingKey, settingKeys, settingOf, type Values } from '../../config/settings.js'
 import { settingsFile } from '../../config/settings-file.js'
-import { UsageError } from '../terminal/errors.js'
+import { UsageError } from '../terminal/expected-errors.js'
 
 export const yamlFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'

@@ -7,7 +7,7 @@ import { type Flags, layerOfFlags } from '../../config/sources.js'
 import { readString, yesOrNo } from '../../config/types.js'
 import { DAY, MINUTE } from '../../config/units.js'
 import { callbackPath } from '../../config/urls.js'
-import { RunError } from '../terminal/errors.js'
+import { RunError } from '../terminal/expected-errors.js'
 import type { Terminal } from '../terminal/terminal.js'
 
 export const clientIdPlaceholder = 'replace-with-your-client-id'

@@ -6,7 +6,7 @@ import type { DestinationStream } from 'pino'
 import { errorCode } from '../../base/error-code.js'
 import type { Environment } from '../../config/dot-env.js'
 import { withFlagsOfContainer } from './container.js'
-import { RunError } from './errors.js'
+import { RunError } from './expected-errors.js'
 
 /**
  * The streams, signals and variables of the process that the command line uses. They are passed as an argument, so that

@@ -37,28 +37,23 @@ export type Listener = keyof typeof listeners
 /** Returns the error to report if the server could not listen on a port. `startServer` sets `error.listener`. */
 export function listenError(error: unknown): RunError {
   const { listener = 'server' } = error as { readonly listener?: Listener }
-  const [problem, advice] = explainListenError(error, listener)
-  return new RunError(advice === undefined ? problem : `${problem} ${advice}`, { cause: error })
+  return new RunError(explainListenError(error, listener).join(' '), { cause: error })
 }
 
-/** Explains why a port could not be opened. The advice is undefined if the error is an unusual one. */
+/** Explains why a port could not be opened. An unusual error has no advice. */
 export function explainListenError(error: unknown, listener: Listener): readonly [problem: string, advice?: string] {
   const { address, port } = error as { readonly address?: string; readonly port?: number }
   const { portOption, hostOption } = listeners[listener]
   const otherHost = `Choose a different host with ${hostOption}, or remove ${hostOption}.`
-  switch (errorCode(error)) {
-    case 'EADDRINUSE':
-      return [
-        `Port ${port} is in use by another program.`,
-        `Stop that program, or choose a different port with ${portOption}.`
-      ]
-    case 'EACCES':
-      return [`This user is not allowed to listen on port ${port}.`, `Choose a port above 1023 with ${portOption}.`]
-    case 'EADDRNOTAVAIL':
-      return [`${address} is not an address of this machine.`, otherHost]
-    case 'ENOTFOUND':
-      return ['The host to listen on cannot be resolved.', otherHost]
-    default:
-      return [`The server could not start: ${messageOf(error)}`]
+  const refused = 'because this user may only use ports above 1023, or because the system reserves it (Hyper-V does)'
+  const explanations: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
+    EADDRINUSE: [
+      `Port ${port} is in use by another program.`,
+      `Stop that program, or choose a different port with ${portOption}.`
+    ],
+    EACCES: [`Port ${port} is refused, ${refused}.`, `Choose a different port above 1023 with ${portOption}.`],
+    EADDRNOTAVAIL: [`${address} is not an address of this machine.`, otherHost],
+    ENOTFOUND: ['The host to listen on cannot be resolved.', otherHost]
   }
+  return explanations[errorCode(error) ?? ''] ?? [`The server could not start: ${messageOf(error)}`]
 }

@@ -3,10 +3,11 @@ import type { Config } from '../../config/settings.js'
 import { maskUrl } from '../../config/urls.js'
 import { createMode, type Mode } from '../../login/mode.js'
 import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
-import type { Endpoint } from '../../provider/errors.js'
+import { type Endpoint, ProviderError } from '../../provider/errors.js'
 import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provider/metadata.js'
 import { createTransport, type Transport } from '../../provider/transport.js'
-import { type CheckedRequest, type Finding, failed, findingOfError, ok, warning } from './findings.js'
+import { findingOfError } from './endpoint-errors.js'
+import { type Finding, failed, ok, warning } from './findings.js'
 
 /**
  * The client for requests to the identity provider, configured as in the server. All requests of the checks share one
@@ -15,6 +16,8 @@ import { type CheckedRequest, type Finding, failed, findingOfError, ok, warning 
 export interface Provider {
   readonly config: Config
   readonly idp: IdentityProvider
+  /** Returns the metadata of the discovery document, or of the settings if they have all that a login needs. */
+  readonly metadata: () => Promise<ProviderMetadata>
   readonly mode: Mode
   readonly transport: Transport
   /** The dates of the provider's responses, in the order of their arrival. */
@@ -50,39 +53,48 @@ export function openProvider(config: Config, now: () => number): Provider {
     }
   }
   const idp = createIdentityProvider(config.platform, transport, now)
-  return { config, idp, mode: createMode(config, idp, now), transport, clockReadings }
-}
-
-/** Checks that the URLs of the endpoints are known. All other checks of the provider need these URLs. */
-export async function checkEndpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
-  const { issuer } = config.platform
-  if (issuer === undefined) return withoutIssuer(config)
-  const request: CheckedRequest = {
-    name: 'The discovery document',
-    url: discoveryUrl(issuer),
-    setting: 'platform.issuer',
-    timeoutSeconds: config.platform.timeoutSeconds
-  }
-  try {
-    const metadata = await idp.metadata()
-    const found = ok(`The discovery document of ${issuer} contains the endpoints.`)
-    return [found, ...unusableEndpoints(metadata), ...(await disagreements(config, metadata, transport))]
-  } catch (error) {
-    return [findingOfError(error, request)]
-  }
+  const metadata = () => idp.metadata().catch((error: unknown) => fromSettings(error, config, transport))
+  return { config, idp, metadata, mode: createMode(config, idp, now), transport, clockReadings }
 }
 
 const requiredEndpoints = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
 const allEndpoints = [...requiredEndpoints, 'revocationEndpoint', 'endSessionEndpoint'] as const
 
-function withoutIssuer({ platform }: Config): Finding[] {
+/** Azure AD B2C has no discovery document below its issuer. The server then works with the endpoints of the settings. */
+function fromSettings(error: unknown, { platform }: Config, transport: Transport): Promise<ProviderMetadata> {
+  const isAbsent = error instanceof ProviderError && error.isRejection
+  if (!isAbsent || requiredEndpoints.some(key => platform[key] === undefined)) throw error
+  const { revocationEndpoint = 'none', endSessionEndpoint = 'none' } = platform
+  const settings = { ...platform, issuer: undefined, revocationEndpoint, endSessionEndpoint }
+  return createMetadata(settings, transport)()
+}
+
+/** Checks that the URLs of the endpoints are known. All other checks of the provider need these URLs. */
+export async function checkEndpoints({ config, metadata, transport }: Provider): Promise<Finding[]> {
+  const { issuer, timeoutSeconds } = config.platform
+  if (issuer === undefined) return [withoutIssuer(config)]
+  const url = discoveryUrl(issuer)
+  try {
+    const found = await metadata()
+    if (found.issuer === undefined)
+      return [ok`There is no document at ${url}, so the endpoints come from the settings.`]
+    return [
+      ok`The discovery document of ${issuer} contains the endpoints.`,
+      ...found.unusable.map(unusableEndpoint),
+      ...(await disagreements(config, found, transport))
+    ]
+  } catch (error) {
+    return [findingOfError(error, { name: 'The discovery document', url, setting: 'platform.issuer', timeoutSeconds })]
+  }
+}
+
+function withoutIssuer({ platform }: Config): Finding {
   const listed = (names: readonly string[]) => names.map(name => `platform.${name}`).join(', ')
   const custom = requiredEndpoints.filter(key => platform[key] !== undefined)
   const builtIn = requiredEndpoints.filter(key => platform[key] === undefined)
-  if (custom.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
-  if (builtIn.length === 0) return [ok('The endpoints come from the settings.')]
-  const message = `The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`
-  return [failed(message, 'Set all three endpoints for one provider, or set platform.issuer.')]
+  if (custom.length === 0) return ok`The endpoints are those of Autodesk Platform Services.`
+  if (builtIn.length === 0) return ok`The endpoints come from the settings.`
+  return failed`The settings contain ${listed(custom)}, but Autodesk Platform Services is still used for ${listed(builtIn)}. Next: Set all three endpoints for one provider, or set platform.issuer.`
 }
 
 const optionalEndpoints = [
@@ -91,17 +103,12 @@ const optionalEndpoints = [
   ['endSessionEndpoint', 'end_session_endpoint']
 ] as const
 
-/** Warns about each endpoint of the discovery document that is off, because the document has no usable URL for it. */
-function unusableEndpoints({ unusable }: ProviderMetadata): Finding[] {
-  return unusable.map(problem => {
-    const [key] = optionalEndpoints.find(([, name]) => problem.includes(name)) ?? []
-    const message = `An endpoint of the discovery document is off: ${problem}.`
-    const next =
-      key === undefined
-        ? 'Ask the provider to correct it. Back-channel logout does not work without it.'
-        : `Set platform.${key} to the right URL, or to none.`
-    return warning(message, next)
-  })
+/** Warns about an endpoint of the discovery document that is off, because the document has no usable URL for it. */
+function unusableEndpoint(problem: string): Finding {
+  const text = `An endpoint of the discovery document is off: ${problem}. Next:`
+  const [key] = optionalEndpoints.find(([, name]) => problem.includes(name)) ?? []
+  if (key !== undefined) return warning`${text} Set platform.${key} to the right URL, or to none.`
+  return warning`${text} Ask the provider to correct it. Back-channel logout does not work without it.`
 }
 
 /** Warns about each endpoint whose URL in the settings differs from its URL in the discovery document. */
@@ -114,8 +121,9 @@ async function disagreements(config: Config, metadata: ProviderMetadata, transpo
     const discovered = (await getMetadata().catch(() => undefined))?.[key]
     if (discovered === undefined || discovered === metadata[key]) return []
     const url = new URL(discovered).href.slice(0, 200)
-    const message = `platform.${key} is ${metadata[key]}, but the discovery document has ${url}.`
-    return [warning(message, `Remove platform.${key} from the settings, unless the difference is intended.`)]
+    return [
+      warning`platform.${key} is ${metadata[key]}, but the discovery document has ${url}. Next: Remove platform.${key} from the settings, unless the difference is intended.`
+    ]
   })
   return (await Promise.all(findings)).flat()
 }
@@ -129,12 +137,11 @@ export async function checkOutbound(_provider: Provider, metadata: ProviderMetad
   if (proxies.every(proxy => proxy === undefined)) return []
   return origins.map((origin, index) => {
     const proxy = proxies[index]
-    if (proxy === undefined) return ok(`Calls to ${origin} use no proxy (NO_PROXY).`)
+    if (proxy === undefined) return ok`Calls to ${origin} use no proxy (NO_PROXY).`
     const shown = maskUrl(proxy)
     if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))
-      return ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)
-    const message = `The proxy ${shown} is not an http or https URL.`
-    return failed(message, 'Set HTTPS_PROXY to a URL such as http://host:port.')
+      return ok`Calls to ${origin} go through the proxy ${shown} from the environment.`
+    return failed`The proxy ${shown} is not an http or https URL. Next: Set HTTPS_PROXY to a URL such as http://host:port.`
   })
 }
 
@@ -152,10 +159,12 @@ export function checkClock(readings: readonly ClockReading[]): Finding[] {
   const { date, sentAt, receivedAt } = reading
   const ahead = Math.round(((sentAt + receivedAt) / 2 - date - TRUNCATED_MS) / 1000)
   const seconds = Math.abs(ahead)
-  if (seconds <= 1) return [ok("This machine's clock agrees with the provider's.")]
+  if (seconds <= 1) return [ok`This machine's clock agrees with the provider's.`]
   const duration = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
-  const message = `This machine's clock is ${duration} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
-  if (seconds <= WARNING_SECONDS) return [ok(message)]
-  const next = 'Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
-  return [seconds <= FAILURE_SECONDS ? warning(message, next) : failed(message, next)]
+  const seen = `This machine's clock is ${duration} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
+  if (seconds <= WARNING_SECONDS) return [ok`${seen}`]
+  const finding = seconds <= FAILURE_SECONDS ? warning : failed
+  return [
+    finding`${seen} Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.`
+  ]
 }

@@ -1,0 +1,182 @@
+import { constants } from 'node:fs'
+import { access, readdir } from 'node:fs/promises'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { join, relative, sep } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { errorCode } from '../../base/error-code.js'
+import { isClaimEntry } from '../../config/access-entry.js'
+import { type Environment, readDotEnv } from '../../config/dot-env.js'
+import { type ConfigError, type ConfigProblem, describeProblem } from '../../config/errors.js'
+import { isProtectedFile } from '../../config/file-patterns.js'
+import type { LoadedConfig } from '../../config/load.js'
+import { outboundProxy } from '../../config/outbound-proxy.js'
+import type { Config } from '../../config/settings.js'
+import { maskUrl } from '../../config/urls.js'
+import type { Mode } from '../../login/mode.js'
+import { openTunnel } from '../../provider/outbound.js'
+import { quirksOf } from '../../provider/quirks.js'
+import { messageOf } from '../terminal/expected-errors.js'
+import { type Finding, failed, ok, warning } from './findings.js'
+import { connectionError, explainCallError } from './network-errors.js'
+
+export function checkSettings({ warnings, file }: LoadedConfig): Finding[] {
+  const source = file === undefined ? 'without a settings file' : `with the file ${file}`
+  return [ok`The settings are valid (${source}).`, ...warnings.map(warningOf)]
+}
+
+/** Reports invalid settings. No advice is added, because each message already contains the allowed values. */
+export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
+  return [
+    ...problems.map((problem): Finding => ({ status: 'failed', message: describeProblem(problem) })),
+    ...warnings.map(warningOf)
+  ]
+}
+
+function warningOf(problem: ConfigProblem): Finding {
+  return { status: 'warning', message: describeProblem(problem) }
+}
+
+/** Warns that the access list needs certain claims. Only a real login shows whether the provider sends these claims. */
+export function checkAccessList({ access: { allow } }: Config): Finding[] {
+  if (!allow?.length) return []
+  const claims = allow.filter(isClaimEntry)
+  const hasAddresses = claims.length < allow.length
+  const address = 'an e-mail address with "email_verified": true'
+  const needs = [...(hasAddresses ? [address] : []), ...claims.map(({ text }) => text)]
+  const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
+  return [
+    warning`access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, no user can sign in. A refresh without an ID token can check only claims of the user info. Next: Sign in once to test this. Providers other than APS may need the scopes openid and email.`
+  ]
+}
+
+const NAMED_FILES = 5
+
+/** Says which files everyone can read, if `access.files` protects some files. */
+export async function checkFiles({ wwwroot, access: { files: patterns } }: Config): Promise<Finding[]> {
+  if (!patterns || wwwroot === undefined) return []
+  const entries = await readdir(wwwroot, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter(entry => !entry.isDirectory())
+    .map(({ parentPath, name }) => relative(wwwroot, join(parentPath, name)).replaceAll(sep, '/'))
+    .filter(file => !file.split('/').some(name => name.startsWith('.')))
+  const open = files.filter(file => !isProtectedFile(file, patterns)).sort()
+  const more = open.length > NAMED_FILES ? ` and ${open.length - NAMED_FILES} more` : ''
+  const names = open.length === 0 ? 'none' : open.slice(0, NAMED_FILES).join(', ') + more
+  return [ok`access.files protects ${files.length - open.length} of ${files.length} files. Public are: ${names}.`]
+}
+
+/** Reports a failure if the environment tells Node not to verify TLS certificates. */
+export function checkTls(env: Environment): Finding[] {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return []
+  return [
+    failed`NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS.`
+  ]
+}
+
+/** Checks that there is a start page for users who have signed in. */
+export async function checkWwwroot({ wwwroot: folder }: Config): Promise<Finding> {
+  if (folder === undefined) return ok`No folder is set, so the built-in starter page is served.`
+  const page = join(folder, 'index.html')
+  try {
+    await access(page, constants.R_OK)
+    return ok`${page} is the start page.`
+  } catch {
+    return warning`${page} cannot be read, so users get a 404 response after signing in. Next: Create this file, or set wwwroot to the folder of your pages.`
+  }
+}
+
+/** Imports the module of the setting `extension`, as the server does when it starts. Does not call the exported function. */
+export async function checkExtension({ extension: path }: Config): Promise<Finding[]> {
+  if (path === undefined) return []
+  // This module loads Koa. It is imported only here, because `start` also imports this file and reads the working
+  // directory before it loads Koa.
+  const { loadExtension } = await import('../../web/routes/extension.js')
+  try {
+    await loadExtension(path)
+    return [ok`${path} exports a function that can add routes.`]
+  } catch (error) {
+    return [failed`${messageOf(error)}. Next: Correct the module. The server cannot start until the module works.`]
+  }
+}
+
+const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
+
+/**
+ * Reports the access that pages get with the public token (in dual mode, the access token for pages). Reports nothing if
+ * the public scopes are as wide as the internal scopes, because the validation of the settings already warns of that.
+ */
+export function checkScopes({ platform: { internalTokenScopes, publicTokenScopes } }: Config, mode: Mode): Finding[] {
+  if (!mode.offersPublicToken) return [ok`The token (${mode.loginScope}) stays on the server.`]
+  const writing = publicTokenScopes.filter(scope => WRITE_SCOPE.test(scope))
+  if (writing.length > 0)
+    return [
+      warning`Every script in your pages has the public token, which allows changes (${writing.join(' ')}). Next: Put such scopes only into platform.internalTokenScopes.`
+    ]
+  if (internalTokenScopes.every(scope => publicTokenScopes.includes(scope))) return []
+  return [
+    ok`Pages get ${publicTokenScopes.join(' ')}, which is less than the server has (${internalTokenScopes.join(' ')}).`
+  ]
+}
+
+/** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
+export function checkOpenid({ config, sources }: LoadedConfig, { loginScope }: Mode): Finding[] {
+  const { issuer } = config.platform
+  if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
+  // The demo simulates Autodesk Platform Services, which identifies users without `openid`.
+  if (quirksOf({ issuer }).identifiesWithoutOpenid || sources['platform.issuer'] === 'demo') return []
+  return [
+    warning`platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.`
+  ]
+}
+
+const UPSTREAM_SECONDS = 10
+
+/** Connects to the target of every proxy rule. */
+export function checkProxy({ apiProxy: { rules } }: Config): Promise<Finding[]> {
+  const origins = new Set(rules.map(({ targetOrigin }) => targetOrigin))
+  return Promise.all([...origins].map(checkUpstream))
+}
+
+async function checkUpstream(origin: string): Promise<Finding> {
+  const { protocol, hostname, host, port } = new URL(origin)
+  const checked = { host, setting: 'apiProxy.rules', timeoutSeconds: UPSTREAM_SECONDS }
+  const timeoutMs = UPSTREAM_SECONDS * 1000
+  // In a URL, an IPv6 address has brackets, but the functions below need the address without brackets.
+  const address = hostname.replace(/^\[|\]$/g, '')
+  const isTls = protocol === 'https:'
+  const target = { host: address, port: Number(port || (isTls ? 443 : 80)) }
+  const proxy = isTls ? outboundProxy(origin) : undefined
+  const tunnel = proxy === undefined ? undefined : await tunnelOrError(proxy, origin, timeoutMs)
+  if (tunnel instanceof Error) return failed`${explainCallError(errorCode(tunnel), proxy, checked)}`
+  const tls = { ...(tunnel ? { socket: tunnel } : target), ...(!isIP(address) && { servername: address }) }
+  const socket = isTls ? connectTls(tls) : connectPlain(target)
+  const code = await connectionError(socket, isTls ? 'secureConnect' : 'connect', timeoutMs)
+  if (code !== undefined) return failed`${explainCallError(code, undefined, checked)}`
+  return ok`${origin} accepts connections${isTls ? wayTo(proxy) : ''}.`
+}
+
+/** Returns the tunnel, or the error of the proxy. */
+function tunnelOrError(proxy: string, origin: string, timeoutMs: number): Promise<Socket | Error> {
+  return openTunnel(proxy, origin, timeoutMs).catch((error: Error) => error)
+}
+
+// Without a proxy in the environment, it goes without saying that the connection is direct.
+function wayTo(proxy: string | undefined): string {
+  if (proxy !== undefined) return ` through the proxy ${maskUrl(proxy)} from the environment`
+  return outboundProxy('https://any.invalid') === undefined ? '' : ' without a proxy (NO_PROXY)'
+}
+
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [
+  name,
+  name.toLowerCase()
+])
+
+/** Warns about variables for an outbound proxy that are only in `.env`, because only the environment is read for them. */
+export async function checkProxyVariables(env: Environment, cwd = process.cwd()): Promise<Finding[]> {
+  const { fromDotEnv } = await readDotEnv(cwd)
+  const ignored = PROXY_VARIABLES.filter(name => fromDotEnv[name] !== undefined && env[name] === undefined)
+  if (ignored.length === 0) return []
+  return [
+    warning`${ignored.join(', ')} in .env has no effect, because this variable is read only from the environment of the process. Next: Set it in the environment, for example with docker run --env-file or EnvironmentFile= of systemd.`
+  ]
+}
