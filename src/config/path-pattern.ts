@@ -41,11 +41,15 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
 }
 
+// Decoding a longer path in all ways would take long.
+const MAX_COMPARED_LENGTH = 4096
+
 /**
  * True if a server may read the path as one that matches a pattern. The comparison ends at the first wildcard of the pattern, so the
- * result is also true for other paths.
+ * result is also true for other paths. It is true for every path that is too long to compare.
  */
 export function mayMatch(patterns: readonly PathPattern[], path: string): boolean {
+  if (path.length > MAX_COMPARED_LENGTH) return true
   const decoded = decodings(path).map(readAsText)
   const readings = [path, ...decoded, ...decoded.map(mergePath)]
   return readings.some(reading => {
@@ -95,6 +99,7 @@ export function whyNotExact(path: string): string | undefined {
   if (malformed !== undefined) return malformed
   if (hasDotSegment(path)) return 'it has a dot segment'
   if (!path.includes('%')) return undefined
+  if (path.length > MAX_COMPARED_LENGTH) return 'it is percent-encoded and too long'
   if (ESCAPED_SEPARATOR.test(path)) return 'it contains an encoded slash, backslash or control character'
   return whyNotExactDecoded(path)
 }
@@ -138,10 +143,16 @@ function countSlashes(path: string): number {
   return path.split('/').length - 1
 }
 
-/** True if a path has the segment `.` or `..` for any server. */
+/** True if a path has the segment `.` or `..` for any server, also for one that replaces characters which look like slashes. */
 export function hasDotSegment(path: string): boolean {
-  return path.includes('.') && path.split('/').some(isDotSegment)
+  return MAY_BE_DOT_SEGMENT.test(path) && path.split(LIKE_SLASH).some(isDotSegment)
 }
+
+// The fraction slash, the division slash and the big solidus; the set minus and the reverse solidus operator. NFKC keeps all of them.
+const LIKE_SLASH = /[/\\\u2044\u2215\u29f8\u2216\u29f5]/
+// Splitting takes longer than finding out that no segment begins with a dot after characters that some servers remove.
+const MAY_BE_DOT_SEGMENT =
+  /(?<![^/\\\u2044\u2215\u29f8\u2216\u29f5])[.\s\p{Cc}\p{Cf}\ufffd]+(?![^/\\\u2044\u2215\u29f8\u2216\u29f5;?#])/u
 
 /**
  * True for `.` and `..`, even with white space or invisible characters, which some servers remove. Servers that remove

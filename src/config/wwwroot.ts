@@ -23,7 +23,7 @@ export async function wwwrootProblem(root: string, config: Config): Promise<stri
 
 /**
  * Returns the reason why a pattern of `access.files` matches no file of a folder, or undefined if it may match one. Compares the names
- * before the first wildcard. A pattern for a folder alone, without its slash or a final `/**`, matches none of its files.
+ * before the first wildcard. A pattern of public files for a folder alone, without its slash or a final `/**`, matches none of its files.
  */
 export async function whyNoFile({ path, isPublic, text }: FilePattern, folder: string): Promise<string | undefined> {
   let parent = folder
@@ -37,6 +37,6 @@ export async function whyNoFile({ path, isPublic, text }: FilePattern, folder: s
     if (found === undefined) return `wwwroot has no such file or folder.${isPublic ? ' Letter case matters.' : ''}`
     parent = join(parent, found)
   }
-  const isFolder = !path.hasRest && (await statIfPossible(parent))?.isDirectory()
+  const isFolder = isPublic && !path.hasRest && (await statIfPossible(parent))?.isDirectory()
   return isFolder ? `this is a folder, and the pattern matches none of its files. Use ${text}/**.` : undefined
 }

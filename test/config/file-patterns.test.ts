@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { filePatterns, isProtectedFile } from '#src/config/file-patterns.js'
+import { filePatterns, isProtectedFile, isProtectedPath } from '#src/config/file-patterns.js'
 import { accepts, load, refuses, type Situation } from './given.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_FILES'
@@ -19,10 +19,17 @@ const decisions: readonly (readonly [patterns: string, locked: readonly string[]
   ['!/welcome /**', ['welcome/index.html', 'welcome/x'], ['welcome.html', 'welcome.html.br', 'welcome']],
   ['/reports/**', ['reports/a.html', 'reports/index.html', 'reports.html', 'reports'], ['reports2/a', 'a/reports/b']],
   ['!/reports/public/** /reports/**', ['reports/a', 'reports/publicx'], ['reports/public/a', 'a']],
-  ['/reports/ /data.json', ['reports/index.html', 'data.json', 'data.json.gz'], ['reports/a', 'reports.html', 'data']],
-  ['/about', ['about.html', 'about', 'about.html.gz', 'about.gz'], ['about/index.html', 'about.htm']],
-  ['/', ['index.html', 'index.html.br'], ['a/index.html', 'a']],
+  [
+    '/reports/ /data.json',
+    ['reports/a', 'reports.html', 'Reports/x/y', 'data.json', 'data.json.gz'],
+    ['reports2', 'data']
+  ],
+  ['/Reports', ['reports', 'REPORTS.html', 'reports/index.html', 'reports/a/b'], ['reports2/a', 'a/reports']],
+  ['/about', ['about.html', 'about', 'about.html.gz', 'about.gz', 'about/index.html'], ['about.htm']],
+  ['/', ['index.html', 'index.html.br', 'a/index.html', 'a'], []],
   ['!/* /**', ['a/b', 'a/index.html'], ['a', 'index.html', 'a.html']],
+  ['!/a !/a /a /a/b /A/** /a', ['a/b', 'a/index.html'], ['a', 'a.html']],
+  ['!/.well-known/** /**', ['x/.well-known/a', '.well-known2/a'], ['.well-known/assetlinks.json']],
   ['/*/secret/**', ['a/secret/x', 'a/secret'], ['secret/x', 'a/b/secret/x']],
   ['/caf%C3%A9%201/** /cafe%CC%81', ['caf\u00e9 1/a', 'cafe\u0301 1/a', 'caf\u00e9', 'caf\u00e9.html'], ['cafe']],
   ['!/%2A /**', ['a', '**'], ['*']],
@@ -34,6 +41,22 @@ test('the first pattern that matches one of the URLs of a file decides', t => {
     const patterns = patternsOf(text)
     for (const file of locked) t.true(isProtectedFile(file, patterns), `${text}: ${file}`)
     for (const file of open) t.false(isProtectedFile(file, patterns), `${text}: ${file}`)
+  }
+})
+
+test('a path without a file is protected like each file that it could lead to', t => {
+  for (const [text, locked, open] of [
+    [
+      '/reports /about.html',
+      ['reports', 'Reports/', 'reports/x', 'about', 'ABOUT.html', 'about.html.gz'],
+      ['', 'about/', 'x']
+    ],
+    ['!/welcome.html !/favicon.ico /**', ['', 'x', 'welcome/', 'Favicon.ico'], ['welcome.html', 'favicon.ico']],
+    ['/index.html /a/index.html', ['', 'index', 'a', 'a/'], ['a/b', 'b']]
+  ] as const) {
+    const patterns = patternsOf(text)
+    for (const path of locked) t.true(isProtectedPath(path, patterns), `${text}: ${path}`)
+    for (const path of open) t.false(isProtectedPath(path, patterns), `${text}: ${path}`)
   }
 })
 
@@ -87,7 +110,8 @@ test('a pattern that cannot be right is an error, because the files would be pub
     ['/%ff', 'UTF-8'],
     ['/a%2Fb', 'encoded slash'],
     ['/** !/welcome.html', '"!/welcome.html" after "/**"'],
-    ['/a/** /a/b', '"/a/b" after "/a/**"'],
+    ['/a !/a/b', '"!/a/b" after "/a"'],
+    ['!/a/** /a/b', '"/a/b" after "!/a/**"'],
     ['/a/** !/A/b', '"!/A/b" after "/a/**"'],
     ['!/welcome.html', 'protects no file every "!"']
   ]
@@ -114,11 +138,7 @@ test('a pattern that matches no file of wwwroot gets a warning, because the file
       'access.files "/cafe/" no such file',
       'access.files "/reports/b.html" no such file'
     ],
-    [
-      '/reports !/caf%C3%A9 /reports/** /about',
-      'access.files "/reports" folder Use /reports/**',
-      'access.files "!/caf%C3%A9" folder Use !/caf%C3%A9/**'
-    ]
+    ['!/caf%C3%A9 /reports /reports/** /about', 'access.files "!/caf%C3%A9" folder Use !/caf%C3%A9/**']
   ] as const)
     await accepts(t, { files, env: { [VARIABLE]: text } }, ...warnings)
   await accepts(t, { env: { [VARIABLE]: '/**' } }, 'access.files no effect wwwroot not set')

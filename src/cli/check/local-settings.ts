@@ -15,6 +15,7 @@ import { maskUrl } from '../../config/urls.js'
 import type { Mode } from '../../login/mode.js'
 import { openTunnel } from '../../provider/outbound.js'
 import { quirksOf } from '../../provider/quirks.js'
+import { isWellKnown } from '../../web/static/open-inside.js'
 import { messageOf } from '../terminal/expected-errors.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 import { connectionError, explainCallError } from './network-errors.js'
@@ -58,7 +59,7 @@ export async function checkFiles({ wwwroot, access: { files: patterns } }: Confi
   const files = entries
     .filter(entry => !entry.isDirectory())
     .map(({ parentPath, name }) => relative(wwwroot, join(parentPath, name)).replaceAll(sep, '/'))
-    .filter(file => !file.split('/').some(name => name.startsWith('.')))
+    .filter(file => !file.split('/').some((name, depth) => name.startsWith('.') && !isWellKnown(name, depth)))
   const open = files.filter(file => !isProtectedFile(file, patterns)).sort()
   const more = open.length > NAMED_FILES ? ` and ${open.length - NAMED_FILES} more` : ''
   const names = open.length === 0 ? 'none' : open.slice(0, NAMED_FILES).join(', ') + more

@@ -83,9 +83,10 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
   const { config, refreshes, mode, sessions, site, sessionCookie, metrics, log, tracing } = services
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
-    if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
     const { headers } = request
-    const reason = rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
+    const reason =
+      whyNotFromGateway(request) ??
+      rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
     if (reason !== undefined) return { status: 403, reason }
     const session = sessionCookie.open(headers.cookie ?? '')
     if (!session) return { status: 401 }
@@ -157,27 +158,40 @@ function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['m
   return named.length > 0 ? named.map(String) : [method]
 }
 
+// Comparing a longer path would take long, and the paths of pages and APIs are shorter.
+const MAX_PATH_LENGTH = 4096
+
 /**
- * True if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can open this URL,
- * every page can read the internal token. In nginx, browsers can open this URL if its location lacks `internal;`.
+ * Returns `open_location` if a browser requested the URL that the gateway itself uses for forward-auth. If browsers can
+ * open this URL, every page can read the internal token. In nginx, browsers can open this URL if its location lacks
+ * `internal;`. Returns `long_path` if a path is too long to be compared.
  *
  * A gateway may decode the path of a request and merge its slashes before it selects the location. Therefore every
  * interpretation of the paths is compared. The path `/` is not checked, because a request for the start page has the
  * same path if a gateway uses `/` for forward-auth.
  */
-export function isRequestedByBrowser({
+export function whyNotFromGateway({
   url = '/',
   headersDistinct
-}: Pick<IncomingMessage, 'url' | 'headersDistinct'>): boolean {
-  const ours = new Set(readingsOf(url))
+}: Pick<IncomingMessage, 'url' | 'headersDistinct'>): 'open_location' | 'long_path' | undefined {
+  const own = pathOf(url)
+  if (own.length > MAX_PATH_LENGTH) return 'long_path'
+  const ours = new Set(readingsOf(own))
   ours.delete('/')
-  if (ours.size === 0) return false
-  const forwarded = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
-  return forwarded.some(target => readingsOf(target).some(path => ours.has(path)))
+  if (ours.size === 0) return undefined
+  const named = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
+  const forwarded = named.map(pathOf)
+  if (forwarded.some(({ length }) => length > MAX_PATH_LENGTH)) return 'long_path'
+  const isOurs = forwarded.some(path => readingsOf(path).some(reading => ours.has(reading)))
+  return isOurs ? 'open_location' : undefined
 }
 
-/** Returns all paths that a gateway may see in a request target, without the host and the query. */
-function readingsOf(target: string): readonly string[] {
-  const path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
+/** Returns all paths that a gateway may see in the path of a request. */
+function readingsOf(path: string): readonly string[] {
   return decodings(path).map(bytes => mergePath(readAsText(bytes)))
+}
+
+/** Returns the path of a request target, without the host and the query. */
+function pathOf(target: string): string {
+  return target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '')
 }

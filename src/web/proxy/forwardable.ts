@@ -4,27 +4,40 @@
  * see only what the rule allows (CVE-2021-21321, CVE-2026-16117).
  */
 
-import { decode } from '../../base/path-readings.js'
+import { decode, isBeyondAscii, textOf } from '../../base/path-readings.js'
 import { hasDotSegment, isOverlong, type PathPattern, whyMalformed } from '../../config/path-pattern.js'
 import type { ProxyRule } from '../../config/proxy-rules.js'
-import { canBeCut, cuts, mergeSlashes, normalize, type Operation, readingsOf, textOf } from './readings.js'
+import { canBeCut, cuts, mergeSlashes, normalize, type Operation, readingsOf } from './readings.js'
 
-/** Returns the rule that matches a reading of the path for the method of the request. */
-export type SelectRule = (reading: string) => ProxyRule | 'reserved' | undefined
+/** The rules of the proxy, for one method and for paths in any reading. */
+export interface RuleChoice {
+  /** Returns the rule that matches a reading of a path. */
+  select(reading: string): ProxyRule | 'reserved' | undefined
+  /**
+   * True if a server that compares names loosely may take a path of `rule` for a path of another rule with the same target, and
+   * the two rules grant different rights.
+   */
+  isConfusable(reading: string, rule: ProxyRule): boolean
+}
 
 /**
  * Returns the reason why the path cannot be forwarded, or undefined if it can.
  * @param path the path without its query, exactly as it would be sent
  * @param rule the rule that matches the path byte for byte
  */
-export function whyNotForwardable(path: string, rule: ProxyRule, select: SelectRule): string | undefined {
-  if (!HAS_SEVERAL_READINGS.test(path)) return undefined
+export function whyNotForwardable(path: string, rule: ProxyRule, rules: RuleChoice): string | undefined {
+  if (!HAS_SEVERAL_READINGS.test(path)) return rules.isConfusable(path, rule) ? OTHER_RULE : undefined
   const malformed = whyMalformed(path)
   if (malformed !== undefined) return malformed
   const readings = readPath(path)
-  if (!readings) return 'it is percent-encoded more than three times, or can be read in too many ways'
-  return whyUnsafe(readings) ?? whyWildcardsDiffer(path, rule) ?? whyRulesDiffer(path, readings, rule, select)
+  if (!readings) return TOO_MANY
+  return whyUnsafe(readings) ?? whyWildcardsDiffer(path, rule) ?? whyRulesDiffer(path, readings, rule, rules)
 }
+
+const TOO_MANY =
+  'it is percent-encoded more than three times, has more than 30 combining marks in a row, or can be read in too many ways'
+const OTHER_RULE =
+  'decoded, shortened or in another spelling, it belongs to another rule, to this server itself, or to no rule'
 
 const HAS_SEVERAL_READINGS = /[^!-~]|[%;\\#]|\/\/|\/\.\.?(\/|$)/
 
@@ -49,9 +62,8 @@ function whyUnsafe({ all }: Readings): string | undefined {
     if (CONTROL.test(reading)) return 'it contains an encoded control character'
     if (reading.includes('\\')) return 'it contains an encoded backslash'
     if (isOverlong(reading)) return 'it contains an overlong UTF-8 sequence'
-    if (MAY_BE_DOTS.test(reading) && (hasDotSegment(reading) || hasDotSegment(textOf(reading)))) {
+    if (hasDotSegment(reading) || (isBeyondAscii(reading) && hasDotSegment(textOf(reading))))
       return 'it has a dot segment'
-    }
     const normalized = normalize(reading)
     if (normalized !== reading && countEscapes(normalized) > countEscapes(reading)) {
       return 'it contains a character that looks like a percent sign, before two hexadecimal digits'
@@ -60,9 +72,6 @@ function whyUnsafe({ all }: Readings): string | undefined {
   return undefined
 }
 
-// A segment without ASCII letters, digits and most signs. Only such a segment can be a dot segment for `hasDotSegment`,
-// which takes longer.
-const MAY_BE_DOTS = /(^|\/)[ .\x80-\xff]+([/;?#]|$)/
 const CONTROL = /[^ -~\x80-\xff]/
 
 function countEscapes(path: string): number {
@@ -95,20 +104,30 @@ function whyWildcardsDiffer(path: string, { path: pattern, encodedSlashes }: Pro
  * Every reading of the whole path must select the rule. No other rule may be selected by a shorter path, which an
  * upstream sees if it removes path parameters, or if it looks for the query after decoding.
  */
-function whyRulesDiffer(path: string, separated: Readings, rule: ProxyRule, select: SelectRule): string | undefined {
+function whyRulesDiffer(path: string, separated: Readings, rule: ProxyRule, rules: RuleChoice): string | undefined {
   const held = rule.encodedSlashes ? readPath(path, operation => holdSlashes(operation, rule.path)) : separated
   // Some upstreams decode each segment, but keep its encoded slashes, so that `/p/x%2Fy/%64` is `/p/*/d` for them.
   const hasHiddenSlash = [...separated.whole].some(reading => countSlashes(reading) > countSlashes(path))
   const inSegments = hasHiddenSlash ? readPath(path, operation => holdSlashes(operation)) : separated
-  const selects = (reading: string, accepted: readonly unknown[]) =>
-    accepted.includes(select(reading)) && (!reading.includes('//') || accepted.includes(select(mergeSlashes(reading))))
+  if (!held || !inSegments) return TOO_MANY
+  const selects = (reading: string, accepted: readonly unknown[]) => accepted.includes(rules.select(reading))
+  const whole = merged([...held.whole, ...inSegments.whole])
+  const all = merged([...held.all, ...separated.all, ...inSegments.all, ...withSlashes(inSegments.all)])
   const isSame =
-    held &&
-    inSegments &&
-    [...held.whole, ...inSegments.whole].every(reading => selects(reading, [rule])) &&
-    [...held.all, ...separated.all, ...inSegments.all].every(reading => selects(reading, [rule, undefined])) &&
-    [...inSegments.all].every(reading => selects(reading.replaceAll('\0', '/'), [rule, undefined]))
-  return isSame ? undefined : 'decoded or shortened, it belongs to another rule, to this server itself, or to no rule'
+    whole.every(reading => selects(reading, [rule])) &&
+    all.every(reading => selects(reading, [rule, undefined]) && !rules.isConfusable(reading, rule))
+  return isSame ? undefined : OTHER_RULE
+}
+
+/** Adds the readings with merged slashes. */
+function merged(readings: readonly string[]): readonly string[] {
+  return [
+    ...new Set(readings.flatMap(reading => (reading.includes('//') ? [reading, mergeSlashes(reading)] : reading)))
+  ]
+}
+
+function withSlashes(readings: ReadonlySet<string>): readonly string[] {
+  return [...readings].map(reading => reading.replaceAll('\0', '/'))
 }
 
 /**

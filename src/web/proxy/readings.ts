@@ -2,35 +2,38 @@
  * Finds every way in which an upstream may read a path. In all strings of this file, a character stands for one byte
  * (latin1), because an upstream may decode bytes that are not UTF-8.
  */
-import { decode, isEncoded, MAX_DECODINGS } from '../../base/path-readings.js'
+import { decode, hasManyMarks, isBeyondAscii, isEncoded, MAX_DECODINGS, textOf } from '../../base/path-readings.js'
 
 /** Something that a server may do with a path. */
 export type Operation = (path: string) => string
 
-// Names of real objects have up to ten readings. The limit is for paths that are built to have many.
+// Names of real objects have up to ten readings. The limits are for paths that are built to take long, for which no session is needed.
 const MAX_READINGS = 100
-// The length of all readings together. Normalizing a long run of combining marks takes quadratic time, and no session is needed to
-// send such a path. The paths of real clients need less than 20,000 characters.
-const MAX_LENGTH = 100_000
+// The length of all readings together. The paths of real clients need less than 20,000 characters.
+const MAX_LENGTH = 20_000
 
 /**
  * Applies the operations and up to three decodings to a path, each any number of times and in any order, and returns all
  * results, the path first. The order matters: some servers remove path parameters before they decode a path, others after
- * that. Returns undefined if a result can be decoded once more, or if there are too many results.
+ * that. Returns undefined if a result can be decoded once more, has too many combining marks in a row, or if the results are too
+ * many or too long.
  */
 export function readingsOf(path: string, operations: readonly Operation[], decodeOnce: Operation = decode) {
   const readings = new Set<string>()
   let encoded = [path]
+  let length = 0
   for (let decoded = 0; encoded.length > 0; decoded++) {
     if (decoded > MAX_DECODINGS) return undefined
     const sameDecoding = new Set(decoded === 0 ? encoded : encoded.map(decodeOnce))
     // A set also iterates over the values that are added meanwhile.
     for (const reading of sameDecoding) {
+      length += reading.length
+      if (length > MAX_LENGTH || sameDecoding.size > MAX_READINGS) return undefined
+      if (isBeyondAscii(reading) && hasManyMarks(textOf(reading))) return undefined
       for (const operation of operations) sameDecoding.add(operation(reading))
-      if (sameDecoding.size > MAX_READINGS || sameDecoding.size * path.length > MAX_LENGTH) return undefined
       readings.add(reading)
     }
-    if (readings.size > MAX_READINGS || readings.size * path.length > MAX_LENGTH) return undefined
+    if (readings.size > MAX_READINGS) return undefined
     encoded = [...sameDecoding].filter(isEncoded)
   }
   return readings
@@ -41,20 +44,23 @@ export function readingsOf(path: string, operations: readonly Operation[], decod
  * not UTF-8 become U+FFFD.
  */
 export function normalize(path: string): string {
-  return NOT_ASCII.test(path) ? bytesOf(textOf(path).normalize('NFKC')) : path
+  return isBeyondAscii(path) ? Buffer.from(textOf(path).normalize('NFKC')).toString('latin1') : path
 }
-
-const NOT_ASCII = /[^\0-\x7f]/
 
 /**
  * Removes the path parameters of each segment (RFC 3986 section 3.3), or the part that some servers interpret as the
  * query or the fragment after they have decoded the path.
  */
 export const cuts: readonly Operation[] = [
-  path => path.replace(/;[^/]*/g, ''),
-  path => path.replace(/\?.*/s, ''),
-  path => path.replace(/#.*/s, '')
+  path => (path.includes(';') ? path.replace(/;[^/]*/g, '') : path),
+  path => cutAt(path, '?'),
+  path => cutAt(path, '#')
 ]
+
+function cutAt(path: string, sign: string): string {
+  const end = path.indexOf(sign)
+  return end === -1 ? path : path.slice(0, end)
+}
 
 /** True if one of the `cuts` would change the path. */
 export function canBeCut(path: string): boolean {
@@ -65,11 +71,16 @@ export function mergeSlashes(path: string): string {
   return path.replace(/\/{2,}/g, '/')
 }
 
-/** Reads the bytes of a path as UTF-8. */
-export function textOf(path: string): string {
-  return Buffer.from(path, 'latin1').toString('utf8')
-}
-
-function bytesOf(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1')
+/**
+ * Spells a segment as servers compare it that ignore letter case, spaces and dots at the end (as Windows does in file names), and
+ * bytes that they cannot decode or show.
+ */
+export function looseSpelling(segment: string): string {
+  const shown = isBeyondAscii(segment) ? textOf(segment).replace(/[\ufffd\p{C}]/gu, '') : segment
+  // The upper case first, because it joins more letters, such as s and its long form.
+  const folded = shown.toUpperCase().toLowerCase()
+  // A regular expression for the end of a string would take quadratic time.
+  let end = folded.length
+  while (end > 0 && (folded[end - 1] === '.' || (folded[end - 1] as string).trim() === '')) end--
+  return folded.slice(0, end).trimStart()
 }

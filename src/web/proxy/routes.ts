@@ -2,8 +2,8 @@
 
 import { fillPattern, matchPattern, mayMatch, type PathPattern, whyNotExact } from '../../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../../config/proxy-rules.js'
-import { type SelectRule, whyNotForwardable } from './forwardable.js'
-import { cuts, normalize, readingsOf } from './readings.js'
+import { type RuleChoice, whyNotForwardable } from './forwardable.js'
+import { cuts, looseSpelling, normalize, readingsOf } from './readings.js'
 
 export type Route =
   /** The request is forwarded. `target` is the path and query for the upstream. */
@@ -33,7 +33,8 @@ export type FindRoute = (method: string, target: string) => Route | undefined
  */
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
   const patterns = rules.map(({ path }) => path)
-  const matchers = rules.map(rule => ({ rule, matches: readingMatcher(rule.path) }))
+  const choices = new Map(rules.flatMap(({ methods }) => methods).map(method => [method, choiceOf(rules, method)]))
+  const decisions = decisionCache()
   return findRoute
 
   function findRoute(method: string, target: string): Route | undefined {
@@ -53,7 +54,9 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
 
   function whyNot(method: string, path: string, route: Route | undefined): string | undefined {
     if (!route) return whyNotExact(path)
-    return route.kind === 'forward' ? whyNotForwardable(path, route.rule, selectFor(method)) : undefined
+    const choice = choices.get(method)
+    if (route.kind !== 'forward' || !choice) return undefined
+    return decisions(`${method} ${path}`, () => whyNotForwardable(path, route.rule, choice))
   }
 
   function matchingRoute(method: string, path: string, query: string): Route | undefined {
@@ -73,14 +76,6 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     return { kind: 'wrongMethod', allow }
   }
 
-  function selectFor(method: string): SelectRule {
-    return reading => {
-      const segments = reading.slice(1).split('/')
-      if (isReserved(segments)) return 'reserved'
-      return matchers.find(({ rule, matches }) => rule.methods.includes(method) && matches(segments))?.rule
-    }
-  }
-
   function absoluteForm(method: string, target: string): Route | undefined {
     const [, origin = '', rest = '/'] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)(.*)$/i.exec(target) ?? []
     const path = rest.startsWith('/') ? rest : `/${rest}`
@@ -96,17 +91,88 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
   }
 }
 
+const MAX_DECISIONS = 2000
+// The paths of real clients are shorter, so that the decisions need less than 2 MB.
+const MAX_DECIDED_LENGTH = 1000
+
+/**
+ * Creates a function that remembers the results of another one, because pages request the same files again, and finding all readings
+ * of a path takes longer than the rest of the proxy's own work. The result depends on nothing but the key.
+ */
+function decisionCache() {
+  const known = new Map<string, string | undefined>()
+  return (key: string, decide: () => string | undefined): string | undefined => {
+    const reason = known.get(key)
+    if (reason !== undefined || known.has(key)) return reason
+    const decided = decide()
+    if (key.length > MAX_DECIDED_LENGTH) return decided
+    // A map iterates in the order in which its keys were added.
+    if (known.size === MAX_DECISIONS) known.delete(known.keys().next().value as string)
+    known.set(key, decided)
+    return decided
+  }
+}
+
+function choiceOf(rules: readonly ProxyRule[], method: string): RuleChoice {
+  const ofMethod = rules.filter(({ methods }) => methods.includes(method))
+  const exact = ofMethod.map(rule => ({ rule, matches: readingMatcher(rule.path) }))
+  const loose = ofMethod.map(rule => ({ rule, matches: readingMatcher(rule.path, looseSpelling) }))
+  const confusable = new Map(ofMethod.map(rule => [rule, loose.filter(other => mayConfuse(rule, other.rule))]))
+  const longest = Math.max(...ofMethod.map(({ path }) => path.segments.length))
+  return {
+    select(reading) {
+      const segments = reading.slice(1).split('/')
+      return isReserved(segments) ? 'reserved' : exact.find(({ matches }) => matches(segments))?.rule
+    },
+    isConfusable(reading, rule) {
+      const others = confusable.get(rule) ?? []
+      // The rule itself is always in the list.
+      if (others.length <= 1) return false
+      const segments = reading.slice(1).split('/')
+      return [segments, withoutEmpty(segments, longest)].some(path => {
+        const first = others.find(({ matches }) => matches(path))?.rule
+        return first !== undefined && first !== rule
+      })
+    }
+  }
+}
+
+/** Returns the segments that are not empty for a server that compares names loosely, and at most one more than `count`. */
+function withoutEmpty(segments: readonly string[], count: number): readonly string[] {
+  const filled: string[] = []
+  for (const segment of segments) {
+    if (filled.length > count) break
+    if (looseSpelling(segment) !== '') filled.push(segment)
+  }
+  return filled
+}
+
+/** True for the rule itself, and for other rules that grant different rights at the same target. */
+function mayConfuse(rule: ProxyRule, other: ProxyRule): boolean {
+  const rights = ({ token, methods, acceptsLinks }: ProxyRule) =>
+    [token, acceptsLinks, ...[...methods].sort()].join(' ')
+  return other === rule || (other.targetOrigin === rule.targetOrigin && rights(other) !== rights(rule))
+}
+
 /**
  * Returns a function that compares a reading of a path with a pattern. An upstream that decodes the path may also decode
  * the paths of its own rules, so a literal of the pattern counts in all its readings.
+ * @param spell changes the literals and the segments that are compared with them
  */
-function readingMatcher(pattern: PathPattern): (path: readonly string[]) => boolean {
-  const spellings = pattern.segments.map(literal => readingsOf(literal, [normalize, ...cuts]) ?? new Set([literal]))
+function readingMatcher(pattern: PathPattern, spell = unchanged): (path: readonly string[]) => boolean {
+  const spellings = pattern.segments.map(literal => {
+    const readings = readingsOf(literal, [normalize, ...cuts]) ?? new Set([literal])
+    return new Set([...readings].map(spell))
+  })
+  const isPlain = spell === unchanged && spellings.every(({ size }) => size === 1)
   const original = (segment: string, index: number) =>
-    spellings[index]?.has(segment) ? (pattern.segments[index] as string) : segment
-  const isEncoded = spellings.some(({ size }) => size > 1)
+    spellings[index]?.has(spell(segment)) ? (pattern.segments[index] as string) : segment
   // A path can have thousands of segments, and a pattern has few.
   const { length } = spellings
   const spelt = (path: readonly string[]) => [...path.slice(0, length).map(original), ...path.slice(length)]
-  return path => matchPattern(pattern, isEncoded ? spelt(path) : path) !== undefined
+  return path => matchPattern(pattern, isPlain ? path : spelt(path)) !== undefined
+}
+
+function unchanged(segment: string): string {
+  return segment
 }

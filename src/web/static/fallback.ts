@@ -29,7 +29,8 @@ export function fallback(files: Middleware, file: string): Middleware {
   }
 }
 
-function hasNoResponse({ status, body, respond }: Context): boolean {
+/** True if no middleware has responded to the request yet. */
+export function hasNoResponse({ status, body, respond }: Context): boolean {
   return status === 404 && body == null && respond !== false
 }
 

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { isProtectedFile } from '../../config/file-patterns.js'
+import { isProtectedFile, isProtectedPath } from '../../config/file-patterns.js'
 import { protectWithSession } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
 
@@ -15,6 +15,11 @@ interface FileGuard {
    * @param realPath the same with symlinks resolved
    */
   protects(path: string, realPath: string): boolean
+  /**
+   * True if a request for a path without a file gets the response of a protected file.
+   * @param path the path below wwwroot that the URL leads to
+   */
+  protectsPath(path: string): boolean
   /** Calls `next` if the request has a session. Otherwise responds as the routes that need tokens do. */
   readonly admit: Middleware
 }
@@ -26,6 +31,7 @@ export function fileGuard(services: Services): FileGuard | undefined {
 
   return {
     protects: (path, realPath) => [path, withoutMountFolders(realPath)].some(file => isProtectedFile(file, patterns)),
+    protectsPath: path => isProtectedPath(path, patterns),
     admit: protectWithSession(services)
   }
 }

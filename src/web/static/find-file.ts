@@ -1,7 +1,7 @@
-import { join, normalize, sep } from 'node:path'
+import systemPath, { join, type PlatformPath } from 'node:path'
 import type { Context } from 'koa'
 import { invalidRequest } from '../errors/http-error.js'
-import { closeFile, type OpenedFile, openInside } from './open-inside.js'
+import { closeFile, isWellKnown, type OpenedFile, openInside } from './open-inside.js'
 
 export interface FoundFile {
   readonly file: OpenedFile
@@ -66,14 +66,20 @@ export function fileFinder(root: string) {
 }
 
 /**
- * Decodes the path of a URL. Returns undefined if it leads out of the root, or if one of its names begins with a dot, because
- * attackers look for secrets under such names.
+ * Decodes the path of a URL. Returns undefined if it leads out of the root, or if one of its names is hidden.
+ * @param systemPath how the operating system writes paths; for tests
  * @throws HttpError 400 if the path cannot be decoded
  */
-function pathBelowRoot(urlPath: string): string | undefined {
-  const path = normalize(`.${decoded(urlPath)}`).replaceAll(sep, '/')
-  if (path === './') return ''
-  return path.split('/').some(name => name.startsWith('.')) ? undefined : path
+export function pathBelowRoot(
+  urlPath: string,
+  { normalize, sep }: Pick<PlatformPath, 'normalize' | 'sep'> = systemPath
+) {
+  const below = normalize(`.${decoded(urlPath)}`).replaceAll(sep, '/')
+  if (below === './') return ''
+  const names = below.split('/')
+  if (names.some((name, depth) => name.startsWith('.') && !isWellKnown(name, depth))) return undefined
+  // On Windows, such names lead to streams, devices and files with another name.
+  return sep === '\\' && names.some(name => /[:*?"<>|]|[. ]$/.test(name)) ? undefined : below
 }
 
 function decoded(urlPath: string): string {

@@ -108,6 +108,11 @@ function comparedPathOf(fd: number, path: string): string | undefined {
 
 // The names in the URL were checked already, but not those in the target of a symlink. A name that begins with two dots does not
 // count as hidden, because every file of a mounted Kubernetes ConfigMap is a symlink into the folder `..data`.
-function isHidden(name: string): boolean {
-  return name.startsWith('.') && !name.startsWith('..')
+function isHidden(name: string, depth: number): boolean {
+  return name.startsWith('.') && !name.startsWith('..') && !isWellKnown(name, depth)
+}
+
+/** True for the folder `/.well-known` (RFC 8615). Attackers look for secrets under all other names that begin with a dot. */
+export function isWellKnown(name: string, depth: number): boolean {
+  return name === '.well-known' && depth === 0
 }

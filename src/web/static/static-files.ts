@@ -7,8 +7,9 @@ import { redirect } from '../request/return-path.js'
 import type { Services } from '../services.js'
 import { contentSender } from './content.js'
 import { type Root, watchRoot } from './current-root.js'
+import { hasNoResponse } from './fallback.js'
 import { fileGuard } from './file-guard.js'
-import type { FoundFile } from './find-file.js'
+import { type FoundFile, pathBelowRoot } from './find-file.js'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
 /**
@@ -32,7 +33,7 @@ export function staticFiles(services: Services, wwwroot: string): Middleware {
   async function serveFile(ctx: Context, next: Next, current: Root | Promise<Root>): Promise<void> {
     const root = await current
     const found = root.mayContain(ctx.path) ? await root.find(ctx) : undefined
-    if (!found) return next()
+    if (!found) return respondWithoutFile(ctx, next)
     notesOf(ctx).route = 'static'
     const { file, path, isIndexOfFolder } = found
     const respond = (isProtected: boolean) =>
@@ -49,6 +50,13 @@ export function staticFiles(services: Services, wwwroot: string): Middleware {
     }
   }
 
+  /** A path of a protected file gets the same response if the file does not exist. */
+  async function respondWithoutFile(ctx: Context, next: Next): Promise<void> {
+    const path = guard && pathBelowRoot(ctx.path)
+    await next()
+    if (path !== undefined && guard?.protectsPath(path) && hasNoResponse(ctx)) await guard.admit(ctx, async () => {})
+  }
+
   async function redirectToFolder(ctx: Context, next: Next, { fd }: OpenedFile): Promise<void> {
     closeFile(fd)
     const path = `${ctx.path}/`
@@ -63,9 +71,10 @@ export function staticFiles(services: Services, wwwroot: string): Middleware {
     // A compressed file is chosen by Accept-Encoding (RFC 9110 section 12.5.5).
     ctx.vary('Accept-Encoding')
     if (encoding !== undefined) ctx.set('Content-Encoding', encoding)
-    if (!isProtected) ctx.set('Cache-Control', cacheControlOf(name))
     // A response that sets a cookie must not be stored.
-    else if (!ctx.res.hasHeader('Set-Cookie')) ctx.set('Cache-Control', protectedCacheControlOf(name))
+    if (!ctx.res.hasHeader('Set-Cookie')) {
+      ctx.set('Cache-Control', isProtected ? protectedCacheControlOf(name) : cacheControlOf(name))
+    }
     ctx.type = extname(name)
     if (ctx.type === '') ctx.type = 'bin'
     return sendContent(ctx, file)

@@ -110,7 +110,37 @@ test('public files need no session, also by links and in other spellings', async
   // The link is in a protected folder, so it is protected, although its target is public.
   t.is((await ask('/reports/public.css')).statusCode, 401)
   for (const path of ['/own', '/healthz', '/api/auth/client.js']) t.is((await browser.get(path)).statusCode, 200, path)
-  t.is((await browser.get('/missing')).statusCode, 404)
+  t.is((await browser.get('/missing')).statusCode, 401)
+})
+
+test('without a session, a protected file that does not exist has the response of one that exists', async t => {
+  const { ask, browser } = await start(t, '/reports /about.html !/index.html', { fallback: 'index.html' })
+  const withoutNames = ({ head, body }: Awaited<ReturnType<typeof ask>>) =>
+    (head + body)
+      .replace(/^(date|x-request-id|content-length): .*$/gim, '')
+      .replace(/[\da-f]{8}-[\da-f-]{27}|return_to=[^"]*/g, '')
+  const html = 'Accept: text/html\r\n'
+  for (const [existing, missing] of [
+    ['/reports/data.json', '/reports/none.json'],
+    ['/reports/data.json', '/REPORTS/data.json'],
+    ['/reports', '/reports/none'],
+    ['/reports/', '/reports/none/'],
+    ['/about.html', '/About.html'],
+    ['/about', '/ABOUT']
+  ] as const) {
+    for (const headers of ['', html, 'Sec-Fetch-Site: cross-site\r\n']) {
+      for (const method of ['GET', 'HEAD']) {
+        const [one, other] = [await ask(existing, headers, method), await ask(missing, headers, method)]
+        t.is(withoutNames(other), withoutNames(one), `${method} ${missing} ${headers}`)
+        t.true([401, 403].includes(other.statusCode))
+      }
+    }
+  }
+  t.is((await ask('/elsewhere', html)).statusCode, 200)
+  await signIn(browser)
+  t.is((await browser.get('/reports/none.json')).statusCode, 404)
+  const page = await browser.get('/reports/none', { headers: { accept: 'text/html' } })
+  t.is(page.statusCode, 200, 'the router of a single-page application handles this path')
 })
 
 test('a document gets the sign-in page, which returns to it, and any other request gets 401 with an empty body', async t => {
@@ -270,7 +300,7 @@ test('files of a release that replaces the folder are protected from their first
   await symlink('one', current)
   const settings = { wwwroot: current, access: { files: ['!/welcome', '/**'] } }
   const { browser, clock } = await startTestServer(t, { settings })
-  t.is((await browser.get('/new')).statusCode, 404)
+  t.is((await browser.get('/new')).statusCode, 401)
   await symlink('two', `${current}.new`)
   fs.renameSync(`${current}.new`, current)
   clock.advanceSeconds(1)

@@ -53,10 +53,33 @@ test('no spelling of a path leads out of wwwroot', async t => {
   t.is(warningIn(logs), undefined)
 })
 
-test('files and folders whose name begins with a dot are 404', async t => {
-  const names = ['.env', '.git/config', 'sub/.hidden', '.well-known/file', 'sub/.folder/file']
-  const { ask } = await startWith(t, Object.fromEntries(names.map(name => [`www/${name}`, marker])))
-  const targets = [...names.map(name => `/${name}`), '/%2eenv', '/%2Egit/config', '/sub/%2ehidden', '/sub/../.env']
+test('files and folders whose name begins with a dot are 404, except for /.well-known', async t => {
+  const names = [
+    '.env',
+    '.git/config',
+    'sub/.hidden',
+    '.well-known/.env',
+    'sub/.well-known/file',
+    '.well-known2',
+    'sub/.folder/file'
+  ]
+  const wellKnown = { 'www/.well-known/assetlinks.json': '[]', 'www/.well-known/apple-app-site-association': '{}' }
+  const hidden = Object.fromEntries(names.map(name => [`www/${name}`, marker]))
+  const { ask } = await startWith(t, { ...hidden, ...wellKnown }, folder =>
+    symlink('../.well-known/.env', join(folder, 'www/sub/link'))
+  )
+  t.is((await ask('/.well-known/assetlinks.json')).text, '[]')
+  t.is((await ask('/%2ewell-known/apple-app-site-association')).text, '{}')
+  const targets = [
+    ...names.map(name => `/${name}`),
+    '/%2eenv',
+    '/%2Egit/config',
+    '/sub/%2ehidden',
+    '/sub/../.env',
+    '/sub/link',
+    '/.well-known/',
+    '/.well-known'
+  ]
   for (const target of targets) {
     const { statusCode, text } = await ask(target)
     t.is(statusCode, 404, target)
