@@ -13,7 +13,7 @@ import {
   OtherIdentityError,
   ProviderError,
   UnknownKeyError
-} from '#src/provider/errors.js'
+} from '#src/provider/provider-error.js'
 import { createLog, standardOutput } from '#src/server/log.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { UpstreamError } from '#src/web/proxy/upstream.js'

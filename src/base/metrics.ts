@@ -56,6 +56,7 @@ export type GaugeName =
   | 'cached_sessions'
   | 'requests_in_flight'
   | 'provider_pause_seconds'
+  | 'client_rejections'
   | 'config_last_reload_successful'
   | 'config_last_reload_success_timestamp_seconds'
 

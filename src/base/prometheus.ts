@@ -15,6 +15,8 @@ const GAUGES: Readonly<Record<GaugeName, string>> = {
   cached_sessions: 'Sessions of which this process has a revision or a record in its memory.',
   requests_in_flight: 'Requests whose responses have not ended.',
   provider_pause_seconds: 'Remaining time for which the provider asked to send no token requests.',
+  client_rejections:
+    'Users, at most 100, for whom the provider rejected this client since the last token request that succeeded.',
   config_last_reload_successful: '1 if the last reload of the secrets has succeeded, or there was none, otherwise 0.',
   config_last_reload_success_timestamp_seconds: 'Time of the last successful reload of the secrets, or of the start.'
 }

@@ -13,8 +13,8 @@ import {
   parseEmailAddress
 } from '../config/access-entry.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { isRefusedByUserInfo, ProviderError } from '../provider/errors.js'
 import type { UserInfo } from '../provider/id-token.js'
+import { isRefusedByUserInfo, ProviderError } from '../provider/provider-error.js'
 import type { Denial } from '../sessions/index.js'
 import { type AuthenticationRequirements, createAuthenticationRule } from './authentication.js'
 

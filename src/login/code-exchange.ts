@@ -6,15 +6,16 @@
  */
 import type { Logger } from 'pino'
 import { type Clock, wait, withinOrUndefined } from '../base/clock.js'
-import { type FailureReason, KnownError } from '../base/failure-reasons.js'
+import { type FailureReason, failureReasonOf, KnownError } from '../base/failure-reasons.js'
 import type { Config } from '../config/settings.js'
 import { type Identity, isKeptInRedis, type SessionRecord } from '../cookie/record.js'
 import { requireStorable } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/provider-error.js'
 import type { Current, Denial, End, LeaseRequest, Result, Revision, Sessions, UserSessions } from '../sessions/index.js'
 import type { Access, CheckedClaims } from './access.js'
 import { needsCheck } from './access-check.js'
+import type { Evidence } from './evidence.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfThrottled } from './failure.js'
 import type { TokenState } from './grants.js'
 import { revokeInBackground } from './grants.js'
@@ -28,6 +29,7 @@ interface CodeExchangeDependencies {
   readonly clock: Clock
   readonly idp: Pick<IdentityProvider, 'inTokenQueue' | 'revokeRefreshToken' | 'metadata' | 'userInfo'>
   readonly log: Pick<Logger, 'warn'>
+  readonly evidence: Pick<Evidence, 'loggedIn' | 'clientRejected'>
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may sign in. */
@@ -137,15 +139,13 @@ function resultOf(attempt: Attempt): Result {
       // End the login, so that its state cannot be used again. Otherwise an attacker could try many codes with one state.
       return { kind: 'over', end: { reason: 'refused' } }
     case 'failed':
-      return attempt.isSpent
-        ? { kind: 'over', end: { reason: 'failed' } }
-        : { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+      return attempt.isSpent ? { kind: 'over', end: { reason: 'failed' } } : { kind: 'failure', pauseMs: 0 }
   }
 }
 
 /** Creates the function that exchanges a code, unless its login has already ended. */
 function createExchange(dependencies: CodeExchangeDependencies) {
-  const { mode, idp, sessions, userSessions } = dependencies
+  const { mode, idp, sessions, userSessions, evidence } = dependencies
   const completeLogin = createCompletion(dependencies)
 
   /** Exchanges the code under the lease of the login. `attempt` is undefined if no code was sent. */
@@ -164,9 +164,11 @@ function createExchange(dependencies: CodeExchangeDependencies) {
     const current = await sessions.underLease(login, request, async (_login, { leftMs }) => {
       try {
         const exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: leftMs() })
+        evidence.loggedIn()
         return { kind: 'unfinished', finish: async () => ended(await completeLogin(login, exchanged, leftMs)) }
       } catch (error) {
         pauseIfThrottled(sessions, error)
+        if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(login.id)
         if (error instanceof OAuthError && CODE_REJECTIONS.has(error.error)) return ended({ kind: 'rejected' })
         return ended({ kind: 'failed', error: throttledErrorOf(error) ?? error, isSpent: false })
       }

@@ -5,7 +5,7 @@
 import type { CookieSession, SessionRecord } from '../cookie/record.js'
 import type { SessionCookie } from '../cookie/session-cookie.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { ProviderError } from '../provider/errors.js'
+import { ProviderError } from '../provider/provider-error.js'
 import { type Denial, ignoreUnavailable, type Sessions } from '../sessions/index.js'
 import { isWeakness } from './authentication.js'
 import type { BeginLogin } from './begin-login.js'

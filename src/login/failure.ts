@@ -1,43 +1,14 @@
 /**
  * Decides what the error of a token request means: whether the refresh token is invalid, and when the request may be repeated.
  */
-import { OAuthError, ProviderError } from '../provider/errors.js'
-import type { Meaning } from '../provider/refusal.js'
-import type { Sessions, Suspicion } from '../sessions/index.js'
+
+import type { Meaning } from '../provider/meaning.js'
+import { OAuthError, ProviderError } from '../provider/provider-error.js'
+import type { Sessions } from '../sessions/index.js'
 
 /** Returns what the error of a token request means for the refresh token that was sent. */
 export function meaningOfError(error: unknown): Meaning {
   return error instanceof OAuthError || error instanceof ProviderError ? error.meaning : 'failure'
-}
-
-const MIN_REFUSALS = 3
-const SURE_AFTER_MS = 30_000
-const SURE_ALONE_AFTER_MS = 600_000
-
-/**
- * True if the ambiguous refusals of a refresh token have lasted so long that the token counts as invalid. If another session was
- * refreshed meanwhile, the provider works, so the fault must be the token. Otherwise the provider may be refusing all users because
- * of a temporary fault, and the server waits longer before it signs all of them out.
- * @param otherSucceededAt the time at which another session was last refreshed, or 0
- */
-export function isLasting({ since, last, refusals }: Suspicion, otherSucceededAt: number): boolean {
-  if (refusals < MIN_REFUSALS) return false
-  const ms = last - since
-  return ms >= SURE_ALONE_AFTER_MS || (ms >= SURE_AFTER_MS && otherSucceededAt > since)
-}
-
-/** Remembers when sessions were last refreshed, for `isLasting`. */
-export function createSuccesses() {
-  let latest = { id: '', at: 0 }
-  let previous = latest
-  return {
-    note(id: string, at: number): void {
-      if (latest.id !== id) previous = latest
-      latest = { id, at }
-    },
-    /** Returns the time at which a session other than this one was last refreshed, or 0. */
-    ofOthers: (id: string): number => (latest.id === id ? previous : latest).at
-  }
 }
 
 /**
@@ -80,7 +51,7 @@ const MAX_PAUSE_SECONDS = 60
 /**
  * Returns the pause after a failed refresh of a session, in seconds: the provider's `Retry-After`, but at least 1 and at
  * most 60. Without a pause, every waiting page would cause another call to the provider.
- * @param refusals the number of ambiguous refusals of this refresh token. The pause grows with each of them
+ * @param refusals the number of refusals of this refresh token that did not end the session. The pause grows with each of them
  */
 export function pauseSecondsAfter(error: unknown, refusals = 0): number {
   const { retryAfterSeconds = 1 } = (error ?? {}) as { readonly retryAfterSeconds?: number | undefined }

@@ -2,9 +2,14 @@
 
 import type { CompleteSession, HalfRefreshedSession, Identity } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { ConsentMissingError, OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import type { UserInfo } from '../provider/id-token.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
+import {
+  ConsentMissingError,
+  OtherIdentityError,
+  ProviderError,
+  rescuedRefreshToken
+} from '../provider/provider-error.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { CheckedClaims } from './access.js'
 import { grantsNothing, missingScopes } from './scopes.js'

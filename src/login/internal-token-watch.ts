@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.js'
 import { withinOrUndefined } from '../base/clock.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { isRefusedByUserInfo } from '../provider/errors.js'
+import { isRefusedByUserInfo } from '../provider/provider-error.js'
 
 interface WatchDependencies {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>

@@ -6,8 +6,8 @@
 import type { Config } from '../config/settings.js'
 import type { SessionFields } from '../cookie/record.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OAuthError, ProviderError, ScopeRefusedError, UnusableTokenSetError } from '../provider/errors.js'
 import type { IdTokenClaims, UserInfo } from '../provider/id-token.js'
+import { OAuthError, ProviderError, ScopeRefusedError, UnusableTokenSetError } from '../provider/provider-error.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { CheckedClaims } from './access.js'
 import {

@@ -2,6 +2,7 @@
  * Refreshes the tokens of a session. A provider may accept a refresh token only once, so every token request is sent under the lease
  * of the session (`sessions/under-lease.ts`).
  */
+import { failureReasonOf } from '../base/failure-reasons.js'
 import {
   isKeptInRedis,
   MAX_STORED_BYTES,
@@ -18,7 +19,7 @@ import {
   rescuedRefreshToken,
   ScopeRefusedError,
   UnusableTokenSetError
-} from '../provider/errors.js'
+} from '../provider/provider-error.js'
 import {
   type Current,
   type Denial,
@@ -32,14 +33,8 @@ import {
 } from '../sessions/index.js'
 import { type Access, type CheckedClaims, denialFields } from './access.js'
 import { needsCheck, uncheckedRecord } from './access-check.js'
-import {
-  createSuccesses,
-  isLasting,
-  meaningOfError,
-  pauseIfThrottled,
-  pauseSecondsAfter,
-  retrySecondsOf
-} from './failure.js'
+import { type Evidence, type Refreshing, refusalIn } from './evidence.js'
+import { meaningOfError, pauseIfThrottled, pauseSecondsAfter, retrySecondsOf } from './failure.js'
 import { revokeInBackground } from './grants.js'
 import type { Mode, TokenStep } from './mode.js'
 import { createLevels, type Log } from './refresh-report.js'
@@ -47,9 +42,10 @@ import type { RefreshSchedule } from './schedule.js'
 
 export interface RefreshDependencies {
   readonly mode: Mode
-  readonly idp: Pick<IdentityProvider, 'inTokenQueue' | 'revokeRefreshToken'>
+  readonly idp: Pick<IdentityProvider, 'inTokenQueue' | 'revokeRefreshToken' | 'credentialsId'>
   readonly sessions: Pick<Sessions, 'now' | 'current' | 'known' | 'recover' | 'underLease' | 'pause'>
   readonly schedule: RefreshSchedule
+  readonly evidence: Evidence
   /** Decides which accounts may stay signed in. If undefined, all accounts may stay signed in. */
   readonly access?: Access | undefined
   readonly userSessions?: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
@@ -101,9 +97,8 @@ export function createRefresh(dependencies: RefreshDependencies) {
 
   /** Sends one token request. Dual mode needs two for a refresh, so its session is still due after the first one. */
   async function sendRequest(due: SessionRecord, run: Run): Promise<Current> {
-    const { id } = due
     const isUrgent = mode.isSecondRequest(due)
-    const requester = { session: id, user: userOf(due) ?? id }
+    const requester = refreshing(due)
     const inSlot = <T>(send: () => Promise<T>) => idp.inTokenQueue('refresh', { isUrgent, requester }, send)
     // An early refresh does not wait for a lease, because the tokens are still valid.
     const request = { inSlot, isUrgent, mayWait: schedule.hasExpired(due.fields) }
@@ -160,13 +155,12 @@ function isForGood({ end }: Extract<Current, { readonly kind: 'over' }>): boolea
   return end.reason === 'logged_out' || end.reason === 'denied'
 }
 
-function userOf({ identity }: SessionRecord): string | undefined {
-  return identity && JSON.stringify([identity.iss, identity.sub])
+function refreshing({ id, identity }: SessionRecord): Refreshing {
+  return { session: id, user: identity ? JSON.stringify([identity.iss, identity.sub]) : id }
 }
 
 /** Creates the function that sends the next token request of a session, and decides what its response means. */
-function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDependencies) {
-  const successes = createSuccesses()
+function createTokenRequest({ mode, idp, sessions, access, userSessions, evidence }: RefreshDependencies) {
   const levelOf = createLevels()
 
   /** Checks the access list after the unchecked session was stored (`access-check.ts`). */
@@ -211,25 +205,29 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
     return isTemporary ? 'warn' : levelOf(error.message)
   }
 
-  function resultOfError(session: SessionRecord, error: unknown, { refusedAgain }: Grant, run: Run): Result {
+  function resultOfError(session: SessionRecord, error: unknown, grant: Grant, seenBy: string, run: Run): Result {
     if (error instanceof ScopeRefusedError) {
       const message = 'the identity provider refused a refresh that names scopes, so it is repeated without them'
       run.log.warn({ event: 'refresh_scope_refused', session: sessionHash(session.id), err: error }, message)
       run.omitsScope = true
-      return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+      return { kind: 'failure', pauseMs: 0 }
     }
     run.error = error
     pauseIfThrottled(sessions, error)
-    const meaning = meaningOfError(error)
+    const by = refreshing(session)
+    if (failureReasonOf(error) === 'client_rejected') evidence.clientRejected(by.user)
+    const refusal = refusalIn(error, seenBy)
+    const series = refusal && grant.refusedAgain(refusal.series)
+    const previous = refusal && grant.suspect?.[refusal.series]?.last
+    const isProven = refusal && series && evidence.refused(refusal, by, seenBy, series, previous)
     const isOther = error instanceof OtherIdentityError
-    const suspicion = meaning === 'ambiguous' ? refusedAgain() : undefined
-    if (isOther || meaning === 'end' || (suspicion && isLasting(suspicion, successes.ofOthers(session.id)))) {
+    if (isOther || isProven || meaningOfError(error) === 'end') {
       return { kind: 'over', end: { reason: isOther ? 'other_identity' : 'refused' } }
     }
-    const pauseMs = pauseSecondsAfter(error, suspicion?.refusals) * 1000
+    const pauseMs = pauseSecondsAfter(error, series?.refusals) * 1000
     // An unusable response can still contain a new refresh token. The old refresh token may be invalid now, so store the new one.
     const refresh_token = rescuedRefreshToken(error)
-    if (refresh_token === undefined) return { kind: 'failure', pauseMs, isAmbiguous: suspicion !== undefined }
+    if (refresh_token === undefined) return { kind: 'failure', pauseMs, refusedAs: refusal?.series }
     const record = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
     return { kind: 'tokens', record, pauseMs }
   }
@@ -238,13 +236,16 @@ function createTokenRequest({ mode, sessions, access, userSessions }: RefreshDep
     const isSecond = mode.isSecondRequest(session)
     let step: TokenStep
     let next: SessionRecord
+    const seenBy = idp.credentialsId()
     try {
       step = await mode.nextRequest(session, grant.leftMs(), run.omitsScope)
       const now = sessions.now()
-      successes.note(session.id, now)
+      evidence.refreshed(refreshing(session), seenBy, grant.suspect, now)
       next = nextRevision(session, step, now, userSessions?.shouldJoin(session, now))
     } catch (error) {
-      return resultOfError(session, error, grant, run)
+      // If the credentials were replaced during the request, nobody knows which ones were sent, so they count as others.
+      const sent = seenBy === idp.credentialsId() ? seenBy : 'replaced'
+      return resultOfError(session, error, grant, sent, run)
     }
     if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
     const { claims } = step

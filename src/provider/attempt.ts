@@ -7,8 +7,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Got, Agents as GotAgents } from 'got'
 import { errorCode } from '../base/error-code.js'
 import { parseJson } from '../base/json.js'
-import { type Endpoint, ProviderError } from './errors.js'
 import type { Agents } from './outbound.js'
+import { type Endpoint, ProviderError } from './provider-error.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint

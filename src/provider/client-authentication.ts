@@ -1,5 +1,5 @@
 /** Authenticates this server, as a client of the identity provider, with its client secret or its private key. */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import type { TransportRequest } from './attempt.js'
@@ -13,6 +13,8 @@ export interface ClientAuthentication {
   authenticated(form: Record<string, string>): Promise<Pick<TransportRequest, 'form' | 'headers'>>
   /** Replaces the client secret and the private key. The next request uses the new credentials. */
   replaceCredentials(fresh: Credentials): void
+  /** Returns a random name of the current credentials in this process. */
+  credentialsId(): string
 }
 
 interface ClientAuthenticationDependencies {
@@ -39,6 +41,7 @@ export function createClientAuthentication({
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
   let basicCredentials: string | undefined
+  let id = randomId()
 
   return {
     async authenticated(form) {
@@ -58,9 +61,12 @@ export function createClientAuthentication({
       basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
       return { form, headers: { authorization: `Basic ${basicCredentials}` } }
     },
+    credentialsId: () => id,
     replaceCredentials(fresh) {
+      const freshKey = signingKeyOf(fresh)
+      if (fresh.clientSecret !== clientSecret || !isSameKey(freshKey, signingKey)) id = randomId()
       clientSecret = fresh.clientSecret
-      signingKey = signingKeyOf(fresh)
+      signingKey = freshKey
       basicCredentials = undefined
     }
   }
@@ -89,6 +95,15 @@ async function clientAssertion(
     .setExpirationTime(issuedAt + ASSERTION_LIFETIME_SECONDS)
     .sign(key)
   return { client_id: clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
+}
+
+function isSameKey(one: SigningKey | undefined, other: SigningKey | undefined): boolean {
+  if (!one || !other) return one === other
+  return one.keyId === other.keyId && one.key.equals(other.key)
+}
+
+function randomId(): string {
+  return randomBytes(6).toString('base64url')
 }
 
 /** Encodes a string as application/x-www-form-urlencoded (RFC 6749 appendix B). */

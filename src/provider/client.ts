@@ -9,8 +9,8 @@ import type { Config } from '../config/settings.js'
 import type { TransportRequest, TransportResponse } from './attempt.js'
 import { type BrowserUrls, createBrowserUrls } from './browser-urls.js'
 import { type ClientAuthentication, type Credentials, createClientAuthentication } from './client-authentication.js'
-import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { type UserInfo, userInfoOf } from './id-token.js'
+import { errorOf, gatewayCodeOf, isErrorCode, meaningOf } from './meaning.js'
 import {
   createEndpoint,
   createMetadata,
@@ -19,7 +19,7 @@ import {
   issuerOf,
   type OnUnusable
 } from './metadata.js'
-import { errorOf, gatewayCodeOf, meaningOf } from './refusal.js'
+import { type Endpoint, OAuthError, ProviderError } from './provider-error.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { QueueOptions, Transport } from './transport.js'
 
@@ -65,6 +65,8 @@ export interface IdentityProvider extends BrowserUrls {
   revokeRefreshToken(refreshToken: string): Promise<void>
   /** Replaces the client secret and the private key. The next request uses the new credentials. */
   replaceCredentials(fresh: Credentials): void
+  /** Returns a random name of the current credentials in this process. */
+  credentialsId(): string
 }
 
 const REVOCATION_TIMEOUT_MS = 2000
@@ -151,7 +153,8 @@ export function createIdentityProvider(
       return { keys: keys as unknown[] as JWK[] }
     },
     revokeRefreshToken: createRevokeRefreshToken({ transport, endpoint, client }),
-    replaceCredentials: client.replaceCredentials
+    replaceCredentials: client.replaceCredentials,
+    credentialsId: client.credentialsId
   }
 }
 

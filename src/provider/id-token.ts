@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, parseJson } from '../base/json.js'
-import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './errors.js'
+import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './provider-error.js'
 
 /** The user info or the claims of an ID token. Any member may be missing or have another type. */
 export type UserInfo = Readonly<Record<string, unknown>>

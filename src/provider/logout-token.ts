@@ -7,9 +7,9 @@ import { compactVerify, createLocalJWKSet, errors } from 'jose'
 import { type Clock, startStopwatch } from '../base/clock.js'
 import { isJsonObject, parseJson } from '../base/json.js'
 import type { IdentityProvider } from './client.js'
-import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
 import type { ProviderMetadata } from './metadata.js'
+import { UnknownKeyError } from './provider-error.js'
 
 export class UnusableLogoutTokenError extends Error {
   /** The name of the invalid claim, or of another invalid part of the token. */

@@ -9,7 +9,7 @@ import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
 import { discoveredEndpointProblem, maskUrl } from '../config/urls.js'
 import type { TransportResponse } from './attempt.js'
-import { ProviderError } from './errors.js'
+import { ProviderError } from './provider-error.js'
 import { type Quirks, quirksOf } from './quirks.js'
 import type { Transport } from './transport.js'
 

@@ -1,7 +1,7 @@
 /** Parses the responses of the token endpoint, in the forms in which real providers send them. */
 import { isJsonObject } from '../base/json.js'
-import { UnusableTokenSetError } from './errors.js'
 import { readClaims } from './id-token.js'
+import { UnusableTokenSetError } from './provider-error.js'
 
 /** A checked response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenSet {

@@ -8,9 +8,9 @@ import { type Metrics, noMetrics, type ResponseLabels } from '../base/metrics.js
 import { inSpan, type Tracing } from '../base/tracing.js'
 import { outboundProxy } from '../config/outbound-proxy.js'
 import { type Attempt, createAttempt, type TransportRequest, type TransportResponse } from './attempt.js'
-import { type Endpoint, ProviderError } from './errors.js'
+import { isAboutClient } from './meaning.js'
 import { createAgents, type ProxyFor } from './outbound.js'
-import { isAboutClient } from './refusal.js'
+import { type Endpoint, ProviderError } from './provider-error.js'
 
 /** `inProgress` limits the concurrent calls, and `waiting` the urgent callers and the other callers separately. */
 type CallLimits = Pick<QueueLimits, 'inProgress' | 'waiting'>

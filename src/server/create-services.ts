@@ -14,6 +14,7 @@ import { type Access, createAccess } from '../login/access.js'
 import { createBeginLogin } from '../login/begin-login.js'
 import { type CodeExchanges, createCodeExchanges } from '../login/code-exchange.js'
 import { createCompleteLogin } from '../login/complete-login.js'
+import { createEvidence, type Evidence } from '../login/evidence.js'
 import { revokeInBackground } from '../login/grants.js'
 import { createLogOuts } from '../login/log-out.js'
 import { createMode, type Mode } from '../login/mode.js'
@@ -116,7 +117,21 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const access = createAccessOf(config, idp)
   // Refreshes and logins use the clock of the store, so that all replicas agree on the time.
   const times = { clock, now: sessions.now, timeoutSeconds: platform.timeoutSeconds }
-  const shared = { mode, idp, sessions, userSessions, sessionCookie, access, background, metrics, log, ...times }
+  const evidence = createEvidence()
+  metrics.watch('client_rejections', evidence.clientRejections)
+  const shared = {
+    evidence,
+    mode,
+    idp,
+    sessions,
+    userSessions,
+    sessionCookie,
+    access,
+    background,
+    metrics,
+    log,
+    ...times
+  }
   const transactions = createLoginTransactions(keyring.sealer('login state'), sessions.now)
   const { codeExchanges, ...login } = createLogin(config, { ...shared, transactions })
 
@@ -174,6 +189,7 @@ function createAccessOf({ access, platform }: Config, idp: IdentityProvider): Ac
 interface LoginDependencies extends Pick<Stores, 'sessions' | 'userSessions'> {
   readonly mode: Mode
   readonly idp: IdentityProvider
+  readonly evidence: Evidence
   readonly sessionCookie: SessionCookie
   readonly transactions: LoginTransactions
   /** Undefined if every account is allowed. */

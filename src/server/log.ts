@@ -5,7 +5,7 @@ import { reasonOf } from '../base/failure-reasons.js'
 import { withSourcePositions } from '../base/source-positions.js'
 import type { Config } from '../config/settings.js'
 import { SessionTooLargeError } from '../cookie/session-cookie.js'
-import { OAuthError, ProviderError } from '../provider/errors.js'
+import { OAuthError, ProviderError } from '../provider/provider-error.js'
 
 /**
  * Creates the log of the process.

@@ -123,7 +123,7 @@ function never(): false {
 
 /** No lease is granted for a session whose record is lost, so this work is never done. */
 async function nothing(): Promise<Result> {
-  return { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+  return { kind: 'failure', pauseMs: 0 }
 }
 
 function changed(record: SessionRecord, stored: object): SessionRecord {

@@ -33,7 +33,7 @@ export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
 export { countProcesses } from './port-socket.js'
 export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis-database.js'
 export type * from './sessions.js'
-export type { Denial, End, Suspicion } from './transitions.js'
+export type { Denial, End, RefusalSeries, Suspicion } from './transitions.js'
 export type * from './user-sessions.js'
 
 export interface StoreOptions {

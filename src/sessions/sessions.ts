@@ -3,7 +3,7 @@
  * words *record*, *revision* and *lease*.
  */
 import type { SessionRecord } from '../cookie/record.js'
-import type { End, Outcome, Suspicion } from './transitions.js'
+import type { End, Outcome, RefusalSeries, Suspicion } from './transitions.js'
 
 /** The id of a session and, if the session is kept in Redis, the key that decrypts its record. */
 export interface SessionKey {
@@ -24,7 +24,7 @@ export interface Revision extends SessionKey {
  * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
  * - `paused`: the identity provider asked for a pause
  * - `provider`: the identity provider did not refresh the session
- * - `refused`: the identity provider refused the refresh token in an ambiguous way, so the session may be over
+ * - `refused`: the identity provider has refused the refresh token for 30 seconds. This proves nothing yet, but the session may be over
  */
 export type Problem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider' | 'refused'
 
@@ -64,8 +64,10 @@ export interface LeaseRequest {
 
 /** The lease under which a token request is sent. */
 export interface Grant {
-  /** Returns the recent ambiguous refusals of this refresh token, with one that has just arrived. */
-  refusedAgain(): Suspicion
+  /** The refusals of this refresh token before the request. */
+  readonly suspect: Suspicion | undefined
+  /** Returns a series of refusals with one that has just arrived. */
+  refusedAgain(series: string): RefusalSeries
   /** Returns the milliseconds that a token request may still take. */
   leftMs(): number
 }

@@ -27,9 +27,12 @@ export const TIMES = {
    * shortened.
    */
   leewayMs: 5000,
-  /** Two ambiguous refusals that are further apart than this are not related. It is twice the longest pause between two attempts. */
-  suspicionMs: 120_000
+  /** A session whose refresh token has been refused for this long may be over, so the user should get a link to sign in again. */
+  suspectMs: 30_000
 }
+
+/** The most series of refusals that a cell keeps. */
+const MAX_SERIES = 8
 
 /**
  * The process that was granted a lease. If a later process has bound the socket of the same `hostSlot` (`host-slots.ts`), the
@@ -60,7 +63,7 @@ export interface Entry {
   readonly lease?: Lease
   /** No lease is granted before `until`, because a token request failed or because data was lost. */
   readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
-  /** Present if the provider has refused this refresh token in an ambiguous way. */
+  /** Present if the provider has refused this refresh token in a way that does not end the session. */
   readonly suspect?: Suspicion
 }
 
@@ -98,8 +101,13 @@ export interface Denial {
   readonly found?: string
 }
 
-/** A series of ambiguous refusals of one refresh token: the token may be invalid, or the fault may be temporary. */
-export interface Suspicion {
+/**
+ * The refusals of one refresh token that may be invalid, by what they have in common (`login/evidence.ts`). Only a success ends a
+ * series, however rarely a page asks.
+ */
+export type Suspicion = Readonly<Record<string, RefusalSeries>>
+
+export interface RefusalSeries {
   /** The time of the first refusal. */
   readonly since: number
   /** The time of the latest refusal. */
@@ -142,7 +150,7 @@ export type Acquired<Record> =
   | Exclude<Found<Record>, { readonly kind: 'current' }>
   | { readonly kind: 'granted'; readonly suspect: Suspicion | undefined }
   | { readonly kind: 'leased'; readonly lease: Lease }
-  /** `isSuspect` is true if the refresh token may be invalid. */
+  /** `isSuspect` is true if the session may be over. */
   | { readonly kind: 'paused'; readonly ms: number; readonly isSuspect: boolean }
 
 /** `notOwner`: the caller no longer owns the lease, so the outcome was not stored. New tokens are stored even without the lease. */
@@ -157,7 +165,8 @@ export type Outcome<Record> =
    */
   | { readonly kind: 'unchecked'; readonly record: Record }
   | { readonly kind: 'change'; readonly record: Record }
-  | { readonly kind: 'failure'; readonly pauseMs: number; readonly isAmbiguous: boolean }
+  /** `refusedAs` names the series that a refusal of the refresh token belongs to. Undefined if the failure was no refusal. */
+  | { readonly kind: 'failure'; readonly pauseMs: number; readonly refusedAs?: string | undefined }
   | Over
 
 export interface Step<Record, Result> {
@@ -251,8 +260,8 @@ export function acquire<Record>(
     const shortened = { ...lease, until }
     return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'leased', lease: shortened } }
   }
-  const suspect = seriesOf(entry.suspect, now)
-  if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs, isSuspect: suspect !== undefined } }
+  const { suspect } = entry
+  if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs, isSuspect: isSuspect(suspect, now) } }
   const granted = { ...(isChange && pauseMs > 0 ? entry : unpaused), lease: { ...me, until: now + TIMES.leaseMs } }
   return { cell: { ...cell, entry: granted }, result: { kind: 'granted', suspect } }
 }
@@ -308,22 +317,27 @@ export function commit<Record>(
         lease: undefined,
         notBefore: pauseFor(outcome.pauseMs, now),
         // A failure of another kind says nothing about the token, so it neither adds to the suspicion nor removes it.
-        suspect: outcome.isAmbiguous ? refusedAgain(entry.suspect, now) : entry.suspect
+        suspect: outcome.refusedAs === undefined ? entry.suspect : withRefusal(entry.suspect, outcome.refusedAs, now)
       })
       return { cell: { ...cell, entry: next }, result: { kind: 'stored' } }
     }
   }
 }
 
-/** Adds an ambiguous refusal to the earlier ones. */
-export function refusedAgain(earlier: Suspicion | undefined, now: number): Suspicion {
-  const { since, refusals } = seriesOf(earlier, now) ?? { since: now, refusals: 0 }
-  return { since, last: now, refusals: refusals + 1 }
+/** Adds a refusal to the earlier ones of its series. */
+export function refusedAgain(earlier: RefusalSeries | undefined, now: number): RefusalSeries {
+  return { since: Math.min(earlier?.since ?? now, now), last: now, refusals: (earlier?.refusals ?? 0) + 1 }
 }
 
-/** Returns the earlier refusals if they are recent. Faults that are hours apart must not count as one that has lasted for hours. */
-function seriesOf(suspect: Suspicion | undefined, now: number): Suspicion | undefined {
-  return suspect && Math.abs(now - suspect.last) <= TIMES.suspicionMs ? suspect : undefined
+function withRefusal(suspect: Suspicion = {}, name: string, now: number): Suspicion {
+  const others = Object.entries(suspect).filter(([other]) => other !== name)
+  const newest = others.sort(([, a], [, b]) => b.last - a.last).slice(0, MAX_SERIES - 1)
+  return Object.fromEntries([[name, refusedAgain(suspect[name], now)], ...newest])
+}
+
+/** True if the provider has refused the refresh token for so long that the session may be over. */
+export function isSuspect(suspect: Suspicion = {}, now: number): boolean {
+  return Object.values(suspect).some(({ since }) => now - since >= TIMES.suspectMs)
 }
 
 interface RestoreRequest<Record> extends Known<Record> {

@@ -102,7 +102,8 @@ export function createUnderLease(dependencies: UnderLeaseDependencies) {
       return { kind: 'stale' }
     }
     const grant: Grant = {
-      refusedAgain: () => rules.refusedAgain(lease.suspect, store.now()),
+      suspect: lease.suspect,
+      refusedAgain: series => rules.refusedAgain(lease.suspect?.[series], store.now()),
       leftMs: () => Math.round(rules.TIMES.requestMs - lease.elapsedMs())
     }
     if (inSlot) lease.use.sent = { rev, at: clock.monotonic() }
@@ -237,7 +238,8 @@ function createSettle({ store, memory, restores, end }: UnderLeaseDependencies) 
     if (committed?.kind === 'newer') return known
     if (outcome.kind === 'over') return isStored ? over(outcome.end) : unavailable(known, 'pending')
     if (outcome.kind === 'failure') {
-      const why = outcome.isAmbiguous ? 'refused' : 'provider'
+      const why =
+        outcome.refusedAs !== undefined && rules.isSuspect(lease.suspect, store.now()) ? 'refused' : 'provider'
       // After a failure without a pause, the request may be repeated immediately.
       return outcome.pauseMs > 0 ? unavailable(known, why, outcome.pauseMs) : known
     }

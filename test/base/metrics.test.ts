@@ -52,6 +52,7 @@ test('the metrics count logins, callbacks, refreshes, provider calls, sessions a
     platform_auth_requests_in_flight: 0,
     platform_auth_cached_sessions: 1,
     platform_auth_provider_pause_seconds: 0,
+    platform_auth_client_rejections: 0,
     'platform_auth_queued_requests{queue="userinfo"}': 0
   }
   const counted = Object.fromEntries(Object.keys(expected).map(series => [series, sampleOf(text, series)]))

@@ -33,6 +33,7 @@ async function scraped() {
     'cached_sessions',
     'requests_in_flight',
     'provider_pause_seconds',
+    'client_rejections',
     'config_last_reload_successful',
     'config_last_reload_success_timestamp_seconds'
   ] as const

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { accessEntries } from '#src/config/access-entry.js'
 import { createAccess, createAccessRule, denialFields, type Judgement } from '#src/login/access.js'
-import { ProviderError } from '#src/provider/errors.js'
+import { ProviderError } from '#src/provider/provider-error.js'
 import type { Denial } from '#src/sessions/index.js'
 import { createFakeIdp } from './fake-idp.js'
 

@@ -1,8 +1,9 @@
 import test from 'ava'
 import { createKeyring } from '#src/cookie/keyring.js'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
+import { createEvidence } from '#src/login/evidence.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
+import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/provider-error.js'
 import { createClock } from '../helpers/clock.js'
 import { createMode, createSharedStore } from '../sessions/setup.js'
 import { createFakeIdp, oauthError, throttledError, upstreamError } from './fake-idp.js'
@@ -18,7 +19,8 @@ function setUp({ isDual = false, sessionStore = 'cookie' as 'cookie' | 'redis' }
   const addProcess = () => {
     const connected = shared.connect()
     const { sessions } = connected
-    const dependencies = { mode, idp, sessions, userSessions, clock, timeoutSeconds: 10, sessionStore }
+    const evidence = createEvidence()
+    const dependencies = { evidence, mode, idp, sessions, userSessions, clock, timeoutSeconds: 10, sessionStore }
     return { ...connected, ...createCodeExchanges({ ...dependencies, access: undefined, log: { warn() {} } }) }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')

@@ -3,7 +3,7 @@
 // for browsers (the public token).
 import test from 'ava'
 import { createDualMode } from '#src/login/mode.js'
-import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
+import { ProviderError, rescuedRefreshToken } from '#src/provider/provider-error.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
 import { oauthError, throttledError, upstreamError } from './fake-idp.js'
 

@@ -1,7 +1,7 @@
 import type { IdentityProvider } from '#src/provider/client.js'
-import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import type { UserInfo } from '#src/provider/id-token.js'
 import type { ProviderMetadata } from '#src/provider/metadata.js'
+import { OAuthError, ProviderError } from '#src/provider/provider-error.js'
 import type { TokenSet } from '#src/provider/token-set.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { metadataWith } from '../helpers/metadata.js'
@@ -160,7 +160,8 @@ export function createFakeIdp({
     async revokeRefreshToken(refreshToken) {
       revoked.push(refreshToken)
     },
-    replaceCredentials() {}
+    replaceCredentials() {},
+    credentialsId: () => 'credentials'
   }
 }
 

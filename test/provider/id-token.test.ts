@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type ExpectedClaims } from '#src/provider/id-token.js'
+import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '#src/provider/provider-error.js'
 import { jwt } from '../helpers/jwt.js'
 import { holdsNone } from './secrets.js'
 

@@ -1,8 +1,8 @@
 // Each rule of OpenID Connect Back-Channel Logout section 2.6 is broken once, and the keys of the provider change.
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import test from 'ava'
-import { ProviderError, UnknownKeyError } from '#src/provider/errors.js'
 import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/logout-token.js'
+import { ProviderError, UnknownKeyError } from '#src/provider/provider-error.js'
 import { createClock } from '../helpers/clock.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { eventually } from '../helpers/eventually.js'

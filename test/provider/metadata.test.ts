@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { TransportResponse } from '#src/provider/attempt.js'
-import { ProviderError } from '#src/provider/errors.js'
 import { APS, createMetadata } from '#src/provider/metadata.js'
+import { ProviderError } from '#src/provider/provider-error.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { answering, responseWith } from './answering.js'
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import test from 'ava'
 import fc from 'fast-check'
-import { ProviderError } from '#src/provider/errors.js'
+import { ProviderError } from '#src/provider/provider-error.js'
 import { parseTokenSet } from '#src/provider/token-set.js'
 import { jwt } from '../helpers/jwt.js'
 import { holdsNone } from './secrets.js'

@@ -3,7 +3,8 @@
 // the second one for the public token, which browsers get. If only the second request fails, the result of the refresh is
 // partial.
 import test from 'ava'
-import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
+import { meaningOfError } from '#src/login/failure.js'
+import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/provider-error.js'
 import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { modes } from '../helpers/modes.js'
 import { createRandom } from '../helpers/random.js'
@@ -45,7 +46,7 @@ for (const mode of modes) {
       const session = await unavailable(record)
       t.is(session.record, record)
       t.is(await newest(record), record)
-      t.is(session.retryAfterSeconds, 1)
+      t.is(session.retryAfterSeconds, meaningOfError(error) === 'weak' ? 2 : 1)
       t.is(logs.first('refresh_failed')?.level, level)
       t.like(refreshLines()[0], { outcome: 'failed', provider_calls: 1 })
       for (const secret of [...Object.values(record.fields), record.id]) {
@@ -370,15 +371,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reused, [])
   })
 
-  const AMBIGUOUS = {
-    'an unknown code': oauthError('token_unknown'),
-    'JSON without a code': new ProviderError('token', 'invalid_response', 'a 400', {
-      status: 400,
-      meaning: 'ambiguous'
-    })
-  }
-
-  for (const [what, refusal] of Object.entries(AMBIGUOUS)) {
+  for (const [what, refusal] of [['an unknown code', oauthError('token_unknown')]] as const) {
     test(`${mode}: ${what} ends the session after 30 seconds if another session is refreshed meanwhile, with pauses that grow`, async t => {
       const { record, clock, idp, login, current, live, unavailable, refreshes, refreshLines, logs } =
         await setUpRefresh(mode)
@@ -387,10 +380,10 @@ for (const mode of modes) {
       const began = clock.now()
       for (const seconds of [2, 4, 8, 16]) {
         idp.next(refusal)
-        t.like(await unavailable(record), { record, why: 'refused', retryAfterSeconds: seconds })
+        t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: seconds })
         const calls = refreshes()
         clock.advance(seconds * 1000 - 1)
-        t.like(await unavailable(record), { record, why: 'refused', retryAfterSeconds: 1 })
+        t.like(await unavailable(record), { record, why: 'provider', retryAfterSeconds: 1 })
         t.is(refreshes(), calls)
         clock.advance(1)
       }
@@ -405,7 +398,7 @@ for (const mode of modes) {
       ]
       t.deepEqual(new Set(sent.map(({ level }) => level)), new Set(['warn']))
       t.is(sent.length, 5)
-      t.like(paused[0], { level: 'info', reason: 'provider_refused', provider_calls: 0 })
+      t.like(paused[0], { level: 'info', reason: 'refresh_paused', provider_calls: 0 })
     })
   }
 
@@ -424,20 +417,48 @@ for (const mode of modes) {
     t.is(refreshes(), 15)
   })
 
-  test(`${mode}: ambiguous refusals that are hours apart do not end the session, and neither does a page of a firewall`, async t => {
-    const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
-    for (let hour = 0; hour < 5; hour++) {
+  test(`${mode}: ambiguous refusals that are hours apart end the session as well`, async t => {
+    const { record, clock, idp, current, unavailable } = await setUpExpired(mode)
+    for (const why of ['provider', 'refused'] as const) {
       idp.next(oauthError('token_unknown'))
-      t.is((await unavailable(record)).why, 'refused')
+      t.is((await unavailable(record)).why, why)
       clock.advanceSeconds(3600)
     }
-    for (let minute = 0; minute < 60; minute++) {
-      idp.next(response(403))
-      t.is((await unavailable(record)).why, 'provider')
-      clock.advanceSeconds(60)
-    }
-    await live(record)
+    idp.next(oauthError('token_unknown'))
+    t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
   })
+
+  for (const [what, refusal] of [
+    [
+      'the client is blamed',
+      new OAuthError({ error: 'unauthorized_client', status: 403, endpoint: 'token', retryAfterSeconds: undefined })
+    ],
+    ['the body has no code', new ProviderError('token', 'invalid_response', 'a 400', { status: 400, meaning: 'weak' })]
+  ] as const) {
+    test(`${mode}: while no other user is refreshed, a session never ends if ${what}, but after 30 seconds it may have ended`, async t => {
+      const { record, clock, idp, live, unavailable } = await setUpExpired(mode)
+      for (let minute = 0; minute < 60; minute++) {
+        idp.next(refusal)
+        t.is((await unavailable(record)).why, minute === 0 ? 'provider' : 'refused')
+        clock.advanceSeconds(60)
+      }
+      await live(record)
+    })
+
+    test(`${mode}: a page that asks every 3 minutes ends if ${what}, and three other users are refreshed meanwhile`, async t => {
+      const { record, clock, idp, login, live, unavailable, current } = await setUpExpired(mode)
+      const others = [await login('one'), await login('two'), await login('three')]
+      clock.advanceSeconds(3601)
+      for (let refusals = 1; refusals < 5; refusals++) {
+        idp.next(refusal)
+        await unavailable(record)
+        clock.advanceSeconds(180)
+      }
+      for (const other of others) await live(other)
+      idp.next(refusal)
+      t.deepEqual(await current(record), { kind: 'over', end: { reason: 'refused' } })
+    })
+  }
 
   test(`${mode}: if an unusable token response contains a new refresh token, the session keeps that refresh token`, async t => {
     const { record, clock, idp, live, unavailable } = await setUpExpired(mode)

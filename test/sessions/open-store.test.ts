@@ -29,7 +29,7 @@ test('if redis.url is not set, the store is in the memory of this process', asyn
 test('a session whose record has arrived meanwhile is not recovered, so a pause of its token requests stays', async t => {
   const { sessions } = await setUp(t)
   const { id, rev } = recordOf('id', 1)
-  const failure = { kind: 'failure', pauseMs: 30_000, isAmbiguous: false } as const
+  const failure = { kind: 'failure', pauseMs: 30_000 } as const
   await underLease({ sessions }, { id, rev: 0 }, async () => ({
     kind: 'tokens',
     record: recordOf(id, rev),

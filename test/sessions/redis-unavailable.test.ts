@@ -180,8 +180,8 @@ test('a full Redis refuses leases, but stores results and logouts', async t => {
 
   const tokens = { kind: 'tokens', record: recordOf('tokens', 2), pauseMs: 0 } as const
   t.deepEqual(await store(0, tokens), { kind: 'live', record: tokens.record })
-  t.like(await store(1, { kind: 'failure', pauseMs: 50_000, isAmbiguous: true }), {
-    why: 'refused',
+  t.like(await store(1, { kind: 'failure', pauseMs: 50_000, refusedAs: 'a' }), {
+    why: 'provider',
     retryAfterSeconds: 50
   })
   const refused = { kind: 'over', end: { reason: 'refused' } } as const

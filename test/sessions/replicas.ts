@@ -90,7 +90,7 @@ export function underLease<Session extends Revision>(
   return sessions.underLease(session, { inSlot: send => send(), isUrgent: false, mayWait }, work)
 }
 
-const RELEASED: Result = { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+const RELEASED: Result = { kind: 'failure', pauseMs: 0 }
 
 /**
  * Asks for the lease of the newest known revision of a session, and releases it. Returns `granted`, the problem of the session or
@@ -207,7 +207,7 @@ export async function connected(...replicas: readonly Replica[]): Promise<void> 
 export async function useEverything(one: Replica, two: Replica): Promise<void> {
   for (let n = 0; n < 8; n++) {
     const session = await refresh(one, await logIn(one, `id-${n}`))
-    await commit(two, session.id, 2, { kind: 'failure', pauseMs: 0, isAmbiguous: false })
+    await commit(two, session.id, 2, { kind: 'failure', pauseMs: 0 })
     await commit(two, session.id, 2, { kind: 'over', end: { reason: 'refused' } })
     const leaving = await logIn(two, `leaving-${n}`)
     await two.sessions.end(leaving)

@@ -115,7 +115,7 @@ test('a lease that was granted too late is released, and another one is acquired
   const lease = async () => (await cells.read({ id: 'id-0' }, false)).content?.entry.lease
   const work = async () => {
     t.truthy(await lease())
-    return { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
+    return { kind: 'failure', pauseMs: 0 } as const
   }
   const began = clock.now()
   await clock.runUntilSettled(underLease({ sessions }, recordOf('id-0', 1), work, true))
@@ -149,7 +149,7 @@ test('no token is sent if another process reports data loss while the lease is b
     let sentAfterMs = 0
     const work = async () => {
       sentAfterMs = clock.now() - asked
-      return { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
+      return { kind: 'failure', pauseMs: 0 } as const
     }
     const settled = underLease({ sessions }, recordOf('id-0', 1), work, true)
     sessions.receive(kind === 'lost' ? { kind, id: 'id-0', rev: 1, from: 'other' } : { kind, ms: 0 })

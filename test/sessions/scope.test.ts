@@ -38,7 +38,7 @@ for (const code of ['invalid_scope', 'invalid_request']) {
 test('if a refresh without scope fails as well, its error counts, and the next refresh names the scopes again', async t => {
   const { record, clock, idp, live, unavailable, scopes } = await setUp()
   idp.next(oauthError('invalid_request'), oauthError('invalid_request'))
-  t.like(await unavailable(record), { why: 'refused', retryAfterSeconds: 2 })
+  t.like(await unavailable(record), { why: 'provider', retryAfterSeconds: 2 })
   clock.advanceSeconds(2)
   idp.next(oauthError('invalid_scope'), oauthError('temporarily_unavailable'))
   t.is((await unavailable(record)).why, 'provider')

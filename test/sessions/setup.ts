@@ -3,6 +3,7 @@
 
 import type { Identity, SessionRecord } from '#src/cookie/record.js'
 import type { Access } from '#src/login/access.js'
+import { createEvidence } from '#src/login/evidence.js'
 import type { ModeDependencies } from '#src/login/grants.js'
 import type { Mode } from '#src/login/mode.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
@@ -169,7 +170,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     const sessions = changes.sessions?.(connected.sessions) ?? connected.sessions
     const margins = { beforeExpirySeconds, jitterSeconds: 0 }
     const refreshing = createRefreshes({
-      ...{ mode, idp, sessions, clock, access, metrics },
+      ...{ mode, idp, sessions, clock, access, metrics, evidence: createEvidence() },
       ...margins,
       timeoutSeconds: 10
     })

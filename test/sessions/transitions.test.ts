@@ -125,7 +125,7 @@ test('commit stores tokens also without the lease, and leaves the lease of anoth
 
 test('a failure, an end or a change counts only under the lease', t => {
   const outcomes: readonly Outcome<string>[] = [
-    { kind: 'failure', pauseMs: 1000, isAmbiguous: true },
+    { kind: 'failure', pauseMs: 1000, refusedAs: 'a' },
     { kind: 'over', end: REFUSED },
     { kind: 'change', record: 'changed' }
   ]
@@ -139,29 +139,30 @@ test('a failure, an end or a change counts only under the lease', t => {
   }
 })
 
-test('all processes know since when and how often the provider has refused a refresh token in an ambiguous way', t => {
-  const refused = (cell: Cell<string> | undefined, now: number, isAmbiguous = true) => {
+test('a cell keeps each series of refusals until a success, however far apart they are, but at most eight', t => {
+  const refused = (cell: Cell<string> | undefined, now: number, refusedAs: string | undefined) => {
     const granted = acquire(cell, now, { ...knows(2), me }, RECOVERY_MS)
-    const outcome = { kind: 'failure', pauseMs: 1000, isAmbiguous } as const
+    const outcome = { kind: 'failure', pauseMs: 1000, refusedAs } as const
     return { granted, ...commit(granted.cell, now, { rev: 2, owner: 'me', outcome }) }
   }
-  const first = refused(cellAt(2), NOW)
-  const suspicion = { since: NOW, last: NOW, refusals: 1 }
-  t.deepEqual(first.cell?.entry.suspect, suspicion)
-  t.like(acquire(first.cell, NOW + 999, { ...knows(2), me: other }, RECOVERY_MS).result, { isSuspect: true })
-  const second = refused(first.cell, NOW + 10_000)
-  t.deepEqual(second.granted.result, { kind: 'granted', suspect: suspicion })
-  t.deepEqual(second.cell?.entry.suspect, { since: NOW, last: NOW + 10_000, refusals: 2 })
-  const failed = refused(second.cell, NOW + 20_000, false)
+  const first = refused(cellAt(2), NOW, 'a')
+  const a = { since: NOW, last: NOW, refusals: 1 }
+  t.deepEqual(first.cell?.entry.suspect, { a })
+  const pausedAt = (cell: Cell<string> | undefined, now: number) =>
+    acquire(cell, now, { ...knows(2), me: other }, RECOVERY_MS).result
+  t.like(pausedAt(first.cell, NOW + 999), { kind: 'paused', isSuspect: false })
+  const later = NOW + 10 * 3_600_000
+  const second = refused(first.cell, later, 'a')
+  t.deepEqual(second.granted.result, { kind: 'granted', suspect: { a } })
+  t.deepEqual(second.cell?.entry.suspect, { a: { since: NOW, last: later, refusals: 2 } })
+  t.like(pausedAt(second.cell, later), { kind: 'paused', isSuspect: true })
+  const failed = refused(second.cell, later + 20_000, undefined)
   t.deepEqual(failed.cell?.entry.suspect, second.cell?.entry.suspect, 'another failure says nothing about the token')
-  const later = refused(failed.cell, NOW + 10_000 + TIMES.suspicionMs + 1)
-  t.like(later.granted.result, { suspect: undefined })
-  t.like(later.cell?.entry.suspect, { refusals: 1 }, 'refusals that are far apart are not related')
-  const refreshed = commit(refused(second.cell, NOW + 20_000).granted.cell, NOW, {
-    rev: 2,
-    owner: 'me',
-    outcome: tokens(3)
-  })
+  let cell = failed.cell
+  for (let number = 1; number <= 8; number++) cell = refused(cell, later + 20_000 + number * 1000, `${number}`).cell
+  t.deepEqual(Object.keys(cell?.entry.suspect ?? {}).sort(), ['1', '2', '3', '4', '5', '6', '7', '8'])
+  const { granted } = refused(cell, later + 60_000, 'a')
+  const refreshed = commit(granted.cell, later + 60_000, { rev: 2, owner: 'me', outcome: tokens(3) })
   t.is(refreshed.cell?.entry.suspect, undefined)
 })
 
@@ -251,7 +252,7 @@ function run(
     case 'tokens':
       return by(tokens(mine.rev + 1))
     case 'failure':
-      return by({ kind: 'failure', pauseMs: ms, isAmbiguous: true })
+      return by({ kind: 'failure', pauseMs: ms, refusedAs: 'a' })
     case 'over':
       return by({ kind: 'over', end: REFUSED })
   }
@@ -318,8 +319,7 @@ test('in any history without data loss, two processes never have the lease of th
           cell = step.cell ?? cell
         }
         if (what === 'tokens' || what === 'failure') {
-          const outcome: Outcome<string> =
-            what === 'tokens' ? tokens(rev + 1) : { kind: 'failure', pauseMs: 0, isAmbiguous: false }
+          const outcome: Outcome<string> = what === 'tokens' ? tokens(rev + 1) : { kind: 'failure', pauseMs: 0 }
           const isOwner = cell?.entry.lease?.owner === owner
           cell = commit(cell, now, { rev, owner, outcome }).cell ?? cell
           if (isOwner) granted.delete(rev)

@@ -90,6 +90,11 @@ export function startFaults(simulation: Simulation): () => void {
     'refusing provider': () => {
       provider.refusingUntil = world.now() + world.between(1000, 20_000)
     },
+    'blaming provider': () => {
+      const grants = [...provider.grants.values()]
+      const blamed = grants[Math.floor(world.between(0, grants.length))]
+      if (blamed) blamed.blamedUntil = world.now() + world.between(1000, 40_000)
+    },
     'lost response': () => {},
     stop: () => anyReplica(replica => stop(replica, false, world.between(500, 30_000))),
     suspend: () => anyReplica(replica => stop(replica, true, world.between(500, 30_000))),

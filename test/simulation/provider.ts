@@ -1,8 +1,8 @@
 // A strict identity provider: a second use of a refresh token ends the login. It knows who sent each token, and so whether a
 // second use is one of the accepted exceptions (SECURITY.md).
 
-import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import type { UserInfo } from '#src/provider/id-token.js'
+import { OAuthError, ProviderError } from '#src/provider/provider-error.js'
 import type { TokenSet } from '#src/provider/token-set.js'
 import { TIMES } from '#src/sessions/transitions.js'
 import type { Replica, Simulation } from './simulation.js'
@@ -36,6 +36,8 @@ interface Grant {
   withheldFrom: number
   /** The ambiguous refusals since the last success, and the time of the first one. */
   refused: { since: number; times: number } | undefined
+  /** Until this time, the provider blames the client for each refresh token of this login. */
+  blamedUntil: number
 }
 
 interface RefreshRequest {
@@ -120,7 +122,7 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
     begin(id) {
       const uses = { uses: new Map(), origins: new Map() }
       const access = { isRemoved: false, withheldFrom: Number.POSITIVE_INFINITY }
-      provider.grants.set(id, { current: 1, isDead: false, refused: undefined, ...uses, ...access })
+      provider.grants.set(id, { current: 1, isDead: false, refused: undefined, blamedUntil: 0, ...uses, ...access })
       return `${id}:1`
     },
     stored(id, refreshToken) {
@@ -199,6 +201,10 @@ export function createProvider(world: World, of: () => Simulation): SimulatedPro
             grant.refused = { since, times: times + 1 }
             if (times >= 2 && world.now() - since >= 30_000) grant.excuse ??= 'the provider refused the token for 30 s'
             fail(delayMs, oauthError('invalid_request'))
+            return
+          }
+          if (world.now() < grant.blamedUntil) {
+            fail(delayMs, oauthError('unauthorized_client'))
             return
           }
           const first = grant.uses.get(token)

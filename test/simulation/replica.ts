@@ -1,5 +1,6 @@
 // A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
 import { createAccess } from '#src/login/access.js'
+import { createEvidence } from '#src/login/evidence.js'
 import { createDualMode, createSingleMode } from '#src/login/mode.js'
 import { createRefreshes } from '#src/login/refreshes.js'
 import type { IdentityProvider } from '#src/provider/client.js'
@@ -85,7 +86,8 @@ export function startReplica(simulation: Simulation, hostSlot: string): Replica 
     metadata: async () => ({ userinfoEndpoint: `${ISSUER}/userinfo`, quirks: {} }),
     endpoint: async () => `${ISSUER}/userinfo`,
     userInfo: (accessToken: string) => provider.userInfo(replica, accessToken),
-    revokeRefreshToken: async () => {}
+    revokeRefreshToken: async () => {},
+    credentialsId: () => replica.owner
   } as unknown as IdentityProvider
   const modeParts = { idp, clientId: CLIENT_ID, pkce: true, keepsIdToken: false, now: sessions.now }
   const mode =
@@ -97,7 +99,7 @@ export function startReplica(simulation: Simulation, hostSlot: string): Replica 
         )
   const access = schedule.isGuarded ? createAccess({ allow: [ACCESS_CLAIM] }, idp) : undefined
   const times = { beforeExpirySeconds, jitterSeconds: 0, timeoutSeconds: 10 }
-  const refreshes = createRefreshes({ mode, idp, sessions, clock, access, ...times })
+  const refreshes = createRefreshes({ mode, idp, sessions, clock, access, evidence: createEvidence(), ...times })
   Object.assign(replica, { sessions, refreshes })
   replicas.push(replica)
   if (!replica.isConnected) redis.connect(replica)

@@ -42,6 +42,7 @@ const SINGLE: readonly (readonly Fault[])[] = [
   ['busy provider'],
   ['failing provider'],
   ['refusing provider'],
+  ['blaming provider'],
   ['lost response'],
   ['stop'],
   ['suspend'],
@@ -86,7 +87,7 @@ const MIXED: readonly (readonly Fault[])[] = [
   ['two masters', 'promote', 'slow provider', 'drain', 'slow Redis'],
   ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote'],
   ['kill while checking', 'kill', 'stop', 'slow Redis', 'promote'],
-  ['refusing provider', 'slow provider', 'failing provider', 'kill', 'kill Redis']
+  ['refusing provider', 'blaming provider', 'slow provider', 'failing provider', 'kill', 'kill Redis']
 ]
 
 /** Returns the schedule of a seed. Half of the schedules have few kinds of faults, and the others combine many. */

@@ -7,7 +7,7 @@ import type { Message } from '#src/sessions/cells.js'
 import type { ProcessSessions } from '#src/sessions/create-sessions.js'
 import type { ProcessMemory } from '#src/sessions/memory.js'
 import type { Grant, Result } from '#src/sessions/sessions.js'
-import type { Cell, TIMES } from '#src/sessions/transitions.js'
+import type { Cell, RefusalSeries, TIMES } from '#src/sessions/transitions.js'
 import { accessTokenOf } from './provider.js'
 import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 
@@ -103,9 +103,12 @@ export const safeguards: readonly Safeguard[] = [
   {
     name: 'an ambiguous refusal ends a session only after it was repeated for some time',
     faults: ['refusing provider'],
-    sessions: withWork(
-      send => grant => send({ ...grant, refusedAgain: () => ({ ...grant.refusedAgain(), since: 0, refusals: 3 }) })
-    )
+    sessions: withRefusals((series, name) => (name === 'ambiguous' ? { ...series, since: 0, refusals: 3 } : series))
+  },
+  {
+    name: 'a refusal that blames the client ends a session only after it was repeated for some time',
+    faults: ['blaming provider'],
+    sessions: withRefusals(series => ({ ...series, since: 0, refusals: 5 }))
   },
   {
     name: 'a record that was stored before the check of the access list says so',
@@ -163,6 +166,11 @@ function withWork(change: (send: SimpleWork) => SimpleWork) {
     underLease: (session, request, work) =>
       sessions.underLease(session, request, (given, grant) => change(grant => work(given, grant))(grant))
   })
+}
+
+/** Returns a function that changes the series of refusals of a refresh token. */
+function withRefusals(change: (series: RefusalSeries, name: string) => RefusalSeries) {
+  return withWork(send => grant => send({ ...grant, refusedAgain: name => change(grant.refusedAgain(name), name) }))
 }
 
 const storedLogouts = new WeakMap<Simulation, Set<string>>()

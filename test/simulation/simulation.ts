@@ -14,6 +14,8 @@ export type Fault =
   | 'failing provider'
   // The provider refuses all refresh tokens in an ambiguous way for a while.
   | 'refusing provider'
+  // The provider blames the client whenever it gets a token of one user, for a while.
+  | 'blaming provider'
   | 'lost response'
   | 'stop'
   | 'suspend'

@@ -1,8 +1,8 @@
 /** Explains requests to the identity provider that fail. */
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
-import { OAuthError, ProviderError } from '../../provider/errors.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
+import { OAuthError, ProviderError } from '../../provider/provider-error.js'
 import { NO_ACCESS_CODE } from '../../provider/quirks.js'
 import { type Finding, failed, warning } from './findings.js'
 import { explainCallError } from './network-errors.js'

@@ -5,7 +5,7 @@
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/urls.js'
 import { SessionTooLargeError } from '../../cookie/session-cookie.js'
-import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
+import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
 import { returnToOf, signInUrl } from '../request/return-path.js'

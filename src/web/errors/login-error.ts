@@ -7,7 +7,7 @@ import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'
 import type { LoginLoopReason } from '../../pages/index.js'
-import type { OAuthError, ProviderError } from '../../provider/errors.js'
+import type { OAuthError, ProviderError } from '../../provider/provider-error.js'
 import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from './http-error.js'
 
 type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'restart' | 'kept' | 'failed' }>

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 import type { SessionRecord } from '../../cookie/record.js'
-import { OAuthError, ProviderError } from '../../provider/errors.js'
+import { OAuthError, ProviderError } from '../../provider/provider-error.js'
 import { providerFailure } from '../errors/login-error.js'
 import { sessionRecord } from '../request/session.js'
 import type { Services } from '../services.js'

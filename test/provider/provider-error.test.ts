@@ -1,5 +1,5 @@
 import test from 'ava'
-import { ProviderError } from '#src/provider/errors.js'
+import { ProviderError } from '#src/provider/provider-error.js'
 
 test('an unusable response counts as a refusal if its status says that the same request would fail again', t => {
   const isRejection = (status?: number) =>

@@ -1,19 +1,11 @@
 import { type FailureReason, KnownError } from '../base/failure-reasons.js'
-import { isAboutClient, type Meaning, meaningOf } from './refusal.js'
+import { isAboutClient, type Meaning, meaningOf } from './meaning.js'
 
 /**
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the command `check` sends
  * requests to these two endpoints.
  */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks' | 'authorization' | 'end_session'
-
-/**
- * Returns true if `code` has the form of an OAuth error code: words in lower case, joined by underscores. Error codes
- * are logged and shown, so a token that a faulty provider sends in place of a code must not be accepted.
- */
-export function isErrorCode(code: unknown): code is string {
-  return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
-}
 
 /**
  * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain

@@ -5,16 +5,25 @@ import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
  * What a response of the token endpoint means for the refresh token that was sent:
  * - `success`: the response has new tokens
  * - `end`: the refresh token is invalid and will never work again, so the user must sign in again
- * - `ambiguous`: the refresh token may be invalid. Some providers respond like this to an invalid token, and others because of a
- *   temporary fault
+ * - `ambiguous`: a code of OAuth's form. Some providers respond like this to an invalid token, and others because of a temporary fault
+ * - `weak`: the response blames the client, or has no code, as the page of a firewall. Rarely, a provider responds like this to one
+ *   invalid token, so it needs much evidence (`login/evidence.ts`)
  * - `failure`: the response says nothing about the refresh token
  */
-export type Meaning = 'success' | 'end' | 'ambiguous' | 'failure'
+export type Meaning = 'success' | 'end' | 'ambiguous' | 'weak' | 'failure'
 
 /** The error code of RFC 6749 section 5.2 for a client that the provider does not know. */
 const INVALID_CLIENT = 'invalid_client'
 
-const ENDS: ReadonlySet<unknown> = new Set([
+// Only the operator can correct these.
+const ABOUT_CLIENT: readonly unknown[] = [
+  INVALID_CLIENT,
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'incorrect_client_credentials'
+]
+const TEMPORARY: readonly unknown[] = ['temporarily_unavailable', 'server_error', 'slow_down']
+const ENDS: readonly unknown[] = [
   'invalid_grant',
   // A refresh token never regains a scope that it has lost, so the same request cannot succeed later.
   'invalid_scope',
@@ -29,17 +38,10 @@ const ENDS: ReadonlySet<unknown> = new Set([
   // GitHub
   'bad_refresh_token',
   'expired_token'
-])
+]
 
-const TEMPORARY: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error', 'slow_down'])
-
-// Only the operator can correct these.
-const ABOUT_CLIENT: ReadonlySet<unknown> = new Set([
-  INVALID_CLIENT,
-  'unauthorized_client',
-  'unsupported_grant_type',
-  'incorrect_client_credentials'
-])
+// The URL, the method, a proxy, the size of the request or its time may be wrong, but not the token.
+const NO_REFUSALS: ReadonlySet<number> = new Set([404, 405, 407, 408, 410, 413, 421, 425, 429, 431])
 
 interface TokenResponse {
   readonly status: number
@@ -49,14 +51,20 @@ interface TokenResponse {
 
 /** Decides what a response of the token endpoint means. */
 export function meaningOf({ status, json }: TokenResponse): Meaning {
-  if (isSuccess(status) && !isErrorWithSuccess(json)) return 'success'
-  const isRefusal = isSuccess(status) || (status >= 400 && status < 500 && status !== 408 && status !== 429)
-  // A refusal without JSON comes from a firewall or a load balancer, which may refuse the requests of all users.
-  if (!isRefusal || !isJsonObject(json)) return 'failure'
   const error = errorOf(json)
-  if (TEMPORARY.has(error) || ABOUT_CLIENT.has(error)) return 'failure'
-  if (ENDS.has(error)) return 'end'
-  return error !== undefined || status === 400 ? 'ambiguous' : 'failure'
+  if (isSuccess(status) && !isErrorWithSuccess(json)) return 'success'
+  const isRefusal = isSuccess(status) || (status >= 400 && status < 500 && !NO_REFUSALS.has(status))
+  if (!isRefusal || TEMPORARY.includes(error)) return 'failure'
+  if (ENDS.includes(error)) return 'end'
+  return isErrorCode(error) && !ABOUT_CLIENT.includes(error) ? 'ambiguous' : 'weak'
+}
+
+/**
+ * Returns true if `code` has the form of an OAuth error code: words in lower case, joined by underscores. Error codes
+ * are logged and shown, so a token that a faulty provider sends in place of a code must not be accepted.
+ */
+export function isErrorCode(code: unknown): code is string {
+  return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
 }
 
 /** Returns the member `error` of an error response, or the code that replaces it. Undefined if there is none. */
@@ -74,12 +82,12 @@ export function gatewayCodeOf(json: unknown): string | undefined {
 
 /** True if the provider rejects the client of this server, for example because of a wrong client secret. */
 export function isAboutClient(json: unknown): boolean {
-  return ABOUT_CLIENT.has(errorOf(json))
+  return ABOUT_CLIENT.includes(errorOf(json))
 }
 
 /** True if the same request may succeed later. */
 export function isTemporaryCode(code: string): boolean {
-  return TEMPORARY.has(code)
+  return TEMPORARY.includes(code)
 }
 
 /** RFC 6749 section 5.1 requires status 200. Some providers send 201. */
