@@ -12,7 +12,7 @@ import {
   settingOf,
   writtenValue
 } from '../dist/config/settings.js'
-import { settingsFile } from '../dist/config/settings-file.js'
+import { settingsYaml } from '../dist/config/yaml-text.js'
 
 const root = new URL('../', import.meta.url)
 const read = path => readFileSync(new URL(path, root), 'utf8')
@@ -105,7 +105,7 @@ function fullSample() {
     'platform.clientId': 'replace-with-your-client-id',
     'platform.callbackUrl': 'https://app.example.com/api/auth/callback'
   }
-  return settingsFile(header, settingKeys, values, explained)
+  return settingsYaml(header, settingKeys, values, explained)
 }
 
 function explained(key) {

@@ -34,7 +34,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^commander$/, ['cli']],
   [/^(prom-client|@opentelemetry\/.+)$/, ['base']],
   [/^jose$/, ['provider']],
-  [/^(cosmiconfig(\/.+)?|proxy-from-env)$/, ['config']]
+  [/^(cosmiconfig|yaml|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = ['login', 'sessions', 'provider', 'cookie', 'config', 'pages', 'base']

@@ -1,7 +1,5 @@
 import { Command as Commander, CommanderError, Option } from 'commander'
-import { nearest } from '../base/nearest.js'
 import { version } from '../base/package.js'
-import { replacementOf } from '../config/renamed.js'
 import { flagName, namesFile, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { description, mostUsed, textAfterCommandHelp, textAfterHelp } from './help.js'
@@ -40,9 +38,6 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     .description(description)
     .version(version(), '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help. With "all" after it, print all flags, variables and files.')
-    // Commander's suggestion would repeat the whole word, but the part after an equals sign may be a secret.
-    // `unknownWord` makes the suggestion instead.
-    .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({
       writeOut: text => void stdout.write(text),
@@ -60,7 +55,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
     // program declares its help command below.
     .helpCommand(false)
     .addHelpText('before', () => {
-      if (word !== undefined && word !== 'all') throw unknownWord('command', word, commandNames)
+      if (word !== undefined && word !== 'all') throw unknownCommand(word)
       return ''
     })
     .addHelpText('after', () => `\n${textAfterHelp(program.createHelp(), topic)}`)
@@ -77,7 +72,7 @@ function createProgram(terminal: Terminal, word: string | undefined, run: Run): 
   const invoke = (entry: CommandEntry, command: Commander, hasAction: boolean) =>
     run(entry, { terminal, flags: settingsAmong(program.opts()), hasAction, options: command.optsWithGlobals() })
   program.action(async (_options, { args: [word] }: Commander) => {
-    if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, commandNames)
+    if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownCommand(word)
     await invoke(defaultCommand, program, false)
   })
   for (const entry of commands) {
@@ -183,7 +178,7 @@ function usageErrorOf(error: CommanderError): UsageError {
   const ofCommands = commands.flatMap(({ options }) => options.map(({ flags }) => flagName(flags)))
   const known = [...settingOptions().map(({ long }) => long ?? ''), ...ofCommands, '--help', '--version']
   const valueless = known.find(flag => word.startsWith(`${flag}=`))
-  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, known)
+  return new UsageError(valueless ? `${valueless} takes no value.` : unknownFlag(word, error.message))
 }
 
 /** Returns the names of the commands that have a flag. */
@@ -209,22 +204,23 @@ function missingValue({ message }: CommanderError): UsageError {
   )
 }
 
-/** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
-function unknownWord(kind: 'command' | 'flag', word: string, known: readonly string[]): UsageError {
+/** @param message the message of commander, which repeats the whole word, and suggests a similar flag if there is one */
+function unknownFlag(word: string, message: string): string {
   const name = withoutValue(word)
-  const replacement = kind === 'flag' && replacementOf(name)
-  if (replacement) return new UsageError(`The flag ${name} ${replacement}`)
-  const key = kind === 'flag' ? settingWithoutFlag(name) : undefined
-  if (key !== undefined) {
-    return new UsageError(
-      `There is no flag ${name}. Set ${key} in a settings file, or the variable ${settingOf(key).env}.`
-    )
-  }
-  const guess = nearest(name, known)
-  const help = kind === 'flag' ? '--help all' : '--help'
-  return new UsageError(
-    `There is no ${kind} ${name}. ${guess ? `Did you mean ${guess}?` : `${help} lists all of them.`}`
-  )
+  const key = settingWithoutFlag(name)
+  if (key !== undefined)
+    return `There is no flag ${name}. Set ${key} in a settings file, or the variable ${settingOf(key).env}.`
+  const [suggestion = '--help all lists all of them.'] = /Did you mean [^\n)]+/.exec(message) ?? []
+  return `There is no flag ${shownWord(name)}. ${suggestion}`
+}
+
+function unknownCommand(word: string): UsageError {
+  return new UsageError(`There is no command ${shownWord(word)}. The commands are ${commandNames.join(', ')}.`)
+}
+
+/** A secret may have been given in the place of a flag or a command, so only words are shown. */
+function shownWord(word: string): string {
+  return /^[a-z-]{1,40}$/i.test(word) ? word : 'of this name'
 }
 
 /** Removes the part after an equals sign, because it may be a secret, and messages must not contain it. */

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs'
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
 import { errorCode } from '../base/error-code.js'
 import type { ConfigProblem } from './errors.js'
@@ -21,6 +21,13 @@ export async function readTextFile(path: string): Promise<string> {
 /** Returns information about a file or folder, or undefined if this user cannot examine it. */
 export function statIfPossible(path: string): Promise<Stats | undefined> {
   return stat(path).catch(() => undefined)
+}
+
+/** True for a symlink to a file that does not exist. */
+export async function isDangling(path: string): Promise<boolean> {
+  return (
+    (await lstat(path).catch(() => undefined))?.isSymbolicLink() === true && (await statIfPossible(path)) === undefined
+  )
 }
 
 const reasons: Readonly<Record<string, string>> = {

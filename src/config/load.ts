@@ -4,7 +4,6 @@ import { findings, loginScopesOf } from './cross-checks.js'
 import { demoCallbackUrl, demoDefaults, demoOverrides, demoSource } from './demo.js'
 import { dotEnvFile, type Environment } from './dot-env.js'
 import { ConfigError, type ConfigProblem, notGiven } from './errors.js'
-import { type FileLayer, layerOfFile } from './file.js'
 import { exposedFile, publishedFiles, type SecretFile } from './files.js'
 import { oddities } from './odd-values.js'
 import {
@@ -21,6 +20,7 @@ import {
   settingOf,
   type Values
 } from './settings.js'
+import { type FileLayer, layerOfFile } from './settings-file.js'
 import {
   containsSecret,
   emptyLayer,

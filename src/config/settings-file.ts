@@ -1,50 +1,121 @@
-import { membersOf, type SettingKey, settingOf, type Values, writtenValue } from './settings.js'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import { basename, join, relative, resolve } from 'node:path'
+import { packageFolder } from '../base/package.js'
+import type { ConfigProblem } from './errors.js'
+import { isDangling, readTextFile, whyUnreadable } from './files.js'
+import { emptySettings, parseSettings, UnusableSettings } from './parse-settings.js'
+import { appName, misnamedFiles, presentPlaces, searchPlaces } from './search-places.js'
+import { emptyLayer, type Layer, layerOfObject } from './sources.js'
+
+/** Finds and loads the settings file with cosmiconfig. */
+
+export interface FileLayer extends Layer {
+  /** The absolute path of the settings file, if there is one. */
+  readonly file: string | undefined
+  /** False if a file exists but could not be read or parsed. */
+  readonly isRead: boolean
+}
+
+/** Reads the settings file whose path is `named`. Without `named`, reads the first search place that has settings. */
+export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
+  if (named === undefined) return searchIn(cwd)
+  const path = resolve(cwd, named)
+  try {
+    return layerOf(named, 'flag --config', await createExplorer().load(path), path)
+  } catch (error) {
+    return unread({ key: named, source: 'flag --config', message: await whyNotLoaded(error, path) }, path)
+  }
+}
+
+async function searchIn(cwd: string): Promise<FileLayer> {
+  let places: string[]
+  try {
+    places = await presentPlaces(cwd)
+  } catch (error) {
+    // A folder that cannot be searched is a problem, because a file in it may contain the access list.
+    const { path = cwd } = error as NodeJS.ErrnoException
+    const message = `cannot be searched for a settings file, because ${whyUnreadable(error)}. Give this user access to the folder, start the server in a different folder, or name the settings file with --config.`
+    return unread({ key: join(path, '..'), source: 'folder', message }, undefined)
+  }
+  const warnings = await misnamedFiles(cwd)
+  // Most servers have no settings file, and start faster without cosmiconfig.
+  if (places.length === 0) return { ...emptyLayer, warnings, file: undefined, isRead: true }
+  const problemWith = async (place: string, error: unknown) => {
+    const path = join(cwd, place)
+    return unread({ key: place, source: `file ${place}`, message: await whyNotLoaded(error, path) }, path)
+  }
+  let found: Loaded
+  try {
+    found = await createExplorer().search(cwd)
+  } catch (error) {
+    return problemWith(relative(cwd, (error as { readonly filepath?: string }).filepath ?? cwd), error)
+  }
+  const first = found ? relative(cwd, found.filepath) : undefined
+  // cosmiconfig passes over a place that it cannot read.
+  for (const place of first === undefined ? places : places.slice(0, places.indexOf(first))) {
+    const error: unknown = await readTextFile(join(cwd, place)).then(
+      () => undefined,
+      error => error
+    )
+    if (error !== undefined) return problemWith(place, error)
+  }
+  if (first === undefined) return { ...emptyLayer, warnings, file: undefined, isRead: true }
+  const layer = layerOf(first, `file ${first}`, found, join(cwd, first))
+  const others = places.slice(places.indexOf(first) + 1).map(place => {
+    const message = `is not read, because ${first} has precedence. Remove one of the two.`
+    return { key: place, source: 'working directory', message }
+  })
+  return { ...layer, warnings: [...layer.warnings, ...others, ...warnings] }
+}
+
+type Explorer = ReturnType<typeof import('cosmiconfig').cosmiconfig>
+type Loaded = Awaited<ReturnType<Explorer['search']>>
 
 /**
- * Returns a settings file in YAML with these settings. A setting without a value in `chosen` is commented out.
- * @param comments the lines above a setting
+ * Creates the searcher without the side effects of cosmiconfig. It reads its own options from `package.json` and
+ * `.config/config.*` in the working directory, and runs the latter if it is a script. A file there could replace our search places,
+ * and so hide the access list. And it asks the system for the home folder, which fails for a user who has none, such as that of
+ * a container with `--user 12345`. Therefore both are replaced while this function runs, which is possible in worker threads, too.
  */
-export function settingsFile(
-  header: readonly string[],
-  keys: readonly SettingKey[],
-  chosen: Values,
-  comments: (key: SettingKey) => readonly string[]
-): string {
-  const lines = [...header]
-  let openGroup: string | undefined
-  for (const key of keys) {
-    const [first, member] = key.split('.')
-    const group = member === undefined ? undefined : first
-    lines.push('')
-    if (group !== undefined && group !== openGroup) lines.push(groupLine(group, chosen))
-    openGroup = group
-    const indent = group === undefined ? '' : '  '
-    const value = valueLines(member ?? key, writtenValue(key, chosen[key]), settingOf(key).type.sample)
-    lines.push(...[...comments(key), ...value].map(line => indent + line))
+function createExplorer(): Explorer {
+  const require = createRequire(import.meta.url)
+  const { cwd } = process
+  const { homedir } = os
+  process.cwd = () => packageFolder
+  os.homedir = () => packageFolder
+  try {
+    const { cosmiconfig, defaultLoaders }: typeof import('cosmiconfig') = require('cosmiconfig')
+    const loaders = Object.fromEntries([...Object.keys(defaultLoaders), 'default'].map(name => [name, parseSettings]))
+    return cosmiconfig(appName, {
+      searchPlaces: [...searchPlaces],
+      loaders,
+      cache: false,
+      ignoreEmptySearchPlaces: false
+    })
+  } finally {
+    process.cwd = cwd
+    os.homedir = homedir
   }
-  return `${lines.join('\n')}\n`
 }
 
-// An empty group has the same effect as an empty value for each of its settings. If a member must not be empty, the line of such
-// a group is therefore commented out.
-function groupLine(group: string, chosen: Values): string {
-  const members = membersOf(group)
-  const isEmpty = members.every(key => chosen[key] === undefined)
-  return isEmpty && members.some(key => settingOf(key).rejectsEmpty) ? `# ${group}:` : `${group}:`
+/** @param shown the path as the operator wrote it, or relative to the working directory */
+function layerOf(shown: string, source: string, loaded: Loaded, path: string): FileLayer {
+  if (loaded?.isEmpty)
+    return unread({ key: shown, source, message: 'is empty. Write settings into it, or remove it.' }, path)
+  const inPackage = basename(path) === 'package.json' ? `, key ${appName}` : ''
+  const layer = layerOfObject(loaded?.config ?? {}, `file ${shown}${inPackage}`)
+  const nothing = { key: shown, source, message: 'contains only comments, so it sets nothing.' }
+  const warnings = loaded?.config === emptySettings ? [nothing] : layer.warnings
+  return { ...layer, warnings, file: path, isRead: true }
 }
 
-function valueLines(name: string, value: unknown, sample: readonly string[] | undefined): string[] {
-  const items = Array.isArray(value) ? value : []
-  if (sample && items.length > 0) return [`${name}:`, ...items.map(item => `  - ${yamlOf(item)}`)]
-  if (sample) return [`# ${name}:`, ...sample.map(item => `#   - ${item}`)]
-  return [value === undefined ? `# ${name}:` : `${name}: ${yamlOf(value)}`]
+function unread(problem: ConfigProblem, file: string | undefined): FileLayer {
+  return { ...emptyLayer, problems: [problem], file, isRead: false }
 }
 
-function yamlOf(value: unknown): string {
-  if (Array.isArray(value)) return yamlOf(value.join(' '))
-  if (typeof value !== 'string') return String(value)
-  // A number with a unit, such as 24h, needs no quotation marks. YAML reads 0xAB as a number.
-  if (/^\d+(?!x)[A-Za-z]+$/i.test(value)) return value
-  const isPlain = /^[A-Za-z][\w./@-]*(:\S[\w./@-]*)*( [A-Za-z][\w./@-]*(:\S[\w./@-]*)*)*$/.test(value)
-  return isPlain && !/^(true|false|yes|no|on|off|null)$/i.test(value) ? value : JSON.stringify(value)
+async function whyNotLoaded(error: unknown, path: string): Promise<string> {
+  if (error instanceof UnusableSettings) return error.message
+  if (await isDangling(path)) return 'cannot be read, because it is a symlink to a file that does not exist.'
+  return `cannot be read, because ${whyUnreadable(error)}.`
 }

@@ -1,12 +1,10 @@
 import { resolve } from 'node:path'
 import { errorCode } from '../base/error-code.js'
 import { isJsonObject } from '../base/json.js'
-import { nearest } from '../base/nearest.js'
 import type { Checked } from './check-value.js'
 import { dotEnvFile, type Environment, readDotEnv } from './dot-env.js'
 import { type ConfigProblem, quote } from './errors.js'
 import { exposedFile, readTextFile, statIfPossible, whyUnreadable } from './files.js'
-import { isRenamedGroup, replacementOf } from './renamed.js'
 import {
   flagName,
   groups,
@@ -52,7 +50,7 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
   const reject = (key: string, message: string) => void problems.push({ key, source, message })
 
   function add(key: string, value: unknown) {
-    if (!isSettingKey(key)) reject(key, unknownSetting(key))
+    if (!isSettingKey(key)) reject(shownKey(key), unknownSetting(key))
     else if (value !== null || (settingOf(key).rejectsEmpty && !nullIsDefault))
       given.set(key, { source, value: typeof value === 'string' ? readString(settingOf(key).type, value) : value })
     else if (nullIsDefault) given.set(key, { source, useDefault: true })
@@ -65,29 +63,33 @@ export function layerOfObject(object: unknown, source: string, { nullIsDefault =
   for (const [name, value] of Object.entries(object)) {
     if (name === '$schema') continue
     if (isSettingKey(name) && name.includes('.')) reject(name, writtenFlat(name))
-    else if (isRenamedGroup(name) && isJsonObject(value))
-      for (const member of Object.keys(value)) reject(`${name}.${member}`, unknownSetting(`${name}.${member}`))
     else if (!groups.includes(name)) add(name, value)
     else if (isJsonObject(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
     // If an empty `access:` counted as not set, everyone could sign in.
     else if (value === null && !nullIsDefault) for (const key of membersOf(name)) add(key, null)
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
-    else if (value !== null && value !== undefined) reject(name, replacementOf(name) ?? notAGroup(name))
+    else if (value !== null && value !== undefined) reject(name, `must be a group with the settings ${namesIn(name)}.`)
   }
   return { given, problems, warnings: [] }
 }
 
-function unknownSetting(key: string): string {
-  const replacement = replacementOf(key)
-  if (replacement !== undefined) return replacement
-  const lastPart = (name: string) => name.slice(name.indexOf('.') + 1)
-  const guess = nearest(key, [...settingKeys, ...groups], name => [name, lastPart(name)])
-  return `is not a setting.${guess ? ` Did you mean ${guess}?` : ''}`
+/** A secret may have been written in the place of a name, so a name that is not a word is not shown. */
+function shownKey(key: string): string {
+  return key.replace(/[^.]+/g, name => (/^[$_A-Za-z]{1,30}$/.test(name) ? name : '…'))
 }
 
-function notAGroup(name: string): string {
-  const members = membersOf(name).map(key => key.slice(name.length + 1))
-  return `must be a group with the settings ${members.join(', ')}.`
+function unknownSetting(key: string): string {
+  const [name = '', member] = key.split('.')
+  const group = groups.find(group => isSettingKey(`${group}.${name}`))
+  if (member !== undefined) return `is not a setting. The settings of ${name} are ${namesIn(name)}.`
+  if (group !== undefined) return `is not a setting. Write it inside the group ${group}.`
+  return `is not a setting. The settings are ${[...settingKeys.filter(key => !key.includes('.')), ...groups].join(', ')}.`
+}
+
+function namesIn(group: string): string {
+  return membersOf(group)
+    .map(key => key.slice(group.length + 1))
+    .join(', ')
 }
 
 function writtenFlat(key: string): string {

@@ -1,7 +1,6 @@
 import { editDistance, nearest } from '../base/nearest.js'
 import type { DotEnvLine } from './dot-env.js'
 import type { ConfigProblem } from './errors.js'
-import { replacementOf } from './renamed.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 
 // Finds the variables that have one of our prefixes but are not settings. They are probably misspelt.
@@ -42,7 +41,7 @@ export function keyOfVariable(name: string): SettingKey | undefined {
 }
 
 /**
- * Returns a problem for each old name and for each variable that resembles a security setting, and a warning for every other
+ * Returns a problem for each variable that resembles a security setting, and a warning for every other
  * unknown variable. A misspelt security setting is a problem, because everyone could sign in if, for example, the server ignored an
  * access list.
  */
@@ -95,10 +94,6 @@ function bySeverity(found: readonly (ConfigProblem & { readonly isError: boolean
 }
 
 function errorFor(name: string): string | undefined {
-  return replacementOf(name) ?? securityMessage(name)
-}
-
-function securityMessage(name: string): string | undefined {
   const protecting = ourPrefix.test(name) ? securityVariable(name) : undefined
   return (
     protecting &&

@@ -1,5 +1,4 @@
-import { findJsonError, isJsonObject, parseJson } from '../base/json.js'
-import { nearest } from '../base/nearest.js'
+import { isJsonObject } from '../base/json.js'
 import { fileError } from './custom-files.js'
 import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from './html.js'
 import { builtInTexts, english, type Texts } from './texts.js'
@@ -33,11 +32,15 @@ const englishTexts = new Map(entriesOf(english))
 const keys = [...englishTexts.keys()]
 
 function parseObject(content: string, path: string): Record<string, unknown> {
-  const parsed = parseJson(content)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(content)
+  } catch (error) {
+    // The message may quote the file, which contains no secrets.
+    throw fileError(path, `is not valid JSON: ${(error as SyntaxError).message}.`)
+  }
   if (isJsonObject(parsed)) return parsed
-  if (parsed !== undefined) throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}.')
-  const { expected, place } = findJsonError(content)
-  throw fileError(path, `is not valid JSON, because ${expected} is expected at ${place}.`)
+  throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}.')
 }
 
 /** Returns the texts with keys that contain the group, such as `notFound.title`. */
@@ -62,9 +65,8 @@ function problemOfText(key: string, value: unknown): string | undefined {
 }
 
 function unknownKey(key: string): string {
-  const guess = nearest(key, keys)
-  const hint = guess === undefined ? `The known texts are ${keys.join(', ')}.` : `Did you mean ${guess}?`
-  return `has the unknown text ${JSON.stringify(key)}. ${hint}`
+  const group = keys.filter(known => known.split('.', 1)[0] === key.split('.', 1)[0])
+  return `has the unknown text ${JSON.stringify(key)}. The known texts are ${(group.length > 0 ? group : keys).join(', ')}.`
 }
 
 function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {

@@ -29,7 +29,7 @@ const refused: Readonly<Record<string, readonly [yaml: string, problem: string]>
   'a broken template': ['folder: pages', 'branding.folder "pages" pages/page.html placeholder {{token}}'],
   'a colour without quotation marks': ['color: #1d5fc2', 'branding.color empty "#1d5fc2", quotation marks remove'],
   'the name of a colour': ['color: red', 'branding.color "red" "#1d5fc2"'],
-  'a colour with five digits': ['color: "#12345"', 'branding.color "#12345" "#1d5fc2"'],
+  'a colour with five digits': ['color: "#12345"', 'branding.color "#1d5fc2"'],
   'a name of two lines': ['name: "a\\nb"', 'branding.name 80 characters'],
   'a long name': [`name: ${'a'.repeat(81)}`, 'branding.name 80 characters']
 }

@@ -1,7 +1,7 @@
 // The repository's own files, for tests of documents, samples and deployment files.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defaultLoaders } from 'cosmiconfig'
+import { parse } from 'yaml'
 
 export const repository = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -37,5 +37,5 @@ export function textBelow(folder: string): string {
 export function readYaml(path: string): unknown[] {
   return readText(path)
     .split(/^---$/m)
-    .map(text => defaultLoaders['.yaml'](path, text) as unknown)
+    .map(text => parse(text) as unknown)
 }

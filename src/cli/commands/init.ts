@@ -1,7 +1,7 @@
-import { join } from 'node:path'
-import { findFiles } from '../../config/file.js'
+import { join, relative } from 'node:path'
 import { newSecret } from '../../config/secrets.js'
 import type { Values } from '../../config/settings.js'
+import { layerOfFile } from '../../config/settings-file.js'
 import {
   existingSecretsMessage,
   gitStateOf,
@@ -25,7 +25,8 @@ import { exitCodes } from '../terminal/expected-errors.js'
 export const init: Command = async function init({ terminal, flags, options }) {
   const { cwd, stdin, stdout, stderr } = terminal
   const given = await valuesOfFlags(flags, cwd)
-  const [existingSettings] = await findFiles(cwd)
+  const { file } = await layerOfFile(cwd)
+  const existingSettings = file === undefined ? undefined : relative(cwd, file)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
   const git = await gitStateOf(cwd)
   const needs = {

@@ -2,14 +2,14 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../../base/error-code.js'
-import { fileName } from '../../config/file.js'
 import { readTextFile, statIfPossible } from '../../config/files.js'
+import { appName } from '../../config/search-places.js'
 import { newSecret } from '../../config/secrets.js'
 import { type SettingKey, settingKeys, settingOf, type Values } from '../../config/settings.js'
-import { settingsFile } from '../../config/settings-file.js'
+import { settingsYaml } from '../../config/yaml-text.js'
 import { UsageError } from '../terminal/expected-errors.js'
 
-export const yamlFile = `${fileName}.config.yaml`
+export const yamlFile = `${appName}.config.yaml`
 export const secretsFile = '.env'
 export const ignoreFile = '.gitignore'
 
@@ -25,7 +25,7 @@ export function settingsText(values: Values): string {
   // The access list is shown even if it is not set, because every account may sign in without it.
   const isShown = (key: SettingKey) => values[key] !== undefined || key === 'access.allow'
   const keys = settingKeys.filter(key => isShown(key) && !settingOf(key).secret)
-  return settingsFile(header, keys, values, key => [`# ${settingOf(key).summary}`])
+  return settingsYaml(header, keys, values, key => [`# ${settingOf(key).summary}`])
 }
 
 export function secretsText(values: Values): string {

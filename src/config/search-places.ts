@@ -1,0 +1,65 @@
+import { lstat, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errorCode } from '../base/error-code.js'
+import type { ConfigProblem } from './errors.js'
+
+// The places of a settings file, and what cosmiconfig does not tell about them: a place that exists but cannot be read, several
+// files, and files whose names are almost right. In each case, an access list could be missing.
+
+export const appName = 'platform-auth-server'
+
+const extensions = ['.json', '.yaml', '.yml', '.js', '.mjs', '.cjs']
+const rcNames = ['', ...extensions].map(extension => `.${appName}rc${extension}`)
+const configNames = extensions.map(extension => `${appName}.config${extension}`)
+
+/** The places in the working directory that are searched for settings. The first place that has settings is used. */
+export const searchPlaces: readonly string[] = [
+  'package.json',
+  ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
+  // In the folder .config, the name of a file need not begin with a dot.
+  ...rcNames.map(name => `.config/${name.slice(1)}`)
+]
+
+/**
+ * Returns the search places that exist in a folder, in order of precedence. A folder or a dangling symlink at such a place also
+ * counts, because a file with the access list may have been meant to be there.
+ * @throws {Error} the error of the system, if this user may not look into `cwd`, `config` or `.config`
+ */
+export async function presentPlaces(cwd: string): Promise<string[]> {
+  const isThere = await Promise.all(searchPlaces.map(place => exists(join(cwd, place))))
+  return searchPlaces.filter((_, index) => isThere[index])
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return false
+    throw error
+  }
+}
+
+const folders = ['', 'config/', '.config/']
+// Editors of Windows add `.txt` to a name.
+const similarName = new RegExp(
+  `^(\\.env\\.txt|\\.?${appName}(rc|\\.config)?(\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)(\\.txt)?|(?<=rc)\\.txt))$`
+)
+
+/** Returns a warning for each file that has a name similar to that of a settings file or `.env`, but is not read. */
+export async function misnamedFiles(cwd: string): Promise<ConfigProblem[]> {
+  const places = await Promise.all(
+    folders.map(async folder => {
+      const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
+      // A ConfigMap of Kubernetes consists of symlinks, so an entry that is no file may be one as well.
+      return entries
+        .filter(entry => !entry.isDirectory() && similarName.test(entry.name))
+        .map(({ name }) => folder + name)
+    })
+  )
+  const misnamed = places.flat().filter(place => !searchPlaces.includes(place))
+  return misnamed.map(place => {
+    const right = place.endsWith('.env.txt') ? '.env' : `${appName}.config with .yaml, .json, .js, .mjs or .cjs`
+    return { key: place, source: 'working directory', message: `is not read. Rename it to ${right}, or remove it.` }
+  })
+}
