@@ -163,6 +163,7 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
       sessionCookie.forgetOpened()
       sessionUsers.forget()
       idp.replaceCredentials(fresh.platform)
+      void sessions.restoreAll()
       lastReload = { isSuccessful: true, succeededAt: now() }
     },
     reloadFailed() {

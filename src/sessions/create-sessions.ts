@@ -30,9 +30,12 @@ export interface ProcessSessions extends Sessions {
   read: SessionStore['read']
   /** Handles a message from any process, including this process. */
   receive(message: Message): void
-  /** Stores again what Redis may have lost. Call this function after each new connection. Never rejects. */
+  /**
+   * Stores again what Redis may have lost, and what could not be stored. Call this function after each new connection, and when
+   * the secrets have changed, because cells may be readable now. Never rejects.
+   */
   restoreAll(): Promise<void>
-  /** Resolves when every result and logout that could not be stored earlier is stored. */
+  /** Resolves when every result and logout is stored, except those whose cells cannot be decrypted. */
   saved(): Promise<void>
   /** Returns the number of sessions that this process remembers. */
   cached(): number

@@ -3,6 +3,7 @@
  * restore is tried again.
  */
 import { type Clock, startStopwatch } from '../base/clock.js'
+import { StoreUnavailableError } from './cells.js'
 import type { SessionStore, StoreDependencies } from './store.js'
 import * as rules from './transitions.js'
 
@@ -181,7 +182,10 @@ export function createRetries(clock: Clock) {
   }
 }
 
-/** Creates the function that stores again what this process knows about a session, and releases the leases that it does not use. */
+/**
+ * Creates the function that stores again what this process knows about a session, and releases the leases that it does not use. If
+ * the cell cannot be decrypted, only another secret can help, so the result stays unsaved until `restoreAll` is called.
+ */
 export function createRestore({
   store,
   memory,
@@ -190,6 +194,14 @@ export function createRestore({
   recoveryMs
 }: StoreDependencies & { readonly store: SessionStore }): RestoresDependencies['restore'] {
   return async function restore(id: string): Promise<void> {
+    try {
+      await restoreNow(id)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || error.problem !== 'unreadable') throw error
+    }
+  }
+
+  async function restoreNow(id: string): Promise<void> {
     const logout = memory.logoutOf(id)
     if (logout) {
       const { session, end } = logout

@@ -163,6 +163,29 @@ test('a response that comes after the end of its lease is dropped, and the sessi
   }
 })
 
+test('a result whose cell cannot be decrypted is neither repeated nor waited for, and stored when the secrets change', async t => {
+  const { idp, record, clock, cells: stored, addProcessWith } = await setUpExpired('single')
+  const { control, cells } = controlled()
+  const process = addProcessWith({ cells })
+  const { waiting, letGo } = await idp.hold(() => process.current(record))
+  let commands = 0
+  control.command = async () => {
+    commands++
+    throw new StoreUnavailableError('unreadable')
+  }
+  letGo()
+  await waiting
+  await clock.runUntilSettled(process.sessions.saved())
+  const before = commands
+  clock.advance(60_000)
+  await turns()
+  t.is(commands, before)
+  control.command = undefined
+  await process.sessions.restoreAll()
+  const { content } = await stored.read({ id: record.id }, true)
+  t.is(content?.record?.fields.refresh_token, idp.newestRefreshToken)
+})
+
 test('a result that a restore stored before its own write is remembered, although Redis cannot be read then', async t => {
   const { idp, record, addProcessWith } = await setUpExpired('single')
   const { control, cells } = controlled()
