@@ -10,7 +10,8 @@ export interface Metrics {
    */
   callbackEnded(outcome: string): void
   /**
-   * Called once for each refresh of a session, however many requests waited for it.
+   * Called once for each refresh of a session, however many requests waited for it. If the store cannot be read, no refresh
+   * begins, so this function is then called for each request that needs one.
    * @param outcome `succeeded`, `partial`, `rejected` or `failed`, as in the log
    */
   refreshEnded(outcome: string): void

@@ -99,6 +99,7 @@ export function createRefreshes(dependencies: RefreshesDependencies): Refreshes 
         const why = problemOf(error, requestLog())
         const current = withoutRefresh(session.id, why, error.retryAfterSeconds)
         if (current.kind === 'unavailable') {
+          metrics.refreshEnded('failed')
           report.ended(requestLog(), session.id, { ...failed(why, elapsedMs()), requests: 1 })
         }
         return { current }

@@ -193,6 +193,16 @@ for (const mode of modes) {
       t.is(refreshes(), 0)
     })
   }
+
+  test(`${mode}: a refresh that fails because the store cannot be read is counted, and valid tokens need no refresh`, async t => {
+    const { record, clock, current, disconnect, counted } = await setUpRefresh(mode)
+    disconnect()
+    await current(record)
+    t.deepEqual(counted.refreshes, [])
+    clock.advanceSeconds(3601)
+    await current(record)
+    t.deepEqual(counted.refreshes, ['failed'])
+  })
 }
 
 for (const rotates of [true, false]) {

@@ -157,9 +157,9 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   const logs = await collectLogs()
   const shared = createSharedStore(clock, { recoveryMs })
   /** The numbers of the events in the metrics. */
-  const counted = { waitedSeconds: [] as number[] }
+  const counted = { waitedSeconds: [] as number[], refreshes: [] as string[] }
   const metrics = {
-    refreshEnded() {},
+    refreshEnded: (outcome: string) => counted.refreshes.push(outcome),
     refreshWaited: (seconds: number) => counted.waitedSeconds.push(seconds)
   }
   let logins = 0
