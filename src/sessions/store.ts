@@ -115,10 +115,11 @@ export function createSessionStore({ cells, memory, me, revoke }: Omit<StoreDepe
     /**
      * Returns the cell of a session, without remembering it. If the session is kept in Redis, the cell comes without its record,
      * because only the cookie has the key that decrypts the record.
+     * @param isWhole false if the entry is enough
      * @throws StoreUnavailableError
      */
-    async read(id: string): Promise<SessionCell | undefined> {
-      const { content, isUnreadable } = await cells.read({ id }, true)
+    async read(id: string, isWhole = true): Promise<SessionCell | undefined> {
+      const { content, isUnreadable } = await cells.read({ id }, isWhole)
       if (isUnreadable) throw new StoreUnavailableError('unreadable')
       return content
     },

@@ -7,7 +7,7 @@
 import { type Clock, wait } from '../base/clock.js'
 import type { Hasher } from '../cookie/keyring.js'
 import type { Identity, SessionRecord } from '../cookie/record.js'
-import { type Rule, StoreUnavailableError, type Values } from './cells.js'
+import { ignoreUnavailable, type Rule, StoreUnavailableError, type Values } from './cells.js'
 import type { ProcessSessions } from './create-sessions.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
@@ -37,12 +37,14 @@ export interface UserList {
 }
 
 const MAX_MEMBERS = 1000
+// A login reads this many of the oldest members of a full list, and as many others.
+const READ = 16
 const CONFLICTS = 10
 const MAX_CONFLICT_MS = 50
 
 export interface UserListsDependencies {
   readonly lists: Values<UserList>
-  readonly sessions: Pick<ProcessSessions, 'end' | 'read'>
+  readonly sessions: Pick<ProcessSessions, 'end' | 'known' | 'read'>
   readonly hasher: Hasher
   readonly clock: Clock
   /** The lifetime of a session cookie, in milliseconds. */
@@ -50,6 +52,13 @@ export interface UserListsDependencies {
 }
 
 function nothing(): void {}
+
+/** `full` has the other members of a list that is full. Then the session has not joined yet. */
+interface Joined {
+  readonly full?: readonly ListEntry[]
+  readonly hasJoined?: boolean
+  readonly dropped?: readonly ListEntry[]
+}
 
 export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: UserListsDependencies) {
   /** For each list, a promise that resolves when the last change by this process has ended. It never rejects. */
@@ -87,27 +96,39 @@ export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: Us
   async function joinList(list: string, session: SessionRecord): Promise<boolean> {
     const { id } = session
     const signedIn = signInTimesOf(session)
-    const { hasJoined, dropped } = await change(list, (content, now) => {
-      const { members, loggedOutAt } = content ?? { members: [] }
-      if (loggedOutAt !== undefined && !isAfter(signedIn, loggedOutAt))
-        return { result: { hasJoined: false, dropped: [] } }
-      const others = members.filter(member => member.id !== id && now - member.joinedAt < 2 * maxAgeMs)
-      const all = [...others, { id, signedIn, joinedAt: now }]
-      const dropped = all.slice(0, Math.max(0, all.length - MAX_MEMBERS))
-      return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
-    })
+    /** @param over the members that are over. Undefined if they are not known yet; then a full list does not change. */
+    const join = (over?: ReadonlySet<string>) =>
+      change<Joined>(list, (content, now) => {
+        const { members, loggedOutAt } = content ?? { members: [] }
+        if (loggedOutAt !== undefined && !isAfter(signedIn, loggedOutAt)) return { result: { hasJoined: false } }
+        const others = members.filter(member => member.id !== id && now - member.joinedAt < 2 * maxAgeMs)
+        if (others.length >= MAX_MEMBERS && !over) return { result: { full: others } }
+        const all = [...others.filter(other => !over?.has(other.id)), { id, signedIn, joinedAt: now }]
+        const dropped = all.slice(0, Math.max(0, all.length - MAX_MEMBERS))
+        return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
+      })
+    const first = await join()
+    const { hasJoined = false, dropped = [] } = first.full ? await join(await overAmong(first.full)) : first
     // A dropped session would survive a logout of all sessions of the user, so log it out now.
     for (const member of dropped) await sessions.end({ id: member.id })
     return hasJoined
   }
 
-  /** If a list is full, removes the sessions that are over, so that no live session has to be dropped. */
-  async function makeRoom(list: string): Promise<void> {
-    const { members = [] } = (await lists.read(list)) ?? {}
-    if (members.length < MAX_MEMBERS) return
-    const cells = await Promise.all(members.map(({ id }) => sessions.read(id)))
-    const isOver = (_: ListEntry, index: number) => cells[index]?.entry.over !== undefined
-    await remove(list, new Set(members.filter(isOver).map(({ id }) => id)))
+  /**
+   * Returns the ids of members that are over, so that no live session has to be dropped. Reads only the cells of the oldest members
+   * and of a few random ones, because a login must not read a thousand cells. If none of them is over, nearly all of the list is
+   * live.
+   */
+  async function overAmong(members: readonly ListEntry[]): Promise<ReadonlySet<string>> {
+    const from = READ + Math.floor(Math.random() * (members.length - 2 * READ))
+    const found = await Promise.all(
+      [...members.slice(0, READ), ...members.slice(from, from + READ)].map(async ({ id }) => {
+        const cell = await sessions.read(id, false).catch(ignoreUnavailable)
+        return cell?.entry.over !== undefined && id
+      })
+    )
+    const known = members.filter(({ id }) => sessions.known(id).kind === 'over').map(({ id }) => id)
+    return new Set([...known, ...found.filter(id => id !== false)])
   }
 
   async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {
@@ -125,13 +146,7 @@ export function createUserLists({ lists, sessions, hasher, clock, maxAgeMs }: Us
     async join(session: SessionRecord): Promise<boolean> {
       const { identity } = session
       if (!identity) return true
-      const joined = await Promise.all(
-        namesOfSession(identity).map(async name => {
-          const list = hasher.newest(name)
-          await makeRoom(list)
-          return joinList(list, session)
-        })
-      )
+      const joined = await Promise.all(namesOfSession(identity).map(name => joinList(hasher.newest(name), session)))
       return joined.every(hasJoined => hasJoined)
     },
     remove,

@@ -98,7 +98,7 @@ export interface UserSessions {
 
 interface UserSessionsDependencies extends UserListsDependencies, UserNamesDependencies {
   readonly usedTokens: Values<true>
-  readonly sessions: Pick<ProcessSessions, 'end' | 'newest' | 'read'>
+  readonly sessions: Pick<ProcessSessions, 'end' | 'known' | 'newest' | 'read'>
   readonly revoke: (refreshToken: string) => void
 }
 

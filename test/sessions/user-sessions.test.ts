@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
+import { StoreUnavailableError } from '#src/sessions/cells.js'
 import { createMemoryValues } from '#src/sessions/memory-cells.js'
 import type { Sessions } from '#src/sessions/sessions.js'
 import { createUserSessions, type UserList, type UserSelector } from '#src/sessions/user-sessions.js'
@@ -123,6 +124,21 @@ test('a full list first loses sessions that are over, and then the oldest one, w
   t.true(isOver({ sessions }, 's0'))
   const list = await lists.read(hasher.newest(JSON.stringify(['sub', ISS, 'ada'])))
   t.is(list?.members.length, 1000)
+})
+
+test('a login reads only a few cells of a full list, and does not fail if they cannot be decrypted', async t => {
+  const { sessions, lists, names, usedTokens, hasher, clock } = setUp()
+  let reads = 0
+  const read = async () => {
+    reads++
+    throw new StoreUnavailableError('unreadable')
+  }
+  const stored = { lists, names, usedTokens, hasher, clock, sessions: { ...sessions, read } }
+  const users = createUserSessions({ ...stored, revoke: t.fail, maxAgeMs: MAX_AGE_MS })
+  const members = Array.from({ length: 1000 }, (_, n) => ({ id: `s${n}`, signedIn: { iat: 1 }, joinedAt: clock.now() }))
+  await lists.change(hasher.newest(JSON.stringify(['sub', ISS, 'ada'])), () => ({ result: 0, cell: { members } }))
+  t.true(await users.join(sessionOf('new', 'ada')))
+  t.is(reads, 32)
 })
 
 test('a session joins its lists again after a quarter of its lifetime', t => {
