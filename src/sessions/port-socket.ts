@@ -12,8 +12,8 @@ import { type Clock, startStopwatch } from '../base/clock.js'
 const RETRY_MS = 1000
 const WARN_AFTER_MS = 60_000
 const COUNT_TIMEOUT_MS = 1000
-// Every process of the network namespace can connect to the socket.
-const MAX_CONNECTIONS = 1000
+// Every process of the network namespace can connect to the socket. Node closes further connections immediately.
+const MAX_CONNECTIONS = 64
 
 export interface PortSocketOptions {
   readonly clock: Clock

@@ -1,4 +1,5 @@
 // The host slot of a process: an abstract Unix socket that proves the death of the process that had it before.
+import net from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '#src/base/clock.js'
@@ -106,6 +107,22 @@ testOnLinux('processes that share a port are counted, until they end', async t =
   first.close()
   await eventually(() => second.me().hostSlot !== undefined)
   await becomes(1)
+})
+
+testOnLinux('at most 64 local connections to the socket stay open, and the others are closed immediately', async t => {
+  const port = await freePort()
+  const first = startHostSlots(t, createCells(), 'first')
+  first.start(port)
+  await eventually(() => first.me().hostSlot !== undefined)
+  const sockets = Array.from({ length: 200 }, () => net.connect(`\0platform-auth-server-${port}`))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  for (const socket of sockets) socket.resume().on('error', () => {})
+  await eventually(() => sockets.filter(({ closed }) => closed).length === 136)
+  for (const socket of sockets) socket.destroy()
+  await eventually(async () => (await countProcesses(port)) === 1)
+  t.pass()
 })
 
 testOnLinux(
