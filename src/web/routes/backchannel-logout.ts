@@ -34,12 +34,15 @@ function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
-    // The rest of a body that is too long is read and ignored, so that the client gets the response.
-    request.on('data', (chunk: Buffer) => {
+    function add(chunk: Buffer): void {
       length += chunk.length
-      if (length <= MAX_BODY_BYTES) chunks.push(chunk)
-      else reject(closingError(400, `The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
-    })
+      chunks.push(chunk)
+      if (length <= MAX_BODY_BYTES) return
+      reject(closingError(400, `The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
+      // The rest is read and ignored, so that the client gets the response.
+      request.off('data', add).resume()
+    }
+    request.on('data', add)
     request.once('end', () => resolve(Buffer.concat(chunks).toString()))
     for (const event of ['error', 'close'])
       request.once(event, () => reject(closingError(400, 'The body is not complete.')))
