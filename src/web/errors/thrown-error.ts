@@ -55,7 +55,7 @@ const GENERIC: Readonly<Record<number, string | undefined>> = {
 // These headers describe the connection, the content or the caching of the error response, which this server decides, or they
 // would change cookies.
 const NEVER_SENT =
-  /^(content-.*|set-cookie|cache-control|expires|etag|last-modified|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|session-.*)$/i
+  /^(content-.*|set-cookie2?|cache-control|expires|etag|last-modified|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|session-.*)$/i
 
 /** Returns the headers of an HTTP error that its response may have. An invalid header would make the response fail. */
 function safeHeaders(headers: unknown): Readonly<Record<string, string>> {

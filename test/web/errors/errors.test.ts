@@ -231,6 +231,7 @@ const thrown: Readonly<
   headers: [
     httpError(429, true, 'slow down', {
       ...{ 'Retry-After': 7, 'X-Limit': '10', 'Set-Cookie': 'a=b', Connection: 'close', 'Content-Type': 'text/html' },
+      'Set-Cookie2': 'a=b',
       ...{ 'content-security-policy': 'x', 'Cache-Control': 'public', 'X-Content-Type-Options': 'none' },
       ...{ 'X-Broken': 'a\r\nb', 'X Broken': 'a', 'X-Object': {} }
     }),
@@ -241,6 +242,7 @@ const thrown: Readonly<
       'retry-after': '7',
       'x-limit': '10',
       'set-cookie': undefined,
+      'set-cookie2': undefined,
       'content-type': 'application/json; charset=utf-8',
       'content-security-policy': undefined,
       'cache-control': 'no-store',
