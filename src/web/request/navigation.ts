@@ -12,7 +12,8 @@ export function opensDocument(method: string, headers: IncomingHttpHeaders): boo
   const { accept, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
   if (!prefersHtml(accept)) return false
   if (mode === undefined && destination === undefined) {
-    return method === 'GET' && headers['x-requested-with'] === undefined
+    // Android WebViews send the name of their application in every request, also in navigations.
+    return method === 'GET' && !/^xmlhttprequest$/i.test(String(headers['x-requested-with']))
   }
   return isDocument(headers) || isReissued(headers)
 }

@@ -179,7 +179,8 @@ export const attempts: readonly Attempt[] = [
     [
       ['GET that prefers HTML', '302', ['Accept: text/html,application/xhtml+xml,*/*;q=0.8']],
       ['GET that prefers JSON', '401', ['Accept: application/json, text/html']],
-      ['GET of a script that accepts HTML', '401', ['Accept: text/html', 'X-Requested-With: XMLHttpRequest']]
+      ['GET of a script that accepts HTML', '401', ['Accept: text/html', 'X-Requested-With: XMLHttpRequest']],
+      ['GET of an Android WebView', '302', ['Accept: text/html', 'X-Requested-With: com.example.app']]
     ] as const
   ).map(([what, expected, headers]) => ({
     tried: `a user who is not signed in, over plain http, without Fetch Metadata: ${what}`,

@@ -31,6 +31,7 @@ const requests: readonly (readonly [what: string, method: string, headers: Heade
   ['text/*', 'GET', { accept: 'text/*' }, true],
   ['HTML that is not acceptable', 'GET', { accept: 'text/html;q=0' }, false],
   ['jQuery, which loads HTML', 'GET', { ...html, 'x-requested-with': 'XMLHttpRequest' }, false],
+  ['an Android WebView', 'GET', { ...html, 'x-requested-with': 'com.example.app' }, true],
   ['a POST without Fetch Metadata', 'POST', html, false]
 ]
 
