@@ -9,6 +9,7 @@ import { errorCode } from '../base/error-code.js'
 import { parseJson } from '../base/json.js'
 import type { Agents } from './outbound.js'
 import { type Endpoint, ProviderError } from './provider-error.js'
+import { BodyTooLargeError, MAX_BODY_BYTES, textOf } from './response-text.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint
@@ -48,8 +49,6 @@ export interface TransportResponse {
  */
 export type Attempt = (request: TransportRequest, signal: AbortSignal) => Promise<TransportResponse>
 
-const MAX_RESPONSE_BYTES = 1024 * 1024
-
 export function createAttempt(agents: Pick<Agents, 'for'>): Attempt {
   let loading: Promise<Got> | undefined
 
@@ -62,10 +61,11 @@ export function createAttempt(agents: Pick<Agents, 'for'>): Attempt {
     try {
       const agent = agents.for(request.onNewConnection)
       const { statusCode = 0, headers, body } = await exchange(got, request, agent, signal)
+      const text = await textOf(body, headers)
       return {
         status: statusCode,
-        json: parseJson(body),
-        ...(/^application\/jwt\s*(?:;|$)/i.test(headers['content-type'] ?? '') && { jwt: body.trim() }),
+        json: parseJson(text),
+        ...(/^application\/jwt\s*(?:;|$)/i.test(headers['content-type'] ?? '') && { jwt: text.trim() }),
         retryAfterSeconds: waitOf(statusCode, headers, Date.now()),
         date: timeOf(headers.date),
         location: headers.location,
@@ -90,7 +90,7 @@ async function loadGot(): Promise<Got> {
 }
 
 function providerErrorOf(error: unknown, endpoint: Endpoint, signal: AbortSignal, durationMs: number): ProviderError {
-  if (error instanceof ResponseTooLargeError) {
+  if (error instanceof BodyTooLargeError) {
     return new ProviderError(endpoint, 'invalid_response', 'the response was larger than 1 MiB', { durationMs })
   }
   if (signal.aborted) return new ProviderError(endpoint, 'timeout', 'no complete response in time', { durationMs })
@@ -101,9 +101,7 @@ function providerErrorOf(error: unknown, endpoint: Endpoint, signal: AbortSignal
   return new ProviderError(endpoint, 'unreachable', detail, { durationMs, code })
 }
 
-class ResponseTooLargeError extends Error {}
-
-type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { readonly body: string }
+type ReceivedResponse = Pick<IncomingMessage, 'statusCode' | 'headers'> & { readonly body: Buffer }
 
 /**
  * Sends a request and receives the whole response. This function reads got's stream and listens to the signal itself,
@@ -134,13 +132,13 @@ function exchange(
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes <= MAX_RESPONSE_BYTES) return
-      reject(new ResponseTooLargeError())
+      if (bytes <= MAX_BODY_BYTES) return
+      reject(new BodyTooLargeError())
       stream.destroy()
     })
     stream.on('end', () => {
       const { statusCode, headers = {} } = response
-      resolve({ statusCode, headers, body: Buffer.concat(chunks).toString() })
+      resolve({ statusCode, headers, body: Buffer.concat(chunks) })
     })
     stream.on('error', reject)
     stream.on('close', () => {

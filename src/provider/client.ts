@@ -149,8 +149,9 @@ export function createIdentityProvider(
       const response = await transport.call({ endpoint: 'jwks', url, isSentOnce: true })
       if (response.status !== 200) throw failure('jwks', response)
       const keys = isJsonObject(response.json) ? response.json.keys : undefined
-      if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')
-      return { keys: keys as unknown[] as JWK[] }
+      if (!Array.isArray(keys)) throw unusable('the response is not a JWK Set')
+      // RFC 7517 section 5: a member that is not understood is ignored.
+      return { keys: keys.filter(isJsonObject) as unknown[] as JWK[] }
     },
     revokeRefreshToken: createRevokeRefreshToken({ transport, endpoint, client }),
     replaceCredentials: client.replaceCredentials,

@@ -57,9 +57,9 @@ export function parseTokenSet(json: unknown, date?: number): TokenSet {
   }
 }
 
-/** Returns the value of `expires_in`, which some providers (Azure AD B2C) send as a string of digits. */
+/** Returns the value of `expires_in`, which some providers (Azure AD B2C) send as a string of digits, or with white space. */
 function secondsOf(value: unknown): number | undefined {
-  const seconds = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
+  const seconds = typeof value === 'string' && /^\s*\d{1,9}\s*$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && seconds > 0 && seconds <= MAX_LIFETIME_SECONDS ? seconds : undefined
 }
 

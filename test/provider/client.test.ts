@@ -6,7 +6,7 @@ import { createIdentityProvider, type IdentityProvider } from '#src/provider/cli
 import { APS } from '#src/provider/metadata.js'
 import { OAuthError, ProviderError } from '#src/provider/provider-error.js'
 import { createTransport } from '#src/provider/transport.js'
-import { discovered, type TestSettings, testConfig } from '../helpers/config.js'
+import { discovered, type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { createDeferred } from '../helpers/deferred.js'
 import { jwt } from '../helpers/jwt.js'
 import { abortPendingRequests, type MockedHost, mockHost } from '../helpers/nock.js'
@@ -412,4 +412,16 @@ test('the authorization URL contains the nonce and the code challenge if they ar
       ['prompt', expected]
     ])
   }
+})
+
+test('members of the JWK Set that are no objects are ignored, and anything but a list of keys is an error', async t => {
+  const issuer = 'https://idp.example'
+  const document = { issuer, jwks_uri: `${issuer}/jwks` }
+  const { platform } = testConfig(unreachableIdp)
+  const key = { kty: 'EC', kid: 'a' }
+  const bodies = [{ keys: [null, 'x', 1, key] }, { keys: key }, [key]]
+  const transport = answering(responseWith(200, document), ...bodies.map(json => responseWith(200, json)))
+  const idp = createIdentityProvider({ ...platform, issuer }, transport)
+  t.deepEqual(await idp.signingKeys(), { keys: [key] })
+  for (let call = 0; call < 2; call++) await t.throwsAsync(idp.signingKeys(), { message: /is not a JWK Set/ })
 })

@@ -41,6 +41,7 @@ const tolerated: readonly (readonly [what: string, members: Record<string, unkno
     token_type => [String(token_type), { token_type }, { expiresIn: 3599 }] as const
   ),
   ['digits', { expires_in: '3599' }, { expiresIn: 3599 }],
+  ['digits and white space', { expires_in: ' 1800 ' }, { expiresIn: 1800 }],
   ['no expires_in and an opaque token', { expires_in: undefined }, { expiresIn: 3600 }],
   ['exp and Date', { expires_in: null, access_token: jwt({ exp: seconds + 900, iat: 5 }) }, { expiresIn: 900 }, at],
   ['exp and iat', { expires_in: null, access_token: jwt({ exp: seconds, iat: seconds - 60 }) }, { expiresIn: 60 }],
@@ -64,7 +65,23 @@ const refused: Readonly<Record<string, readonly unknown[]>> = {
   access_token: [undefined, null, '', 5, true, ['a'], {}, 'line\nfeed', 'carriage\rreturn', 'NUL\0', 'é', '\u{1f600}'],
   refresh_token: [5, false, [], {}, 'line\nfeed', 'é'],
   id_token: ['', 5, [], 'line\nfeed'],
-  expires_in: [0, -1, Number.NaN, Infinity, 315_360_001, '0', '-1', '1e3', ' 60', '9999999999', '', true, [3599], {}],
+  expires_in: [
+    0,
+    -1,
+    Number.NaN,
+    Infinity,
+    315_360_001,
+    '0',
+    '-1',
+    '1e3',
+    ' ',
+    '6 0',
+    '9999999999',
+    '',
+    true,
+    [3599],
+    {}
+  ],
   token_type: ['', 'mac', 'DPoP', 'Bearer ', 5, ['Bearer'], {}],
   scope: [5, true, [5], ['data:read', null], {}]
 }

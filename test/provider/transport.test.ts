@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 // The transport imports got at its first call. It is imported here, so that loading got does not count toward time limits.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
@@ -169,12 +169,64 @@ for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
   })
 }
 
-test('a compressed response is not decompressed, so that it cannot use up the memory', async t => {
-  const { url } = await startProvider(t, (_request, response) => {
-    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}'))
+const zoe = JSON.stringify({ name: 'Zo\u00eb' })
+const jsonType = 'application/json'
+const bodies: readonly (readonly [what: string, Record<string, string>, body: Buffer])[] = [
+  ['gzip', { 'content-encoding': 'gzip' }, gzipSync(zoe)],
+  ['x-gzip', { 'content-encoding': 'x-gzip' }, gzipSync(zoe)],
+  ['gzip in capitals', { 'content-encoding': 'GZIP' }, gzipSync(zoe)],
+  ['deflate', { 'content-encoding': 'deflate' }, deflateSync(zoe)],
+  ['deflate without a header', { 'content-encoding': 'deflate' }, deflateRawSync(zoe)],
+  ['br', { 'content-encoding': 'br' }, brotliCompressSync(zoe)],
+  ['two codings', { 'content-encoding': 'deflate, gzip' }, gzipSync(deflateSync(zoe))],
+  ['identity', { 'content-encoding': 'identity' }, Buffer.from(zoe)],
+  ['a coding that was already removed', { 'content-encoding': 'gzip' }, Buffer.from(zoe)],
+  ['a byte order mark', {}, Buffer.from(`\ufeff${zoe}`)],
+  ['a byte order mark inside gzip', { 'content-encoding': 'gzip' }, gzipSync(`\ufeff${zoe}`)],
+  ['latin1', { 'content-type': `${jsonType}; charset=ISO-8859-1` }, Buffer.from(zoe, 'latin1')],
+  ['latin1 in quotes', { 'content-type': `${jsonType};charset="latin1"` }, Buffer.from(zoe, 'latin1')],
+  ['UTF-8 that is called latin1', { 'content-type': `${jsonType};charset=latin1` }, Buffer.from(zoe)],
+  ['an unknown charset', { 'content-type': `${jsonType};charset=x-unknown` }, Buffer.from(zoe)],
+  ['UTF-16 with a mark', {}, Buffer.from(`\ufeff${zoe}`, 'utf16le')],
+  ['UTF-16 without a mark', { 'content-type': `${jsonType};charset=utf-16le` }, Buffer.from(zoe, 'utf16le')]
+]
+
+for (const [what, headers, body] of bodies) {
+  test(`a response is read: ${what}`, async t => {
+    const { url } = await startProvider(t, (_request, response) => response.writeHead(200, headers).end(body))
+    for (const send of [get, post]) t.deepEqual((await setUp(t).call(send(url))).json, { name: 'Zo\u00eb' })
   })
-  t.is((await setUp(t).call(post(url))).json, undefined)
-})
+}
+
+for (const [coding, body] of [
+  ['gzip', gzipSync('{}').subarray(0, 12)],
+  ['br', Buffer.from('no brotli')],
+  ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
+] as const) {
+  test(`a body that cannot be decompressed is no JSON, and its status counts: ${coding}`, async t => {
+    const { url } = await startProvider(t, (_request, response) => {
+      response.writeHead(400, { 'content-encoding': coding }).end(body)
+    })
+    t.like(await setUp(t).call(post(url)), { status: 400, json: undefined })
+  })
+}
+
+// Members of gzip can be joined, so a megabyte contains a gigabyte.
+// This is less than the limit before the decompression.
+const gigabyte = Buffer.concat(Array(1000).fill(gzipSync(Buffer.alloc(1_000_000))))
+for (const [what, coding, body] of [
+  ['a gigabyte of zeros in a megabyte', 'gzip', gigabyte],
+  ['gzip in gzip', 'gzip, gzip', gzipSync(gigabyte)],
+  ['a byte too many', 'br', brotliCompressSync(Buffer.alloc(1024 * 1024 + 1))]
+] as const) {
+  test(`a response is rejected if it is too large after its decompression: ${what}`, async t => {
+    const { url } = await startProvider(t, (_request, response) => {
+      response.writeHead(200, { 'content-encoding': coding }).end(body)
+    })
+    const error = await failure(t, setUp(t).call(post(url)), 'invalid_response')
+    t.regex(error.message, /larger than 1 MiB/)
+  })
+}
 
 const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
   ['never begins', hang],

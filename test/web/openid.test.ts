@@ -292,13 +292,32 @@ test('at a provider like Dex a second login of the same user ends the first sess
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
     clock.advanceSeconds(seconds)
   }
-  const page = await browser.navigate('/api/auth/profile')
-  t.is(page.statusCode, 503)
-  t.regex(page.text(), /session may have ended.*href="\/api\/auth\/login[^"]*">Sign in again/s)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
   clock.advanceSeconds(16)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   const failure = logs.first('refresh_failed')
   t.regex(JSON.stringify(failure), /400 invalid_request/)
+})
+
+test('if the provider refuses a refresh in a way that proves nothing, the page has a sign-in link after 30 seconds', async t => {
+  const { browser, clock, idp } = await start(t, 'single')
+  await signIn(browser)
+  clock.advanceSeconds(4000)
+  idp.failWhen('token', () => faults.error('unauthorized_client', 403))
+  const page = () => browser.navigate('/api/auth/profile')
+  const link = /session may have ended.*href="\/api\/auth\/login[^"]*">Sign in again/s
+  for (const [seconds, hasLink] of [
+    [0, false],
+    [29, false],
+    [1, true],
+    [1, true],
+    [3600, true]
+  ] as const) {
+    clock.advanceSeconds(seconds)
+    const { statusCode, text } = await page()
+    t.is(statusCode, 503)
+    t.is(link.test(text()), hasLink, `after ${seconds} seconds more`)
+  }
 })
 
 test('with logout: idp and no end-session endpoint the browser is redirected to the start page, and the log contains the reason', async t => {
