@@ -10,6 +10,8 @@ const HOP_BY_HOP =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|http2-settings)$/i
 const NEVER_SENT =
   /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|x-request-id|sec-.*)$/i
+// With these headers, a page could evade the methods of a rule, or a check that the upstream makes against requests of other sites.
+const EVADES_CHECKS = /^(x-requested-with|x-http-method(-override)?|x-method-override)$/i
 const NEVER_IN_A_RESPONSE =
   /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date|session-status|session-user|x-request-id)$/i
 // The headers that browsers send by themselves, and those that a page of another site can set without a CORS preflight.
@@ -30,7 +32,7 @@ function headerNames(allowed: string, rejected: readonly RegExp[], reason: strin
 
 export const requestHeaderNames = headerNames(
   'header names separated by spaces, except hop-by-hop headers and headers for credentials, cookies and forwarding',
-  [HOP_BY_HOP, NEVER_SENT],
+  [HOP_BY_HOP, NEVER_SENT, EVADES_CHECKS],
   'one of them must not be sent to an upstream'
 )
 

@@ -87,6 +87,7 @@ function explanationOf(details: ErrorDetails, texts: Texts): Choice {
   const { status, error, inLogin, isSignedIn, mayBeOver, retryAfterSeconds } = details
   const { refusal, canOpenAgain } = details
   if (mayBeOver) return { topic: 'mayBeOver', action: 'sign-in' }
+  if (error === 'upstream_unauthorized') return { topic: 'apiRefused', action: 'sign-in' }
   if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
   if (retryAfterSeconds !== undefined) {
     const title = status === 504 ? texts.providerSlow.title : texts.busy.title

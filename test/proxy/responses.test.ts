@@ -2,6 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import test from 'ava'
+import type { Context } from 'koa'
+import { createUnauthorizedReport } from '#src/web/proxy/upstream-failure.js'
+import { collectLogs } from '../helpers/logs.js'
 import { startFixedUpstream, startProxy, startUpstream } from '../helpers/upstream.js'
 import { words } from '../helpers/words.js'
 import { sessionCookiesSet } from '../web/support.js'
@@ -43,8 +46,51 @@ test('a 401 or 407 of an upstream becomes 502, and the session stays', async t =
     t.notRegex(response.text(), /secret of the upstream/)
   }
   t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+})
+
+test('the page of a 401 of an API has a link to a new login, and one warning counts the 401 responses of an hour', async t => {
+  const starting = startUpstream(t, (_request, response) => void response.writeHead(401).end())
+  const { browser, logs } = await startBehind(t, starting)
   const page = await browser.get('/api/401', { headers: { accept: 'text/html' } })
-  t.regex(page.headers['content-type'] ?? '', /text\/html/)
+  t.is(page.statusCode, 502)
+  t.regex(page.text(), /<h1[^>]*>A service refused your access/)
+  t.regex(page.text(), /href="\/api\/auth\/login\?(?:return_to=[^"]*&#38;)?prompt=login/)
+  const { error, error_description: description } = (await browser.get('/api/401')).json()
+  t.is(error, 'upstream_unauthorized')
+  t.regex(String(description), /refused the access token of your session \(401\)/)
+  t.deepEqual(
+    logs.all('upstream_unauthorized').map(({ level, route, count }) => [level, route, count]),
+    [['warn', '/api/*', 1]]
+  )
+  t.is(logs.all('request_failed').length, 0)
+})
+
+test('the 401 responses of each rule are counted until its next warning, an hour later', async t => {
+  const { log, entries } = await collectLogs('info')
+  let now = 0
+  const report = createUnauthorizedReport(log, () => now)
+  const ctx = { get: () => '' } as unknown as Context
+  const hour = 3_600_000
+  for (const [time, route] of [
+    [0, 'a'],
+    [1, 'a'],
+    [2, 'b'],
+    [hour - 1, 'a'],
+    [hour, 'a'],
+    [2 * hour, 'a']
+  ] as const) {
+    now = time
+    report(ctx, route)
+  }
+  t.deepEqual(
+    entries.map(({ route, count }) => [route, count]),
+    [
+      ['a', 1],
+      ['b', 1],
+      ['a', 3],
+      ['a', 1]
+    ]
+  )
 })
 
 test('response headers on the list are passed on, with repeated headers and with bytes above 0x7f', async t => {
@@ -71,7 +117,7 @@ test('response headers on the list are passed on, with repeated headers and with
   t.regex(text, /x-ads-a: 1\r\n(.*\r\n)*?x-ads-a: 2\r\n/i)
   t.regex(text, /etag: "\xe4"\r\n/i)
   t.notRegex(text, /platform_session=evil|x-accel|access-control|x-ads-hop|server:|timeout=9/i)
-  t.regex(text, /content-security-policy: sandbox; default-src 'none'\r\n/i)
+  t.regex(text, /content-security-policy: sandbox; default-src 'none'; form-action 'none'; base-uri 'none'\r\n/i)
   t.is(text.match(/^cache-control: private, no-store\r$/gim)?.length, 1)
   t.is(text.match(/^vary: Cookie\r$/gim)?.length, 1)
   t.true(text.endsWith('\r\n\r\nok'))
@@ -153,6 +199,18 @@ test('forwarding headers and credentials of the client are not forwarded, and on
   for (const name of ['cookie', 'x-user-id', 'forwarded']) t.true(headers.includes(name), name)
   t.false(headers.includes('region'))
   t.notRegex(JSON.stringify(lines), /evil|platform_session=|1\.1\.1\.1|somebody/)
+})
+
+test('one debug line has the names of the response headers that are not forwarded', async t => {
+  const starting = startUpstream(t, (_request, response) => void response.setHeader('X-Powered-By', 's3cret').end())
+  const { browser, logs } = await startBehind(t, starting)
+  await browser.get('/api/x')
+  const lines = logs.all('response_headers_not_forwarded')
+  t.deepEqual(
+    lines.map(({ level, route, headers }) => [level, route, headers]),
+    [['debug', '/api/*', ['x-powered-by']]]
+  )
+  t.notRegex(logs.lines.join(''), /s3cret/)
 })
 
 test('a compressed body is passed on unchanged, and the proxy compresses nothing', async t => {

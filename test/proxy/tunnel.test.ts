@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { connectOptions } from '#src/base/connect-options.js'
@@ -88,7 +89,7 @@ async function outputOf(
 }
 
 function start(t: ExecutionContext, options: Partial<UpstreamOptions>) {
-  const upstreams = createUpstreams({ connectTimeoutMs: 5000, connectionsPerHost: 10, ...options })
+  const upstreams = createUpstreams({ connectTimeoutMs: 5000, ...options })
   t.teardown(() => upstreams.close())
   return (origin: string) =>
     new Promise<string>(resolve => {
@@ -108,10 +109,12 @@ test('an https upstream is reached through a tunnel, which stays open, and the p
   const company = await startCompanyProxy(t, api.port)
   const ask = start(t, {
     ca: api.ca,
-    proxyFor: () => company.url.replace('//', '//u:p%40ss@'),
-    connectionsPerHost: 1
+    proxyFor: () => company.url.replace('//', '//u:p%40ss@')
   })
   t.is(await ask('https://api.example'), 'ended')
+  // A connection can be used again one turn of the event loop after its response.
+  await setImmediate()
+  await setImmediate()
   t.is(await ask('https://api.example'), 'ended')
   t.deepEqual(company.seen, [`CONNECT api.example:443 Basic ${Buffer.from('u:p@ss').toString('base64')}`])
   t.deepEqual(api.authorizations, ['Bearer t', 'Bearer t'])

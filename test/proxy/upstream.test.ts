@@ -1,5 +1,6 @@
 // The connections to upstream hosts: TLS, connecting, and behaviour that depends on the bytes of a connection.
 import { createServer, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import {
@@ -9,8 +10,9 @@ import {
   type UpstreamRequest
 } from '#src/web/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
-import { freePort, listen } from '../helpers/ports.js'
-import { startFixedUpstream, startUpstream } from '../helpers/upstream.js'
+import { eventually } from '../helpers/eventually.js'
+import { listen } from '../helpers/ports.js'
+import { startFixedUpstream, startRawUpstream } from '../helpers/upstream.js'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -18,7 +20,7 @@ function request(origin: string, more: Partial<UpstreamRequest> = {}): UpstreamR
   return { origin, target: '/x', method: 'GET', headers: [], body: undefined, silenceMs: 10_000, ...more }
 }
 
-const limits = { connectTimeoutMs: 5000, connectionsPerHost: 100 }
+const limits = { connectTimeoutMs: 5000 }
 
 function start(t: ExecutionContext, options: Partial<UpstreamOptions> = {}) {
   const upstreams = createUpstreams({ ...limits, ...options })
@@ -78,9 +80,66 @@ test('if a host does not accept the connection in time, the request fails with a
   t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
 })
 
-test('a 100 Continue response that was not requested is treated as an invalid response', async t => {
-  const upstream = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\n\r\n${ok}`)
-  t.is(await start(t)(request(upstream.origin)), 'invalid_response')
+const interim = [
+  'HTTP/1.1 100 Continue\r\n\r\n',
+  'HTTP/1.1 102 Processing\r\nX: y\r\n\r\n',
+  'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'
+]
+test('interim responses are skipped, wherever their bytes are split, and the connection is used again', async t => {
+  const all = `${interim.join('')}${interim[0]}${ok}`
+  let pieces: readonly string[] = []
+  const upstream = await startRawUpstream(t, async (socket, text) => {
+    if (!text.endsWith('\r\n\r\n')) return
+    socket.setNoDelay(true)
+    for (const piece of pieces) await new Promise<void>(sent => void socket.write(piece, () => setImmediate(sent)))
+  })
+  const ask = start(t)
+  const splits = [
+    [all],
+    [...all],
+    ...[5, 12, 13, 24, 25, 30].map(at => [all.slice(0, at), all.slice(at)]),
+    [...interim, ok]
+  ]
+  for (pieces of splits) t.is(await ask(request(upstream.origin)), '200 ok', JSON.stringify(pieces))
+  // A connection can be used again one turn of the event loop after its response.
+  t.true(upstream.sockets.length <= 2)
+})
+
+test('interim responses are skipped before, during and after an upload', async t => {
+  for (const when of ['before', 'during', 'after'] as const) {
+    const upstream = await startRawUpstream(t, (socket, text) => {
+      const [, sent = ''] = text.split('\r\n\r\n')
+      if ({ before: sent === '', during: sent.length > 0 && sent.length < 10, after: sent.length === 10 }[when])
+        socket.write(interim.join(''))
+      if (sent.length === 10) socket.write(ok)
+    })
+    const stream = new PassThrough()
+    const body = { stream, length: 10, isWaitingForClient: () => true }
+    const response = start(t)(request(upstream.origin, { method: 'POST', body }))
+    for (const part of ['01234', '56789']) {
+      stream.write(part)
+      await eventually(() => upstream.received.some(text => text().endsWith(part)))
+    }
+    stream.end()
+    t.is(await response, '200 ok', when)
+  }
+})
+
+test('content that looks like an interim response is not changed', async t => {
+  const content = `${interim[0]}${interim[1]}`
+  const upstream = await startRawUpstream(t, async socket => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\n\r\n`, () =>
+      setImmediate(() => socket.write(content))
+    )
+  })
+  t.is(await start(t)(request(upstream.origin)), `200 ${content}`)
+})
+
+test('an interim response that never ends fails, as does one without a response', async t => {
+  const endless = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\nX: ${'x'.repeat(20_000)}`)
+  t.is(await start(t)(request(endless.origin)), 'invalid_response')
+  const alone = await startFixedUpstream(t, interim.join(''), { close: true })
+  t.is(await start(t)(request(alone.origin)), 'invalid_response')
 })
 
 test('a request that is aborted before it is sent is not sent later', async t => {
@@ -97,19 +156,4 @@ test('a request that is aborted before it is sent is not sent later', async t =>
   exchange.abort()
   t.is(await start(t)(request(upstream.origin)), '200 ok')
   t.deepEqual(upstream.received.map(text => text()).filter(text => text !== '').length, 1)
-})
-
-test('no more connections are opened to a host than allowed, and all requests get a response', async t => {
-  const upstream = await startUpstream(t)
-  const ask = start(t, { connectionsPerHost: 2 })
-  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(request(upstream.origin))))
-  t.deepEqual([...new Set(answers)], ['200 {}'])
-  t.is(upstream.connections.length, 2)
-})
-
-test('requests that wait for a connection fail as well if the host cannot be reached', async t => {
-  const ask = start(t, { connectionsPerHost: 1 })
-  const origin = `http://127.0.0.1:${await freePort()}`
-  const answers = await Promise.all(Array.from({ length: 3 }, () => ask(request(origin))))
-  t.deepEqual(answers, ['unreachable', 'unreachable', 'unreachable'])
 })

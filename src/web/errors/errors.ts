@@ -33,7 +33,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     } catch (error) {
       const httpError = httpErrorOf(error, wasExecuted(ctx))
       notesOf(ctx).error = httpError
-      if (httpError.status >= 500) logFault(error, httpError, ctx)
+      if (httpError.status >= 500 && !httpError.isReported) logFault(error, httpError, ctx)
       else if (log.isLevelEnabled('debug')) {
         requestLog(ctx, log).debug({ event: 'request_rejected', ...fieldsOf(ctx, httpError) }, httpError.message)
       }
@@ -75,8 +75,9 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
     // Without this prompt, the provider would sign in the same account again in the same way, and the user could never choose
-    // another account.
-    const prompt = error === 'account_not_allowed' || error === 'insufficient_user_authentication' ? 'login' : undefined
+    // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
+    const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
+    const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
     const details = {
       ...shared,
@@ -98,6 +99,12 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       : pages.errorPage(details, language)
   }
 }
+
+const NEEDS_ANOTHER_LOGIN = new Set<string>([
+  'account_not_allowed',
+  'insufficient_user_authentication',
+  'upstream_unauthorized'
+])
 
 // Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
 const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']

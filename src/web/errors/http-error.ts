@@ -7,7 +7,7 @@ export type { Refusal }
 
 interface HttpErrorOptions
   extends Pick<HttpError, 'status' | 'error'>,
-    Partial<Pick<HttpError, 'headers' | 'diagnosis' | 'refusal' | 'reason'>> {
+    Partial<Pick<HttpError, 'headers' | 'diagnosis' | 'refusal' | 'reason' | 'isReported'>> {
   /** Shown to the client, so it must not contain internals. */
   readonly description: string
   /** The original error, for the log. The response never contains it. */
@@ -25,6 +25,8 @@ export class HttpError extends KnownError {
   readonly diagnosis: LoginLoopDiagnosis | undefined
   /** What the browser says about the request, if this is the reason for a status of 403. */
   readonly refusal: Refusal | undefined
+  /** True if a log line counts errors of this kind, so that each one of them is logged only at the level debug. */
+  readonly isReported: boolean
 
   constructor(options: HttpErrorOptions) {
     const { status, error, description, headers = {}, diagnosis, refusal, cause } = options
@@ -36,6 +38,7 @@ export class HttpError extends KnownError {
     this.headers = headers
     this.diagnosis = diagnosis
     this.refusal = refusal
+    this.isReported = options.isReported ?? false
   }
 }
 

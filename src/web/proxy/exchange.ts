@@ -1,140 +1,179 @@
 /** One exchange with an API: sends the request of the client to the API, and the response of the API to the client. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { Logger } from 'pino'
 import type { FairQueue, Turn } from '../../base/fair-queue.js'
-import type { Metrics, ResponseLabels } from '../../base/metrics.js'
+import type { ResponseLabels } from '../../base/metrics.js'
 import { hasBody } from '../edge/arrivals.js'
 import { notesOf, requestId, requestLog } from '../request/request.js'
 import { sessionRecord } from '../request/session.js'
 import { mayBeExecuted } from '../request/session-status.js'
 import { tokensOf } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
-import { createRequestBody, createRequestHeaders, namesNotSelected, type RequestBody } from './request.js'
-import { createMapLocation, createResponseHeaders, type ResponseHead } from './response-headers.js'
+import { createRequestBody, type RequestBody } from './request-body.js'
+import { createRequestHeaders, namesNotSelected } from './request-headers.js'
+import { createMapLocation, createResponseHeaders, namesDropped, type ResponseHead } from './response-headers.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
-import { errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
+import { createUnauthorizedReport, errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
 /** A request that may be sent to its API now. */
 interface Admitted {
   readonly ctx: Context
   readonly route: ForwardRoute
   readonly silenceMs: number
-  readonly queue: FairQueue
   readonly turn: Turn
 }
 
-/** What all exchanges share. */
-interface Exchanges {
-  readonly services: Services
-  readonly upstreams: Upstreams
-  readonly requestOf: RequestOf
-  readonly setHeaders: SetHeaders
-}
-
 /** Creates the function for one exchange. It resolves and rejects like `forward` (`forward.ts`). */
-export function createExchange(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
-  const requestOf = createRequestOf(services)
-  const setHeaders = createSetHeaders(services, findRoute)
-  return (admitted: Admitted) => exchangeWithUpstream({ services, upstreams, requestOf, setHeaders }, admitted)
-}
-
-function exchangeWithUpstream(
-  { services, upstreams, requestOf, setHeaders }: Exchanges,
-  admitted: Admitted
-): Promise<void> {
-  const { ctx, route, silenceMs, queue, turn } = admitted
+export function createExchange(services: Services, findRoute: FindRoute, upstreams: Upstreams, queue: FairQueue) {
   const { config, log, metrics, sessions, shutdown } = services
   const { maxBodyBytes } = config.apiProxy
-  const { req, res } = ctx
-  const reportHead = createHeadReport(admitted, metrics)
-  let state: 'waiting' | 'responding' | 'over' = 'waiting'
-  let exchange: Exchange | undefined
-  let removeStopHook = () => {}
-  const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
-  body?.stream.once('end', () => queue.takeSlot(turn))
+  const requestOf = createRequestOf(services)
+  const setHeaders = createSetHeaders(services, findRoute)
+  const reportUnauthorized = createUnauthorizedReport(log)
 
-  return new Promise((resolve, reject) => {
-    res.on('close', onClientGone)
-    res.on('drain', resume)
-    mayBeExecuted(ctx)
-    exchange = upstreams.send(requestOf(ctx, route, silenceMs, body), {
-      responded,
-      received: chunk => res.write(chunk),
-      ended: finish,
-      failed
-    })
+  return function exchangeWithUpstream({ ctx, route, silenceMs, turn }: Admitted): Promise<void> {
+    const { req, res } = ctx
+    const startedAt = performance.now()
+    let state: 'waiting' | 'responding' | 'over' = 'waiting'
+    let exchange: Exchange | undefined
+    // The first part of the content, until it is sent together with the headers.
+    let first: Buffer | undefined
+    let isEventStream = false
+    let removeStopHook: (() => void) | undefined
+    let stopWatching: (() => void) | undefined
+    const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
+    body?.stream.once('end', () => queue.takeSlot(turn))
 
-    function responded(statusCode: number, rawHeaders: readonly Buffer[]) {
-      reportHead({ code: statusCode })
-      if (statusCode === 401) rejectWith(upstreamUnauthorized())
-      else if (statusCode === 407)
-        rejectWith(upstreamError('invalid_response', new Error('it asks for proxy authentication')))
-      // The session was refreshed for this request and then logged out. The API's response would set the new session
-      // cookies, so the response is dropped, and `requireTokens` responds with 401.
-      else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx, sessions)) abort(resolve)
-      else begin(statusCode, rawHeaders)
-    }
+    return new Promise((resolve, reject) => {
+      res.once('close', onClientGone)
+      mayBeExecuted(ctx)
+      exchange = upstreams.send(requestOf(ctx, route, silenceMs, body), { responded, received, lasts, ended, failed })
 
-    function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
-      const problem = setHeaders(res, route, { statusCode, rawHeaders })
-      if (problem) return rejectWith(problem)
-      state = 'responding'
-      ctx.respond = false
-      res.statusCode = statusCode
+      function responded(statusCode: number, rawHeaders: readonly Buffer[]) {
+        reportHead({ code: statusCode })
+        if (statusCode === 401) {
+          reportUnauthorized(ctx, route.rule.route)
+          abort(() => reject(upstreamUnauthorized()))
+        } else if (statusCode === 407) {
+          const error = upstreamError('invalid_response', new Error('it asks for proxy authentication'))
+          abort(() => reject(error))
+        }
+        // The session was refreshed for this request and then logged out. The API's response would set the new session
+        // cookies, so the response is dropped, and `requireTokens` responds with 401.
+        else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx, sessions)) abort(resolve)
+        else begin({ statusCode, rawHeaders })
+      }
+
+      function begin(head: ResponseHead) {
+        const problem = setHeaders(ctx, route, head)
+        if (problem) return abort(() => reject(problem))
+        state = 'responding'
+        ctx.respond = false
+        res.statusCode = head.statusCode
+        isEventStream = /^text\/event-stream\b/i.test(String(res.getHeader('Content-Type')))
+        if (isEventStream) removeStopHook = shutdown.hooks.onStop(endEarly)
+        // If undici has read more of the response already, it calls the other functions before this microtask runs, so that a short
+        // response is sent as a whole. Node would change the bytes of this header if it knew the length of the content.
+        if (!hasContent(ctx.method, head.statusCode)) return
+        if (res.hasHeader('Content-Disposition')) sendHead()
+        else queueMicrotask(sendHead)
+      }
+
       // Send the headers immediately, because the first event of a stream may come minutes later. An empty write in
       // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
-      if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
-      if (isEventStream(String(res.getHeader('Content-Type'))))
-        removeStopHook = shutdown.hooks.onStop(() => abort(finish))
-    }
-
-    function failed(error: UpstreamError) {
-      if (state === 'waiting') {
-        reportHead({ error: error.reason })
-        settle()
-        reject(errorOfFailure(error, maxBodyBytes))
-        return
+      function sendHead() {
+        if (state !== 'responding' || res.headersSent) return
+        res.write(first ?? '', 'latin1')
+        first = undefined
       }
-      reportIncomplete(ctx, route.rule.route, error, { log, metrics })
-      settle()
-      abortResponse(res)
-      resolve()
+
+      function received(chunk: Buffer): boolean {
+        if (!res.headersSent && first === undefined) {
+          first = chunk
+          return true
+        }
+        sendHead()
+        const isTaken = res.write(chunk)
+        if (!isTaken) res.once('drain', resume)
+        return isTaken
+      }
+
+      // A short response ends before this function is called, so it costs nothing that its session can end.
+      function lasts() {
+        const record = sessionRecord(ctx)
+        if (record && state === 'responding') stopWatching ??= sessions.whenOver(record, onSessionOver)
+      }
+
+      function onSessionOver() {
+        requestLog(ctx, log).debug(
+          { event: 'response_ended_with_session', route: route.rule.route },
+          'the session is over'
+        )
+        endEarly()
+      }
+
+      /** An event stream ends cleanly, so that the browser connects again. The client must see that other responses are incomplete. */
+      function endEarly() {
+        abort(() => {
+          if (isEventStream) res.end(first)
+          else abortResponse(res)
+          resolve()
+        })
+      }
+
+      function ended() {
+        settle()
+        res.end(first)
+        resolve()
+      }
+
+      function failed(error: UpstreamError) {
+        const { route: name } = route.rule
+        if (state === 'waiting') {
+          reportHead({ error: error.reason })
+          settle()
+          return reject(errorOfFailure(error, maxBodyBytes))
+        }
+        metrics.upstreamResponseIncomplete(name)
+        const fields = { event: 'upstream_response_incomplete', route: name, err: error }
+        requestLog(ctx, log).warn(fields, 'upstream broke off')
+        sendHead()
+        settle()
+        abortResponse(res)
+        resolve()
+      }
+
+      function onClientGone() {
+        if (state === 'over') return
+        if (state === 'waiting') reportHead({ error: 'aborted' })
+        abort(resolve)
+      }
+
+      function abort(then: () => void) {
+        exchange?.abort()
+        settle()
+        then()
+      }
+    })
+
+    function reportHead(response: ResponseLabels) {
+      queue.freeSlot(turn)
+      const elapsedMs = performance.now() - startedAt
+      notesOf(ctx).upstreamHeaderMs = Math.round(elapsedMs)
+      metrics.upstreamResponded(route.rule.route, response, elapsedMs / 1000)
     }
 
-    function onClientGone() {
-      if (state === 'over') return
-      if (state === 'waiting') reportHead({ error: 'aborted' })
-      abort(resolve)
+    function resume() {
+      exchange?.resume()
     }
 
-    function rejectWith(error: unknown) {
-      abort(() => reject(error))
+    function settle() {
+      state = 'over'
+      removeStopHook?.()
+      stopWatching?.()
+      body?.discard()
     }
-
-    function finish() {
-      settle()
-      res.end()
-      resolve()
-    }
-
-    function abort(then: () => void) {
-      exchange?.abort()
-      settle()
-      then()
-    }
-  })
-
-  function resume() {
-    exchange?.resume()
-  }
-
-  function settle() {
-    state = 'over'
-    res.off('drain', resume)
-    removeStopHook()
-    body?.discard()
   }
 }
 
@@ -147,25 +186,19 @@ function createRequestOf({ config, log }: Services): RequestOf {
   return function requestOf(ctx, { rule, target }, silenceMs, body) {
     const { rawHeaders } = ctx.req
     const length = ctx.req.headers['content-length']
-    const selected = selectRequestHeaders(rawHeaders)
+    const headers = selectRequestHeaders(rawHeaders)
     if (log.isLevelEnabled('debug')) {
-      const headers = namesNotSelected(rawHeaders, selected)
-      const fields = { event: 'request_headers_not_forwarded', route: rule.route, headers }
+      const names = namesNotSelected(rawHeaders, headers)
+      const fields = { event: 'request_headers_not_forwarded', route: rule.route, headers: names }
       requestLog(ctx, log).debug(fields, 'some request headers were not forwarded')
     }
+    headers.push('authorization', `Bearer ${tokensOf(ctx)[rule.token].access_token}`)
+    headers.push('via', '1.1 platform-auth-server', 'x-request-id', requestId(ctx))
     return {
       origin: rule.targetOrigin,
       target,
       method: ctx.method,
-      headers: [
-        ...selected,
-        'authorization',
-        `Bearer ${tokensOf(ctx)[rule.token].access_token}`,
-        'via',
-        '1.1 platform-auth-server',
-        'x-request-id',
-        requestId(ctx)
-      ],
+      headers,
       body: body && { ...body, length: length === undefined ? undefined : Number(length) },
       silenceMs
     }
@@ -173,19 +206,26 @@ function createRequestOf({ config, log }: Services): RequestOf {
 }
 
 /** Sets the headers of the API's response. Returns the error with which the request fails if a header is not valid. */
-type SetHeaders = (res: ServerResponse, route: ForwardRoute, head: ResponseHead) => Error | undefined
+type SetHeaders = (ctx: Context, route: ForwardRoute, head: ResponseHead) => Error | undefined
 
-function createSetHeaders({ config, site }: Services, findRoute: FindRoute): SetHeaders {
+function createSetHeaders({ config, log, site }: Services, findRoute: FindRoute): SetHeaders {
   const selectResponseHeaders = createResponseHeaders(config.apiProxy.responseHeaders)
   const mapLocation = createMapLocation(findRoute, site.basePath)
 
-  return function setHeaders(res, route, head) {
+  return function setHeaders(ctx, route, head) {
+    const { res } = ctx
     const mapped = (location: string) => mapLocation(location, route)
-    const setsCookie = res.hasHeader('Set-Cookie')
-    const headers = selectResponseHeaders(head, { mapLocation: mapped, setsCookie })
+    const headers = selectResponseHeaders(head, { mapLocation: mapped, setsCookie: res.hasHeader('Set-Cookie') })
+    if (log.isLevelEnabled('debug')) {
+      const fields = {
+        event: 'response_headers_not_forwarded',
+        route: route.rule.route,
+        headers: namesDropped(head, headers)
+      }
+      requestLog(ctx, log).debug(fields, 'some response headers were not forwarded')
+    }
     try {
-      for (const [name, [value = '', ...more]] of headers)
-        res.setHeader(name, more.length > 0 ? [value, ...more] : value)
+      for (const [name, value] of headers) res.setHeader(name, value)
     } catch (error) {
       // Node has rejected a header value. Remove the headers of the API's response, so that the error response does
       // not contain them.
@@ -196,27 +236,6 @@ function createSetHeaders({ config, site }: Services, findRoute: FindRoute): Set
   }
 }
 
-/** Returns the function that records when the headers of the response have arrived, or why there are none. */
-function createHeadReport({ ctx, route, queue, turn }: Admitted, metrics: Pick<Metrics, 'upstreamResponded'>) {
-  const startedAt = performance.now()
-  return function reportHead(response: ResponseLabels) {
-    queue.freeSlot(turn)
-    const elapsedMs = performance.now() - startedAt
-    notesOf(ctx).upstreamHeaderMs = Math.round(elapsedMs)
-    metrics.upstreamResponded(route.rule.route, response, elapsedMs / 1000)
-  }
-}
-
-function reportIncomplete(
-  ctx: Context,
-  route: string,
-  err: UpstreamError,
-  { log, metrics }: { readonly log: Logger; readonly metrics: Metrics }
-): void {
-  metrics.upstreamResponseIncomplete(route)
-  requestLog(ctx, log).warn({ event: 'upstream_response_incomplete', route, err }, 'upstream broke off')
-}
-
 function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {
   const record = sessionRecord(ctx)
   return record !== undefined && sessions.known(record.id).kind === 'over'
@@ -225,10 +244,6 @@ function isLoggedOut(ctx: Context, sessions: Services['sessions']): boolean {
 // A response to HEAD and a response with 204 or 304 have no body (RFC 9110 sections 6.4.1 and 9.3.2).
 function hasContent(method: string, statusCode: number): boolean {
   return method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
-}
-
-function isEventStream(contentType: string): boolean {
-  return /^text\/event-stream\b/i.test(contentType)
 }
 
 /**

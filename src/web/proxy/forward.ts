@@ -35,13 +35,13 @@ export const QUEUE_LIMITS: QueueLimits = {
 
 export function createForward(services: Services, findRoute: FindRoute, upstreams: Upstreams) {
   const { config, metrics } = services
-  const exchangeWithUpstream = createExchange(services, findRoute, upstreams)
   const queue = createFairQueue(QUEUE_LIMITS)
+  const exchangeWithUpstream = createExchange(services, findRoute, upstreams, queue)
   metrics.watchQueue('api_proxy', queue.length)
 
   /**
    * Resolves in these cases:
-   * - The response has ended, the API has aborted it, or the shutdown of this server has ended it.
+   * - The response has ended, the API has aborted it, or the end of its session or the shutdown of this server has ended it.
    * - The client has disconnected.
    * - The session was logged out after its refresh. In this case, this function sends no response, and `requireTokens`
    *   responds with 401.
@@ -49,17 +49,23 @@ export function createForward(services: Services, findRoute: FindRoute, upstream
    * Rejects with HttpError if there is no response to forward.
    */
   return async function forward(ctx: Context, route: ForwardRoute): Promise<void> {
+    const { req, res } = ctx
     // If the client disconnected while the session was being refreshed, nothing is sent to the API.
-    if (ctx.res.destroyed) return
-    if (hasBody(ctx.req) && ctx.req.readableDidRead) throw bodyAlreadyRead()
+    if (res.destroyed) return
+    const isUpload = hasBody(req)
+    if (isUpload && req.readableDidRead) throw bodyAlreadyRead()
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? config.apiProxy.timeoutSeconds) * 1000
-    const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
+    const call = {
+      queue: rule.targetOrigin,
+      ...requesterOf(ctx),
+      ...(isUpload && { isUploading: () => !req.complete })
+    }
     let turn: Turn | undefined
     try {
-      turn = queue.enter({ queue: rule.targetOrigin, ...requesterOf(ctx), isUploading })
+      turn = queue.enter(call)
       const hasStarted = turn.state === 'inProgress' || (await waitInQueue(ctx, queue, turn, silenceMs))
-      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, queue, turn })
+      if (hasStarted && !res.destroyed) await exchangeWithUpstream({ ctx, route, silenceMs, turn })
     } catch (error) {
       if (!(error instanceof QueueError)) throw error
       metrics.upstreamResponded(rule.route, { error: 'queue_full' }, 0)

@@ -9,7 +9,7 @@ import { invalidRequest, methodNotAllowed } from '../errors/http-error.js'
 import { notesOf } from '../request/request.js'
 import { createRequireTokens } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
-import { createForward, QUEUE_LIMITS } from './forward.js'
+import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
 import { tracedUpstreams } from './traced-upstreams.js'
 import { createUpstreams } from './upstream.js'
@@ -21,11 +21,7 @@ export function proxy(services: Services): Middleware {
   const { config, site, shutdown, tracing } = services
   const { rules, maxBodyBytes, csrfHeader } = config.apiProxy
   const findRoute = createRoutes(rules, site.origin)
-  const plainUpstreams = createUpstreams({
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    connectionsPerHost: QUEUE_LIMITS.ofOneQueue,
-    proxyFor: outboundProxy
-  })
+  const plainUpstreams = createUpstreams({ connectTimeoutMs: CONNECT_TIMEOUT_MS, proxyFor: outboundProxy })
   const upstreams = tracing ? tracedUpstreams(plainUpstreams, tracing) : plainUpstreams
   shutdown.hooks.onClose(() => upstreams.close())
   const forward = createForward(services, findRoute, upstreams)

@@ -11,9 +11,11 @@ import type { FindRoute, ForwardRoute } from './routes.js'
 const FORWARDED = [
   ...['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range'],
   ...['content-disposition', 'content-md5', 'digest', 'accept-ranges', 'range', 'etag', 'last-modified'],
-  ...['date', 'age', 'expires', 'retry-after', 'location', 'allow']
+  ...['date', 'age', 'expires', 'retry-after', 'location', 'allow', 'link', 'x-total-count']
 ]
-const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
+const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$)|upload-|tus-)/
+// These headers have an effect on the response of this server, but are not forwarded unchanged.
+const READ = new Set(['cache-control', 'vary', 'connection', 'transfer-encoding'])
 
 export interface ResponseHead {
   readonly statusCode: number
@@ -28,67 +30,113 @@ interface ResponseContext {
   readonly setsCookie: boolean
 }
 
-/** The values of each header. Each value is sent as a separate header field. */
-type ResponseHeaders = ReadonlyMap<string, readonly string[]>
+/** The values of each header, in the form of `setHeader`. A list is sent as separate header fields. */
+type ResponseHeaders = ReadonlyMap<string, string | string[]>
 
 /** @param additional the names of additional headers to forward, from the setting `apiProxy.responseHeaders` */
 export function createResponseHeaders(additional: readonly string[]) {
   const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
+  const isRead = (name: string) => allowed.has(name) || READ.has(name) || FORWARDED_PREFIXES.test(name)
 
   return function responseHeaders(head: ResponseHead, { mapLocation, setsCookie }: ResponseContext): ResponseHeaders {
-    const all = collect(head.rawHeaders)
-    const headers = new Map<string, readonly string[]>()
-    const hopByHop = namedByConnection(all.get('connection'))
-    for (const [name, values] of all) {
-      if ((allowed.has(name) || FORWARDED_PREFIXES.test(name)) && !hopByHop.includes(name)) headers.set(name, values)
-    }
+    const { statusCode, rawHeaders } = head
+    const headers = collect(rawHeaders, isRead)
+    for (const name of namedByConnection(headers.get('connection'))) headers.delete(name)
     // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC
     // 9110 section 8.6).
-    if (all.has('transfer-encoding') || head.statusCode === 204) headers.delete('content-length')
-    const [location] = headers.get('location') ?? []
-    headers.delete('location')
-    const mapped = location === undefined ? undefined : mapLocation(location)
-    if (mapped !== undefined) headers.set('location', [mapped])
-    headers.set('cache-control', [setsCookie ? NOT_STORED : privateOnly(all.get('cache-control'))])
-    headers.set('vary', [withCookie(all.get('vary'))])
-    for (const [name, value] of PROTECTION) headers.set(name, [value])
+    if (headers.has('transfer-encoding') || statusCode === 204) headers.delete('content-length')
+    headers.delete('connection')
+    headers.delete('transfer-encoding')
+    replace(headers, 'location', ([location = '']) => mapLocation(location))
+    replace(headers, 'link', linksToPages)
+    headers.set('cache-control', setsCookie ? NOT_STORED : privateOnly(valuesOf(headers, 'cache-control')))
+    headers.set('vary', withCookie(valuesOf(headers, 'vary')))
+    // A browser that gets a 304 changes the headers of the stored response (RFC 9111 section 3.2), so it must not get those of its
+    // content without the policy that belongs to them.
+    if (statusCode === 304) headers.delete('content-type')
+    else headers.set('content-security-policy', policyOf(statusCode, valuesOf(headers, 'content-type')))
     return headers
   }
 }
 
-/**
- * The content of a response may come from other users of the upstream. These headers prevent scripts in the content
- * from running in the origin of this server (CSP level 3 `sandbox`), and prevent other sites from loading the content.
- */
-const PROTECTION: readonly (readonly [name: string, value: string])[] = [
-  ['x-content-type-options', 'nosniff'],
-  ['content-security-policy', "sandbox; default-src 'none'"],
-  ['cross-origin-resource-policy', 'same-origin']
-]
-
 // Header values are bytes. They are read and written as latin1, which does not change the bytes.
-function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
-  const all = new Map<string, string[]>()
+function collect(rawHeaders: readonly Buffer[], isRead: (name: string) => boolean): Map<string, string | string[]> {
+  const headers = new Map<string, string | string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] as Buffer).toString('latin1').toLowerCase()
+    if (!isRead(name)) continue
     const value = (rawHeaders[index + 1] as Buffer).toString('latin1')
-    const values = all.get(name)
-    if (values) values.push(value)
-    else all.set(name, [value])
+    const before = headers.get(name)
+    headers.set(name, before === undefined ? value : [before, value].flat())
   }
-  return all
+  return headers
+}
+
+function valuesOf(headers: ResponseHeaders, name: string): readonly string[] {
+  return [headers.get(name) ?? []].flat()
+}
+
+/** Replaces the values of a header, if there is one. Removes the header if `change` returns undefined. */
+function replace(
+  headers: Map<string, string | string[]>,
+  name: string,
+  change: (values: readonly string[]) => string | undefined
+): void {
+  if (!headers.has(name)) return
+  const changed = change(valuesOf(headers, name))
+  if (changed === undefined) headers.delete(name)
+  else headers.set(name, changed)
+}
+
+/** Returns the names of the upstream's headers that are neither forwarded nor replaced, in lower case and without duplicates. */
+export function namesDropped({ rawHeaders }: ResponseHead, headers: ResponseHeaders): string[] {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toString('latin1').toLowerCase())
+  return [...new Set(names)].filter(name => !headers.has(name) && !FRAMING.has(name))
+}
+
+const FRAMING = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length'])
+
+/**
+ * The content of a response may come from other users of the upstream. The policy prevents it from running scripts in the origin of
+ * this server, from sending forms, and from loading anything (CSP level 3). The types in `CANNOT_RUN` contain no scripts, and
+ * WebKit shows nothing of them with `sandbox`.
+ */
+function policyOf(statusCode: number, contentTypes: readonly string[]): string {
+  const [type = ''] = contentTypes
+  if (SVG.test(type)) return `sandbox; ${POLICY}; style-src 'unsafe-inline'`
+  // If there are several types, browsers decide differently which one counts (RFC 9110 section 5.3).
+  const isSafe = (statusCode === 200 || statusCode === 206) && contentTypes.length === 1 && CANNOT_RUN.test(type)
+  return isSafe ? POLICY : `sandbox; ${POLICY}`
+}
+
+const POLICY = "default-src 'none'; form-action 'none'; base-uri 'none'"
+const SVG = /^image\/svg\+xml *(;|$)/i
+const CANNOT_RUN =
+  /^(application\/pdf|image\/(png|jpeg|gif|webp|avif|bmp)|(audio|video)\/(?![^;]*\+xml)[\w.+-]+) *(;[^,]*)?$/i
+
+// Other relations direct browsers, for example `preload` and `stylesheet` (RFC 8288 section 3.3).
+const LINK = /<[^<>]*>(?:\s*;\s*[^\s,;="]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,;"]*))?)*/g
+const RELATIONS = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s,;"]*))/gi
+const PAGES = new Set(['first', 'prev', 'next', 'last', 'self'])
+
+function linksToPages(values: readonly string[]): string | undefined {
+  const links = values.join(', ').match(LINK) ?? []
+  const kept = links.filter(link => {
+    const given = [...link.replace(/^<[^<>]*>/, '').matchAll(RELATIONS)]
+    const relations = given.flatMap(([, quoted, token]) => (quoted ?? token ?? '').toLowerCase().split(/\s+/))
+    return given.length === 1 && relations.every(relation => PAGES.has(relation))
+  })
+  return kept.length === 0 ? undefined : kept.join(', ')
+}
+
+function namedByConnection(values: string | readonly string[] | undefined): readonly string[] {
+  if (values === undefined || (typeof values === 'string' && /^(keep-alive|close)$/i.test(values))) return NO_NAMES
+  return listOf([values].flat())
 }
 
 const NO_NAMES: readonly string[] = []
 
-function namedByConnection(values: readonly string[] | undefined): readonly string[] {
-  const [first = ''] = values ?? NO_NAMES
-  return values === undefined || (values.length === 1 && /^(keep-alive|close)$/i.test(first))
-    ? NO_NAMES
-    : listOf(values)
-}
-
-function listOf(values: readonly string[] = []): string[] {
+function listOf(values: readonly string[]): string[] {
   return values.flatMap(value => value.split(',')).map(item => item.trim().toLowerCase())
 }
 
@@ -99,14 +147,14 @@ const DIRECTIVE = /[^\s,="]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,"]*))?/g
 // These directives are removed, because every response gets `private`.
 const FOR_SHARED_CACHES = /^(public|private|s-maxage|proxy-revalidate)\b/i
 
-function privateOnly(values: readonly string[] = []): string {
+function privateOnly(values: readonly string[]): string {
   if (values.length === 0) return NOT_STORED
   const directives = values.join(', ').match(DIRECTIVE) ?? []
   const kept = directives.filter(directive => !FOR_SHARED_CACHES.test(directive))
   return directives.length === 0 ? NOT_STORED : ['private', ...kept].join(', ')
 }
 
-function withCookie(values: readonly string[] = []): string {
+function withCookie(values: readonly string[]): string {
   if (values.length === 0) return 'Cookie'
   const names = listOf(values)
   if (names.includes('*')) return '*'

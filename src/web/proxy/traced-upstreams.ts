@@ -1,5 +1,5 @@
 import type { Tracing } from '../../base/tracing.js'
-import { withoutNames } from './request.js'
+import { withoutNames } from './request-headers.js'
 import type { Upstreams } from './upstream.js'
 
 /**

@@ -1,8 +1,11 @@
 /** The error responses of the API proxy. */
 
+import type { Context } from 'koa'
+import type { Logger } from 'pino'
 import type { ErrorCode } from '../errors/error-codes.js'
 import { closingError, HttpError } from '../errors/http-error.js'
-import { BodyTooLargeError } from './request.js'
+import { requestLog } from '../request/request.js'
+import { BodyTooLargeError } from './request-body.js'
 import type { FailureKind, UpstreamError } from './upstream.js'
 
 const FAILURES: Readonly<Record<FailureKind, readonly [status: number, error: ErrorCode, description: string]>> = {
@@ -29,11 +32,32 @@ export function errorOfFailure({ reason, cause }: UpstreamError, maxBodyBytes: n
 
 /**
  * Returns the error for an API that responded with 401. The client gets 502, because a page would interpret 401 as a
- * missing login, and would start one login after another.
+ * missing login, and would start one login after another. The session is not refreshed: the token has not expired, and many APIs
+ * respond with 401 if only one object is forbidden.
  */
 export function upstreamUnauthorized(): HttpError {
-  const description = 'The API did not accept the token of your session.'
-  return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
+  const description =
+    'The API refused the access token of your session (401), although it has not expired. Sign in again.'
+  return new HttpError({ status: 502, error: 'upstream_unauthorized', description, isReported: true })
+}
+
+const HOUR_MS = 3_600_000
+
+/** Returns the function that counts the 401 responses to each rule, and writes at most one warning for each rule and hour. */
+export function createUnauthorizedReport(log: Logger, now = performance.now.bind(performance)) {
+  const rules = new Map<string, { readonly reportedAt: number; count: number }>()
+
+  return function reportUnauthorized(ctx: Context, route: string): void {
+    const known = rules.get(route)
+    if (known && now() - known.reportedAt < HOUR_MS) {
+      known.count += 1
+      return
+    }
+    const count = (known?.count ?? 0) + 1
+    rules.set(route, { reportedAt: now(), count: 0 })
+    const fields = { event: 'upstream_unauthorized', route, count }
+    requestLog(ctx, log).warn(fields, 'an API refused access tokens that have not expired')
+  }
 }
 
 /** Returns the error for a request that was removed from the full queue of its API, or waited too long in the queue. */

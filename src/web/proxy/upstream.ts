@@ -1,15 +1,14 @@
 /**
- * Sends the requests of the API proxy to the upstreams with the package undici. There is one connection pool for each
- * host. The receiver gets each chunk of a response when the chunk arrives, and can pause the response.
+ * Sends the requests of the API proxy to the upstreams. The receiver gets each chunk of a response when the chunk arrives, and can
+ * pause the response.
  */
-
-import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { buildConnector, type Dispatcher, Pool } from 'undici'
+import { buildConnector, type Dispatcher } from 'undici'
 import { connectOptions } from '../../base/connect-options.js'
 import { KnownError } from '../../base/failure-reasons.js'
 import { openTunnel, type ProxyFor } from '../../provider/outbound.js'
-import type { RequestBody } from './request.js'
+import type { RequestBody } from './request-body.js'
+import { type Connections, createConnections, mayBeUnread, requestStarts } from './upstream-connections.js'
 
 export interface UpstreamRequest {
   /** The scheme, host and port. */
@@ -39,6 +38,8 @@ interface Receiver {
   responded(statusCode: number, rawHeaders: readonly Buffer[]): void
   /** Receives a part of the body. If it returns false, the response is paused until `resume` is called. */
   received(chunk: Buffer): boolean
+  /** Called about twice a second while the response has begun and has not ended. */
+  lasts?(): void
   /** The response is complete. */
   ended(): void
   /** The request failed, or the response is incomplete. */
@@ -80,51 +81,34 @@ export type Upstreams = ReturnType<typeof createUpstreams>
 export interface UpstreamOptions {
   /** The time limit for name resolution, TCP and TLS together, in milliseconds. A tunnel has the same limit again. */
   readonly connectTimeoutMs: number
-  /**
-   * The maximum number of connections to one host. If all of them are in use, a request waits until a connection is
-   * free.
-   */
-  readonly connectionsPerHost: number
   /** Returns the company's HTTP proxy for an https origin, or undefined for a direct connection. */
   readonly proxyFor?: ProxyFor
   /** The trusted certificate authorities. They replace the authorities that Node trusts by default. */
   readonly ca?: string
 }
 
-// The time limits of undici are disabled, and `silenceMs` is used instead. With its own limits, undici would not end an
-// upload that stalls, but would end a long upload even while data is being transferred.
-const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
+// The time after which an open response is checked again, in milliseconds.
+const CHECK_INTERVAL_MS = 500
 
-export function createUpstreams(options: UpstreamOptions) {
-  const { connectTimeoutMs, connectionsPerHost, proxyFor = () => undefined, ca } = options
-  const pools = new Map<string, Pool>()
+export function createUpstreams({ connectTimeoutMs, proxyFor = () => undefined, ca }: UpstreamOptions) {
+  const hosts = new Map<string, Connections>()
   const trusted = ca !== undefined && { ca }
   const connectDirectly = buildConnector({ timeout: connectTimeoutMs, ...connectOptions(connectTimeoutMs), ...trusted })
-  const connect = trackingResponses(tunnelling(connectDirectly, proxyFor, connectTimeoutMs))
+  const connect = tunnelling(connectDirectly, proxyFor, connectTimeoutMs)
+  const open = createOpenRequests()
 
-  function createPool(origin: string, connections: number): Pool {
-    return new Pool(origin, { connect, connections, ...NO_TIMEOUTS })
-  }
-
-  function poolOf(origin: string): Pool {
-    const pool = pools.get(origin) ?? createPool(origin, connectionsPerHost)
-    pools.set(origin, pool)
-    return pool
-  }
-
-  /**
-   * Returns a pool with a single new connection. The upstream may have closed all idle connections of the other pool.
-   */
-  function freshPool(origin: string): Pool {
-    return new Pool(origin, { connect, connections: 1, ...NO_TIMEOUTS })
+  function connectionsTo(origin: string): Connections {
+    const connections = hosts.get(origin) ?? createConnections(origin, connect)
+    hosts.set(origin, connections)
+    return connections
   }
 
   return {
     send: (request: UpstreamRequest, receiver: Receiver) =>
-      send(poolOf(request.origin), () => freshPool(request.origin), request, receiver),
+      send(request, receiver, connectionsTo(request.origin), open),
     /** Closes all connections immediately. */
     async close() {
-      await Promise.all([...pools.values()].map(pool => pool.destroy()))
+      await Promise.all([...hosts.values()].map(({ close }) => close()))
     }
   }
 }
@@ -151,139 +135,129 @@ function tunnelling(
   }
 }
 
-function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver): Exchange {
+type OpenRequests = ReturnType<typeof createOpenRequests>
+
+/** Calls the functions that are added to it about twice a second. One timer for all requests costs less than one for each. */
+function createOpenRequests() {
+  const checks = new Set<() => void>()
+  let timer: NodeJS.Timeout | undefined
+
+  function checkAll() {
+    for (const check of checks) check()
+    if (checks.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    add(check: () => void) {
+      checks.add(check)
+      timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
+    },
+    remove: (check: () => void) => void checks.delete(check)
+  }
+}
+
+function send(request: UpstreamRequest, receiver: Receiver, connections: Connections, open: OpenRequests): Exchange {
   const { method, body, silenceMs } = request
-  const mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
-  let attempt = 0
-  let connection: Dispatcher.DispatchController | undefined
-  let isDone = false
+  let connection = connections.take()
+  let mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
+  // undici calls `onConnect` when it is about to send the request, and the functions of `onHeaders` and `onConnect` control it.
+  let abortRequest: ((reason: Error) => void) | undefined
+  let resumeResponse: (() => void) | undefined
   let isPaused = false
-  let fresh: Pool | undefined
-  const silence = createSilenceLimit(silenceMs, {
-    isExcused: () => isPaused || body?.isWaitingForClient() === true,
-    onExceeded(reason) {
-      const controller = connection
-      fail('timeout', reason)
-      controller?.abort(reason)
-    }
-  })
+  let isDone = false
+  // The number of checks since data was transferred. Time in which this process was suspended does not count.
+  let silentChecks = 0
+
+  function check() {
+    if (resumeResponse) receiver.lasts?.()
+    if (isDone) return
+    silentChecks += 1
+    if (silentChecks * CHECK_INTERVAL_MS <= silenceMs) return
+    // The upstream may be silent while it waits for the client.
+    if (isPaused || body?.isWaitingForClient()) silentChecks = 0
+    else stop(new Error(`the upstream made no progress for ${silenceMs} ms`), 'timeout')
+  }
+
+  function progressed() {
+    silentChecks = 0
+  }
 
   function finish() {
     isDone = true
-    silence.stop()
-    void fresh?.close()
-    connection = undefined
+    open.remove(check)
   }
 
-  function fail(kind: FailureKind, cause: unknown) {
+  function stop(reason: Error, failure?: FailureKind) {
     if (isDone) return
     finish()
-    receiver.failed(new UpstreamError(kind, cause))
+    if (failure) receiver.failed(new UpstreamError(failure, reason))
+    abortRequest?.(reason)
   }
 
-  // Responses with status 204 or 304 have no content, so they end after the headers. Without this function, undici
-  // would wait for the content if a 304 response has a Content-Length (RFC 9110 section 8.6), and would report an
-  // incomplete response.
+  // Responses with status 204 or 304 have no content, so they end after the headers. undici would wait for the content if a 304
+  // response has a Content-Length (RFC 9110 section 8.6), and would report an incomplete response.
   function end() {
     if (isDone) return
     finish()
     receiver.ended()
   }
 
-  function dispatch(through: Pool) {
-    attempt += 1
-    let hasResponseStarted = false
-    let hasRequestStarted = false
-    const isLastAttempt = attempt > 1 || !mayRetry
-    through.dispatch(optionsOf(request), {
-      onRequestStart(controller) {
-        hasRequestStarted = true
-        connection = controller
-        if (isDone) controller.abort(new Error('the client has disconnected'))
-        else silence.start()
-      },
-      onResponseStarted() {
-        hasResponseStarted = true
-      },
-      onResponseStart(controller, statusCode) {
-        // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
-        if (isDone || statusCode < 200) return
-        silence.progressed()
-        receiver.responded(statusCode, controller.rawHeaders as Buffer[])
-        if (isDone) return
-        if (statusCode === 204 || statusCode === 304) end()
-      },
-      onResponseData(controller, chunk) {
-        if (isDone) return
-        silence.progressed()
-        if (receiver.received(chunk)) return
-        isPaused = true
-        controller.pause()
-      },
-      onResponseEnd: end,
-      onResponseError(_controller, error) {
-        if (isDone) return
-        silence.stop()
-        if (!isLastAttempt && hasRequestStarted && !hasResponseStarted && errorsAfterResponse.has(error)) {
-          fresh = freshPool()
-          dispatch(fresh)
-        } else fail(kindOf(error, hasRequestStarted), error)
+  // The handler has the older form of undici 7. For the newer one, undici would convert the headers to an object, which nobody reads.
+  const handler: Dispatcher.DispatchHandler = {
+    onConnect(abort) {
+      abortRequest = abort
+      if (isDone) return abort(new Error('the client has disconnected'))
+      requestStarts(connection)
+      open.add(check)
+    },
+    onHeaders(statusCode, rawHeaders, resume) {
+      if (isDone) return true
+      progressed()
+      resumeResponse = resume
+      receiver.responded(statusCode, rawHeaders)
+      if (statusCode === 204 || statusCode === 304) end()
+      return true
+    },
+    onData(chunk) {
+      if (isDone) return true
+      progressed()
+      isPaused = !receiver.received(chunk)
+      return !isPaused
+    },
+    onComplete: end,
+    onError(error) {
+      const hasStarted = abortRequest !== undefined
+      // undici has not accepted the request, so it does not tell when the connection can be used again.
+      if (!hasStarted && connection.isOpen) connections.release(connection)
+      if (isDone) return
+      // The upstream may close an idle connection while this server is sending the next request on it. Only then, a GET or HEAD
+      // request is sent again (RFC 9110 section 9.2.2), on a new connection, because the other idle ones may be closed, too.
+      if (hasStarted && mayRetry && mayBeUnread(connection)) {
+        mayRetry = false
+        abortRequest = undefined
+        open.remove(check)
+        progressed()
+        connection = connections.open()
+        connection.client.dispatch(optionsOf(request), handler)
+      } else {
+        finish()
+        receiver.failed(new UpstreamError(kindOf(error, hasStarted), error))
       }
-    })
+    }
   }
 
-  dispatch(pool)
+  connection.client.dispatch(optionsOf(request), handler)
   return {
     resume() {
       if (isDone) return
       isPaused = false
-      silence.progressed()
-      connection?.resume()
+      progressed()
+      resumeResponse?.()
     },
-    progressed: silence.progressed,
-    abort() {
-      if (isDone) return
-      const controller = connection
-      finish()
-      controller?.abort(new Error('the request was aborted'))
-    }
-  }
-}
-
-interface SilenceHandlers {
-  /** True if the upstream may be silent now, because it waits for the client. */
-  isExcused(): boolean
-  onExceeded(reason: Error): void
-}
-
-/** Measures the time for which the upstream neither receives nor sends data. */
-function createSilenceLimit(limitMs: number, { isExcused, onExceeded }: SilenceHandlers) {
-  let timer: NodeJS.Timeout | undefined
-  let progressCount = 0
-
-  function check() {
-    const [checked, before] = [timer, progressCount]
-    // If this process was suspended, data may have arrived that Node has not read yet. Node reads this data before it
-    // runs the callback of setImmediate.
-    setImmediate(() => {
-      if (timer === undefined || timer !== checked) return
-      if (progressCount !== before || isExcused()) timer.refresh()
-      else onExceeded(new Error(`the upstream made no progress for ${limitMs} ms`))
-    })
-  }
-
-  return {
-    start() {
-      timer = setTimeout(check, limitMs)
-    },
-    progressed() {
-      progressCount += 1
-      timer?.refresh()
-    },
-    stop() {
-      clearTimeout(timer)
-      timer = undefined
-    }
+    progressed,
+    abort: () => stop(new Error('the request was aborted'))
   }
 }
 
@@ -292,30 +266,8 @@ function optionsOf({ target, method, headers, body }: UpstreamRequest): Dispatch
   return { path: target, method, headers: framed as string[], ...(body && { body: body.stream }) }
 }
 
-function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
+function kindOf(error: Error, hasStarted: boolean): FailureKind {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout'
-  return hasRequestStarted ? 'invalid_response' : 'unreachable'
-}
-
-// Errors of reused connections, on which an earlier response has arrived. An upstream may close such an idle connection while
-// this server is sending the next request. A GET or HEAD request is therefore sent again only after such an error (RFC 9110
-// section 9.2.2).
-const errorsAfterResponse = new WeakSet<Error>()
-
-function trackingResponses(connect: buildConnector.connector): buildConnector.connector {
-  return function connectAndTrack(options, callback) {
-    connect(options, (...result) => {
-      const [, socket] = result
-      if (socket) trackResponses(socket)
-      callback(...result)
-    })
-  }
-}
-
-function trackResponses(socket: Socket): void {
-  // A connection was used before if it has received data. `bytesRead` does not count the bytes of the TLS handshake.
-  socket.prependListener('error', (error: Error) => {
-    if (socket.bytesRead > 0) errorsAfterResponse.add(error)
-  })
+  return hasStarted ? 'invalid_response' : 'unreachable'
 }

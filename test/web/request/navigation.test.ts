@@ -118,7 +118,7 @@ test('a proxied URL accepts links from other sites, also with the Origin of the 
   await signIn(browser)
   const from = 'https://portal.example'
   const link = await browser.navigate('/api/files/a', { from })
-  t.is(link.headers['content-security-policy'], "sandbox; default-src 'none'")
+  t.is(link.headers['content-security-policy'], "sandbox; default-src 'none'; form-action 'none'; base-uri 'none'")
   t.is(link.headers['cross-origin-opener-policy'], undefined)
   const linked = { ...mode('navigate', 'document'), 'sec-fetch-site': 'cross-site' }
   const accepted = [
