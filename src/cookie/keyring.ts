@@ -13,11 +13,12 @@ import {
   type KeyObject,
   randomFillSync
 } from 'node:crypto'
+import { bytesOf, dottedText, drawText } from '../base/dotted-text.js'
 
 export interface Sealer {
   /**
-   * Encrypts `plaintext` with the newest secret. Returns a base64url string, which `open` accepts only with the same
-   * `context`.
+   * Encrypts `plaintext` with the newest secret. Returns a string of `dottedText`, which `open` accepts only with the
+   * same `context`.
    * @param secondKey a random string that is mixed into the key. Decryption then needs both the secret and this string.
    */
   seal(plaintext: Buffer, context: string, secondKey?: string): string
@@ -110,22 +111,24 @@ function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
   return {
     seal(plaintext, context, secondKey) {
       const { id, key } = keys().newest
-      const iv = nextIv()
-      const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
-      cipher.setAAD(Buffer.from(context))
-      const ciphertext = cipher.update(plaintext)
-      // As for `open`, the result of `final` is not needed.
-      cipher.final()
-      return Buffer.concat([VERSION_BYTE, id, iv, ciphertext, cipher.getAuthTag()]).toString('base64url')
+      const aad = Buffer.from(context)
+      return drawText(() => {
+        const iv = nextIv()
+        const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
+        cipher.setAAD(aad)
+        const ciphertext = cipher.update(plaintext)
+        // As for `open`, the result of `final` is not needed.
+        cipher.final()
+        return Buffer.concat([VERSION_BYTE, id, iv, ciphertext, cipher.getAuthTag()])
+      })
     },
-    isNewest: sealed => Buffer.from(sealed.slice(0, 8), 'base64url').subarray(1, KEY_ID_END).equals(keys().newest.id),
+    isNewest: sealed => bytesOf(sealed.slice(0, 8)).subarray(1, KEY_ID_END).equals(keys().newest.id),
     open(sealed, context, secondKey) {
-      const bytes = Buffer.from(sealed, 'base64url')
+      const bytes = bytesOf(sealed)
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys().byId.get(bytes.readUInt32BE(1))
-      // Node's base64url decoder ignores invalid characters and unused bits, so several strings decode to the same bytes. To
-      // accept only the string that `seal` returned, encode the bytes again and compare.
-      if (!key || bytes.toString('base64url') !== sealed) return undefined
+      // Accept only the string that `seal` returned.
+      if (!key || dottedText(bytes) !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', combined(key, secondKey), bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH
       })

@@ -4,6 +4,7 @@
  * share this cookie. Each login has a separate `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { drawText } from '../base/dotted-text.js'
 import type { Sealer } from '../cookie/keyring.js'
 
 export const LOGIN_MAX_AGE_SECONDS = 600
@@ -81,9 +82,9 @@ const RANDOM_BYTES = 32
 // These characters contain 192 random bits. The key is part of the session cookie, so it should be short.
 const SESSION_KEY_LENGTH = 32
 
-/** Creates the value of a login cookie, 256 random bits in base64url. */
+/** Creates the value of a login cookie, 256 random bits. */
 export function newBrowserId(): string {
-  return randomBytes(RANDOM_BYTES).toString('base64url')
+  return drawText(() => randomBytes(RANDOM_BYTES))
 }
 
 export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {

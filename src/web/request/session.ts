@@ -120,7 +120,7 @@ export interface LoginCookie {
   readonly succeededAt: number | undefined
 }
 
-const LOGIN_COOKIE = /^([A-Za-z0-9_-]{43})(?:\.(\d{1,15}))?$/
+const LOGIN_COOKIE = /^([A-Za-z0-9_.]{43})(?:\.(\d{1,15}))?$/
 
 export function readLoginCookie(ctx: Context, names: CookieNames): LoginCookie | undefined {
   const [, browserId, succeededAt] = LOGIN_COOKIE.exec(readCookie(ctx.get('Cookie'), names.login) ?? '') ?? []

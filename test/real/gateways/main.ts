@@ -1,31 +1,45 @@
 // Runs the shipped forward-auth configurations with real gateways and checks the result of each attempt. `--help` lists the
 // options.
-import { type Play, runSuite } from '../suite.js'
+import { type Play, type Report, runSuite } from '../suite.js'
 import { attempts, resultOf } from './attempts.js'
 import { caddy, type Gateway, nginx, traefik } from './gateways.js'
+import { missingWaf, tryWaf } from './waf.js'
 
 const gateways: Readonly<Record<string, Gateway>> = { nginx, caddy, traefik }
 
+const wafs = [1, 2].map(
+  (paranoia): Play =>
+    async (report, scope) => {
+      if (missingWaf === undefined) return tryWaf(report, scope, paranoia)
+      report.title('Apache with the OWASP Core Rule Set')
+      isMissing(report, missingWaf)
+    }
+)
+
 await runSuite({
   script: 'test:gateways',
-  names: Object.keys(gateways),
+  names: [...Object.keys(gateways), 'waf'],
   remark: `A gateway that cannot run here is skipped. With CI=true that is an error.
 Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).`,
-  plays: only => [{ plays: only.map(name => tryGateway(gateways[name] as Gateway)), inParallel: 1 }]
+  plays: only => [
+    { plays: only.flatMap(name => (name === 'waf' ? wafs : [tryGateway(gateways[name] as Gateway)])), inParallel: 1 }
+  ]
 })
 
 function tryGateway(gateway: Gateway): Play {
   const { name, version, missing } = gateway
-  return async ({ title, note, check }) => {
+  return async report => {
+    const { title, check } = report
     title(`${name} ${version}`)
-    if (missing !== undefined) {
-      note(`SKIPPED, because ${missing}.`)
-      if (process.env.CI === 'true') check('the gateway can run here', false, missing)
-      return
-    }
+    if (missing !== undefined) return isMissing(report, missing)
     for (const attempt of attempts) {
       const { result, expected } = await resultOf(gateway, attempt)
       check(`${attempt.tried}: ${expected}`, result === expected, result)
     }
   }
+}
+
+function isMissing({ note, check }: Report, missing: string): void {
+  note(`SKIPPED, because ${missing}.`)
+  if (process.env.CI === 'true') check('the gateway can run here', false, missing)
 }

@@ -88,7 +88,7 @@ test('the package, installed in an empty folder, runs with npx and can be import
   t.notRegex(ofNpx.stderr(), /platform-auth-server|\n\s+at /)
 
   // A supervisor starts the program with node, because npx does not forward signals.
-  const command = [process.execPath, 'node_modules/.bin/platform-auth-server']
+  const command = [process.execPath, 'node_modules/platform-auth-server/bin/platform-auth-server.js']
   const program = await startProgram(t, { command, env: environment, cwd: folder })
   program.signal('SIGTERM')
   t.deepEqual(await program.ended, { code: 0, signal: null })
