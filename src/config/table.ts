@@ -149,7 +149,7 @@ export const settings = {
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: duration(1, 400 * DAY),
     default: DAY,
-    summary: 'End a session this long after its login or its last refresh.'
+    summary: 'End a session this long after its login, its last refresh, or its last change by a custom route.'
   },
   'session.maxLifetime': {
     // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes a login loop: the

@@ -66,6 +66,8 @@ interface SessionContent {
   readonly loggedInAt: number
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
+  /** The time of the last change by a custom route, in milliseconds since the epoch. */
+  readonly changedAt?: number
   readonly fields: Readonly<SessionFields>
   /** A refresh replaces only the ID token in the identity. The identity is undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
@@ -97,6 +99,11 @@ export interface SessionReference {
    */
   readonly rev: number
   readonly key: string
+}
+
+/** Returns the time of the login, the last refresh or the last change by a custom route, from which the inactivity counts. */
+export function activeAt({ issuedAt, changedAt = 0 }: Pick<SessionRecord, 'issuedAt' | 'changedAt'>): number {
+  return Math.max(issuedAt, changedAt)
 }
 
 /** The content of a session cookie: the whole session, or with `session.store: redis` a reference to it. */

@@ -1,6 +1,13 @@
 /** The content of a session cookie before its encryption: the session, or the reference to it, as JSON. */
 import { inflateSync } from 'node:zlib'
-import { type CookieSession, type Identity, isKeptInRedis, type SessionFields, type SessionRecord } from './record.js'
+import {
+  activeAt,
+  type CookieSession,
+  type Identity,
+  isKeptInRedis,
+  type SessionFields,
+  type SessionRecord
+} from './record.js'
 
 // The JSON that is encrypted. The names of the fields that only this server uses begin with an underscore, because request
 // handlers can add other fields.
@@ -9,6 +16,7 @@ interface SealedJson extends SessionFields {
   readonly _rev: number
   readonly _login: number
   readonly _issued: number
+  readonly _changed?: number
   readonly _expire: number
   /** The expiry of the internal token of a half-refreshed session. */
   readonly _internal?: number
@@ -21,7 +29,14 @@ interface SealedJson extends SessionFields {
 }
 
 // The JSON of a reference. It is an array, so that the `Cookie` header stays short.
-type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
+type ReferenceJson = readonly [
+  id: string,
+  rev: number,
+  loggedInAt: number,
+  expire: number,
+  key: string,
+  activeAt: number
+]
 
 // The limit applies to the session before compression, so it is larger than the 15 kB that fit into the cookies. But the limit is
 // so small that decompressing a crafted value cannot exhaust the memory.
@@ -34,6 +49,8 @@ interface Content {
   readonly session: CookieSession
   /** Milliseconds since the epoch. */
   readonly loggedInAt: number
+  /** See `activeAt` in record.ts. */
+  readonly activeAt: number
   /** The expiry when the cookie was written, in milliseconds since the epoch. */
   readonly expire: number
 }
@@ -43,12 +60,14 @@ export function encodeSession(record: SessionRecord, expire: number): Buffer {
   return Buffer.from(JSON.stringify(isKeptInRedis(record) ? referenceJson(record, expire) : sealedJson(record, expire)))
 }
 
-function referenceJson({ id, rev, loggedInAt, key }: SessionRecord & { key: string }, expire: number): ReferenceJson {
-  return [id, rev, loggedInAt, expire, key]
+function referenceJson(record: SessionRecord & { key: string }, expire: number): ReferenceJson {
+  const { id, rev, loggedInAt, key } = record
+  return [id, rev, loggedInAt, expire, key, activeAt(record)]
 }
 
 function sealedJson(record: SessionRecord, expire: number): SealedJson {
-  const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked } = record
+  const { id, rev, loggedInAt, issuedAt, changedAt, fields, identity, listedAt, isAllowedByIdToken, isUnchecked } =
+    record
   return {
     ...fields,
     _id: id,
@@ -56,6 +75,7 @@ function sealedJson(record: SessionRecord, expire: number): SealedJson {
     _login: loggedInAt,
     _issued: issuedAt,
     _expire: expire,
+    ...(changedAt !== undefined && { _changed: changedAt }),
     ...(record.kind === 'half-refreshed' && { _internal: record.internalExpiresAt }),
     ...(identity !== undefined && { _identity: identity }),
     ...(listedAt !== undefined && { _listed: listedAt }),
@@ -68,26 +88,40 @@ function sealedJson(record: SessionRecord, expire: number): SealedJson {
 export function decodeSession(plaintext: Buffer): Content | undefined {
   const json = parse(plaintext)
   if (isReference(json)) {
-    const [id, rev, loggedInAt, expire, key] = json
-    return { session: { id, rev, key }, loggedInAt, expire }
+    const [id, rev, loggedInAt, expire, key, activeAt] = json
+    return { session: { id, rev, key }, loggedInAt, activeAt, expire }
   }
   if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
   // A cookie of an earlier version has no revision, so it cannot be used.
   if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
-  const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, _allowed, _unchecked, ...fields } = json
+  const {
+    _id,
+    _rev,
+    _issued,
+    _changed,
+    _login,
+    _expire,
+    _internal,
+    _identity,
+    _listed,
+    _allowed,
+    _unchecked,
+    ...fields
+  } = json
   const session: SessionRecord = {
     ...(_internal === undefined ? { kind: 'complete' } : { kind: 'half-refreshed', internalExpiresAt: _internal }),
     id: _id,
     rev: _rev,
     loggedInAt: _login,
     issuedAt: _issued,
+    ...(_changed !== undefined && { changedAt: _changed }),
     fields,
     ...(_identity !== undefined && { identity: _identity }),
     ...(_listed !== undefined && { listedAt: _listed }),
     ...(_allowed !== undefined && { isAllowedByIdToken: true }),
     ...(_unchecked !== undefined && { isUnchecked: true })
   }
-  return { session, loggedInAt: _login, expire: _expire }
+  return { session, loggedInAt: _login, activeAt: activeAt(session), expire: _expire }
 }
 
 function parse(plaintext: Buffer): SealedJson | ReferenceJson | undefined {

@@ -8,6 +8,7 @@ import { type FailureReason, KnownError } from '../base/failure-reasons.js'
 import { type Metrics, noMetrics } from '../base/metrics.js'
 import type { Sealer } from './keyring.js'
 import {
+  activeAt,
   type CookieSession,
   isKeptInRedis,
   MAX_STORED_BYTES,
@@ -29,7 +30,7 @@ interface SessionCookieOptions {
   readonly sealer: Sealer
   /** The full cookie name, including the prefix. */
   readonly name: string
-  /** A session expires this many seconds after its cookie was last written. */
+  /** A session expires this many seconds after its login, its last refresh or its last change by a custom route. */
   readonly inactivityTimeoutSeconds: number
   /** A session expires at the latest this many seconds after its login. If undefined, there is no such limit. */
   readonly maxLifetimeSeconds: number | undefined
@@ -45,11 +46,10 @@ export interface SessionCookie {
    * unreadable or expired.
    */
   open(cookieHeader: string): CookieSession | undefined
-  /** Returns the lifetime of a cookie that `seal` writes now, or 0 if the absolute lifetime of the session is over. */
+  /** Returns the remaining lifetime of the session, or 0 if it is over. */
   lifetimeMs(record: SessionRecord): number
   /**
-   * Returns the values of the cookies, in the order of `names`. The session expires `inactivityTimeoutSeconds` from now or at the end of its
-   * absolute lifetime. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
+   * Returns the values of the cookies, in the order of `names`. If the session is kept in Redis, its cookie is only a reference, which is always small enough.
    * @throws SessionTooLargeError
    */
   seal(record: SessionRecord): string[]
@@ -117,12 +117,12 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
   const names = chunkNames(name)
   const opened = createOpenedCache(unseal)
 
-  function absoluteEnd({ loggedInAt }: Pick<SessionRecord, 'loggedInAt'>): number {
-    return loggedInAt + maxLifetimeSeconds * 1000
+  function endOf(loggedInAt: number, activeAt: number): number {
+    return Math.min(activeAt + inactivityTimeoutSeconds * 1000, loggedInAt + maxLifetimeSeconds * 1000)
   }
 
   function lifetimeMs(record: SessionRecord): number {
-    return Math.max(0, Math.min(inactivityTimeoutSeconds * 1000, absoluteEnd(record) - now()))
+    return Math.max(0, endOf(record.loggedInAt, activeAt(record)) - now())
   }
 
   function unseal(sealed: string): Opened | undefined {
@@ -130,8 +130,9 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
     const isOutdated = !sealer.isNewest(sealed)
     const content = plaintext && decodeSession(plaintext)
     if (!content) return undefined
-    // The operator may have lowered `maxLifetimeSeconds` since the cookie was written, so apply the limit again.
-    const expire = Math.min(content.expire, absoluteEnd(content))
+    // The operator may have changed the limits since the cookie was written. A lower one applies at once, and a higher one revives
+    // no session.
+    const expire = Math.min(content.expire, endOf(content.loggedInAt, content.activeAt))
     return { sealed, session: content.session, isOutdated, expire }
   }
 
@@ -151,7 +152,7 @@ export function createSessionCookie(options: SessionCookieOptions): SessionCooki
     },
     lifetimeMs,
     seal(record) {
-      const plaintext = encodeSession(record, now() + lifetimeMs(record))
+      const plaintext = encodeSession(record, endOf(record.loggedInAt, activeAt(record)))
       let sealed = sealer.seal(plaintext, name)
       if (isKeptInRedis(record)) return splitIntoChunks(sealed)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)

@@ -56,7 +56,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
   const pause = createPause(clock)
   const end = createEnd({ store, memory, restores, publish })
   const underLease = createUnderLease({ ...dependencies, store, memory, restores, pause, end })
-  const changeInRedis = createChange(underLease, clock)
+  const changeInRedis = createChange(underLease, clock, cells.now)
 
   async function current(session: Revision): Promise<Current> {
     memory.note(session)
@@ -70,7 +70,7 @@ export function createSessions(dependencies: SessionsDependencies): ProcessSessi
   async function changeInCookie(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
     const newest = await current(record).catch(error => ignoreUnavailable(error) ?? store.known(record.id))
     if (newest.kind === 'over') return undefined
-    return changed(newest.record ?? record, stored)
+    return changed(newest.record ?? record, stored, cells.now())
   }
 
   function receive(message: Message): void {
@@ -129,19 +129,23 @@ async function nothing(): Promise<Result> {
   return { kind: 'failure', pauseMs: 0 }
 }
 
-function changed(record: SessionRecord, stored: object): SessionRecord {
-  return { ...record, fields: withCustomFields(record.fields, stored) }
+function changed(record: SessionRecord, stored: object, now: number): SessionRecord {
+  return { ...record, changedAt: now, fields: withCustomFields(record.fields, stored) }
 }
 
 /** Creates the function that changes the fields of a session that is kept in Redis. Each change is a revision. */
-function createChange(underLease: ReturnType<typeof createUnderLease>, clock: Clock): Sessions['change'] {
+function createChange(
+  underLease: ReturnType<typeof createUnderLease>,
+  clock: Clock,
+  now: () => number
+): Sessions['change'] {
   return async function changeInRedis(record, stored) {
-    requireStorable(changed(record, stored))
+    requireStorable(changed(record, stored, now()))
     let newest = record
     for (const mayWait = patience(clock); mayWait(); ) {
       let next: SessionRecord | undefined
       const settled = await underLease(newest, { mayWait }, async session => {
-        next = { ...changed(session, stored), rev: session.rev + 1 }
+        next = { ...changed(session, stored, now()), rev: session.rev + 1 }
         return { kind: 'change', record: next }
       })
       if (settled.kind === 'over') return undefined

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import test from 'ava'
 import fc from 'fast-check'
+import { bytesOf } from '#src/base/dotted-text.js'
 import { createKeyring, type Sealer } from '#src/cookie/keyring.js'
 import type { SessionRecord } from '#src/cookie/record.js'
 import { splitIntoChunks } from '#src/cookie/request-cookies.js'
@@ -15,17 +16,26 @@ const OTHER_SECRET = 'another secret of these session tests'
 const NAME = 'platform_session'
 const PURPOSE = 'session cookie'
 const MAX_AGE_MS = 86_400_000
+const ISSUED_AT = 1_700_000_000_000
 
 interface Options {
   readonly secrets?: Parameters<typeof createKeyring>[0]
   readonly name?: string
   readonly purpose?: string
+  readonly inactivityTimeoutSeconds?: number
   readonly maxLifetimeSeconds?: number
   readonly clock?: Clock
 }
 
 function setUp(options: Options = {}) {
-  const { secrets = [SECRET], name = NAME, purpose = PURPOSE, clock = createClock(), maxLifetimeSeconds } = options
+  const {
+    secrets = [SECRET],
+    name = NAME,
+    purpose = PURPOSE,
+    clock = createClock(ISSUED_AT),
+    maxLifetimeSeconds
+  } = options
+  const { inactivityTimeoutSeconds = MAX_AGE_MS / 1000 } = options
   const keyring = createKeyring(secrets)
   const keyringSealer = keyring.sealer(purpose)
   let decryptions = 0
@@ -36,7 +46,7 @@ function setUp(options: Options = {}) {
       return keyringSealer.open(...sealed)
     }
   }
-  const ages = { inactivityTimeoutSeconds: MAX_AGE_MS / 1000, maxLifetimeSeconds }
+  const ages = { inactivityTimeoutSeconds, maxLifetimeSeconds }
   const cookie = createSessionCookie({ sealer, name, ...ages, now: clock.now })
   const header = (chunks: readonly (string | undefined)[]) =>
     chunks.flatMap((chunk, index) => (chunk === undefined ? [] : [`${cookie.names[index]}=${chunk}`])).join('; ')
@@ -67,7 +77,7 @@ function tokenOf(length: number): string {
 
 function recordOf(given: Partial<SessionRecord['fields']>): SessionRecord {
   const always = { kind: 'complete', id: 'a random id', rev: 3 } as const
-  const times = { loggedInAt: 1_699_999_000_000, issuedAt: 1_700_000_000_000 }
+  const times = { loggedInAt: 1_699_999_000_000, issuedAt: ISSUED_AT }
   return { ...always, ...times, fields: { refresh_token: 'r', expires_at: 1_700_003_599_000, ...given } }
 }
 
@@ -118,7 +128,9 @@ test('sealed content is accepted as a session only if it is whole, which that of
   const whole = { ...fields, _id: 'id', _rev: 1, _login: issued, _issued: issued, _expire: issued + MAX_AGE_MS }
   const session = { kind: 'complete', id: 'id', rev: 1, loggedInAt: issued, issuedAt: issued, fields } as const
   t.deepEqual(open(headerOf(JSON.stringify(whole))), session)
-  const missing = ['refresh_token', 'expires_at', '_rev', '_login', '_expire'].map(name => ({ [name]: undefined }))
+  const missing = ['refresh_token', 'expires_at', '_rev', '_login', '_issued', '_expire'].map(name => ({
+    [name]: undefined
+  }))
   const wrong = [{ refresh_token: 1 }, { expires_at: '1' }, { _expire: 'never' }, { _expire: issued - 1 }]
   const changed = [...missing, ...wrong].map(change => JSON.stringify({ ...whole, ...change }))
   const others = ['', 'null', '{}', '[]', '"text"', '5', '{"refresh_token":"r"}', '{"_expire":', 'x\x9c', '\0']
@@ -185,7 +197,7 @@ test('sealed content that decompresses to more than the limit is not accepted as
   const { open, sealer, header } = setUp()
   const deflated = (size: number) => {
     const fields = { token: 'a'.repeat(size), refresh_token: 'r', expires_at: 1 }
-    const json = JSON.stringify({ ...fields, _id: 'id', _rev: 1, _login: 1, _issued: 1, _expire: 1e15 })
+    const json = JSON.stringify({ ...fields, _id: 'id', _rev: 1, _login: 1, _issued: ISSUED_AT, _expire: 1e15 })
     return header(splitIntoChunks(sealer.seal(deflateSync(Buffer.from(json)), NAME)))
   }
   t.is((open(deflated(60_000)) as SessionRecord).fields.token?.length, 60_000)
@@ -197,13 +209,13 @@ for (const [where, record] of [
   ['in cookies', dual],
   ['in Redis', inRedis]
 ] as const) {
-  test(`a cookie opens for exactly 24 hours, also if it is cached, and sealing it again starts a new period (session ${where})`, t => {
+  test(`a cookie opens for exactly 24 hours, also if it is cached, and a refresh starts a new period (session ${where})`, t => {
     const { open, cache, headerFor, clock } = setUp()
     const [cached, other] = [headerFor(record), headerFor(record)]
     cache(cached)
     clock.advance(MAX_AGE_MS)
     for (const header of [cached, other]) t.is(open(header)?.id, record.id)
-    const again = headerFor(record)
+    const again = headerFor({ ...record, issuedAt: clock.now() })
     clock.advance(1)
     for (const header of [cached, other]) t.is(open(header), undefined)
     clock.advance(MAX_AGE_MS - 1)
@@ -223,15 +235,18 @@ for (const [where, record] of [
   })
 }
 
-test('a session ends at its absolute maximum age after the login, even if it is sealed again', t => {
+test('a session ends at its absolute maximum age after the login, even if it is refreshed', t => {
   const { open, headerFor, lifetimeMs, clock } = setUp({ maxLifetimeSeconds: 3 * 86_400 })
-  const record = { ...dual, loggedInAt: clock.now() }
+  const login = clock.now()
+  const refreshed = () => ({ ...dual, loggedInAt: login, issuedAt: clock.now() })
   for (const _day of [1, 2]) {
-    t.is(lifetimeMs(record), MAX_AGE_MS)
+    t.is(lifetimeMs(refreshed()), MAX_AGE_MS)
+    const record = refreshed()
     clock.advance(MAX_AGE_MS - 3_600_000)
     t.deepEqual(open(headerFor(record)), record)
   }
   clock.advance(MAX_AGE_MS)
+  const record = refreshed()
   const last = headerFor(record)
   t.is(lifetimeMs(record), 2 * 3_600_000)
   clock.advance(2 * 3_600_000)
@@ -241,9 +256,30 @@ test('a session ends at its absolute maximum age after the login, even if it is 
   t.is(lifetimeMs(record), 0)
 })
 
+for (const [what, key] of [
+  ['a session', undefined],
+  ['a reference', 'the key']
+] as const) {
+  test(`${what} ends at the earlier of its sealed end and the configured one, counted from its last refresh or change`, t => {
+    const before = setUp()
+    const record = { ...dual, issuedAt: before.clock.now(), ...(key && { key }) }
+    const changed = { ...record, changedAt: record.issuedAt + 1000 }
+    const headers = { record: before.headerFor(record), changed: before.headerFor(changed) }
+    const opens = (inactivityTimeoutSeconds: number, after: number, header: string) => {
+      const { open, clock } = setUp({ inactivityTimeoutSeconds })
+      clock.advance(after)
+      return open(header) !== undefined
+    }
+    t.deepEqual([opens(3, 3000, headers.record), opens(3, 3001, headers.record)], [true, false], 'lowered')
+    t.deepEqual([opens(3, 4000, headers.changed), opens(3, 4001, headers.changed)], [true, false], 'changed')
+    const [raised, end] = [2 * 86_400, MAX_AGE_MS]
+    t.deepEqual([opens(raised, end, headers.record), opens(raised, end + 1, headers.record)], [true, false], 'raised')
+  })
+}
+
 test('the cookie contains no readable part of the session', t => {
   const { seal } = setUp()
-  const raw = Buffer.from(seal(dual).join('').slice(1), 'base64url').toString('latin1')
+  const raw = bytesOf(seal(dual).join('').slice(1)).toString('latin1')
   for (const value of [...Object.values(dual.fields), dual.id, 'refresh_token']) t.false(raw.includes(String(value)))
 })
 
@@ -252,7 +288,7 @@ test('a cookie with any changed character does not open, even if the original is
   const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
   cache(header([chunk]))
   for (let index = 0; index < chunk.length; index++) {
-    for (const other of ['A', '-', '1', '2', '=', '%', '"']) {
+    for (const other of ['A', '.', '-', '1', '2', '=', '%', '"']) {
       if (other === chunk[index]) continue
       t.is(open(header([chunk.slice(0, index) + other + chunk.slice(index + 1)])), undefined, `${other} at ${index}`)
     }

@@ -109,6 +109,7 @@ export interface SealedSession {
   readonly _id: string
   readonly _login: number
   readonly _issued: number
+  readonly _changed?: number
   readonly _expire: number
   readonly _rev: number
 }
@@ -130,7 +131,7 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
 
 /** The fields of the session that the service contract defines. */
 export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
-  const { _id, _rev, _login, _issued, _expire, ...fields } = openedSession(browser, deployment)
+  const { _id, _rev, _login, _issued, _changed, _expire, ...fields } = openedSession(browser, deployment)
   return fields
 }
 
