@@ -9,7 +9,7 @@ if (major > 20 || (major === 20 && minor >= 19)) {
   const endEarly = (_signal, number) => process.exit(128 + number)
   if (process.pid === 1) process.on('SIGTERM', endEarly).on('SIGINT', endEarly)
   import('../dist/bundle/main.js').then(async ({ main, processTerminal }) => {
-    const terminal = processTerminal(() => process.off('SIGTERM', endEarly).off('SIGINT', endEarly))
+    const terminal = processTerminal(signal => process.off(signal, endEarly))
     process.exitCode = await main(terminal)
   })
 } else {

@@ -79,24 +79,29 @@ test('a server that npm did not start continues when its parent ends', t => {
   t.is(server.closes(), 0)
 })
 
-const pairs = [
-  ['SIGTERM', 500, 'SIGTERM', [1]],
-  ['SIGINT', 500, 'SIGTERM', [1]],
-  ['SIGTERM', 500, 'SIGINT', [1]],
-  ['SIGINT', 500, 'SIGINT', [1]],
-  // npm repeats only SIGINT, within a few milliseconds.
-  ['SIGINT', 0, 'SIGTERM', [1]],
-  ['SIGINT', 5, 'SIGINT', []]
-] as const
+const sequences: readonly (readonly [signals: readonly (string | number)[], exits: readonly number[]])[] = [
+  [['SIGTERM', 500, 'SIGTERM', 500, 'SIGTERM'], []],
+  [['SIGINT', 500, 'SIGTERM'], []],
+  [['SIGTERM', 500, 'SIGINT'], []],
+  [['SIGTERM', 500, 'SIGINT', 500, 'SIGINT'], [1]],
+  [['SIGINT', 500, 'SIGINT'], [1]],
+  // npm repeats SIGINT within a few milliseconds.
+  [['SIGINT', 5, 'SIGINT'], []]
+]
 
-for (const [first, ms, second, exits] of pairs) {
-  test(`a ${second} ${ms} ms after a ${first} ${exits.length > 0 ? 'ends the process immediately with code 1' : 'does not count'}`, t => {
+for (const [sequence, exits] of sequences) {
+  const what = `${sequence.join(' ')} ${exits.length > 0 ? 'ends the process immediately with code 1' : 'shortens nothing'}`
+  test(`in a shutdown, ${what}`, t => {
     const server = running()
-    server.send(first)
-    server.pass(ms)
-    server.send(second)
+    for (const step of sequence) typeof step === 'number' ? server.pass(step) : server.send(step)
     t.deepEqual(server.exits, [...exits])
     t.is(server.closes(), 1)
+  })
+
+  test(`during the start, ${what}`, t => {
+    const { exits: found, send, pass } = hold()
+    for (const step of sequence) typeof step === 'number' ? pass(step) : send(step)
+    t.deepEqual(found, [...exits])
   })
 }
 
@@ -113,11 +118,16 @@ test('if close() fails, the error is printed and the exit code is 1', async t =>
 function hold() {
   const signals = new EventEmitter()
   const exits: number[] = []
-  const held = holdSignals({
-    onSignal: (signal, listener) => subscribe(signals, signal, listener),
-    exit: code => void exits.push(code)
-  })
-  return { held, exits, send: (signal: string) => signals.emit(signal) }
+  let time = 1000
+  const terminal = {
+    onSignal: (signal: string, listener: () => void) => subscribe(signals, signal, listener),
+    exit: (code: number) => void exits.push(code)
+  }
+  const held = holdSignals(terminal, () => time)
+  const pass = (ms: number) => {
+    time += ms
+  }
+  return { held, exits, pass, send: (signal: string) => signals.emit(signal) }
 }
 
 test('a new listener gets each signal that arrived before it once', async t => {
@@ -133,15 +143,6 @@ test('a new listener gets each signal that arrived before it once', async t => {
   send('SIGINT')
   t.deepEqual(heard, ['SIGHUP', 'SIGTERM', 'SIGINT'])
   t.deepEqual(exits, [])
-})
-
-test('a second signal to stop ends the process even if no listener was added yet', t => {
-  const { exits, send } = hold()
-  send('SIGINT')
-  send('SIGHUP')
-  t.deepEqual(exits, [])
-  send('SIGTERM')
-  t.deepEqual(exits, [1])
 })
 
 test('after release() signals have their default effect', t => {

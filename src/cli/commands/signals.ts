@@ -9,19 +9,38 @@ import type { Signal, StopSignal, Terminal } from '../terminal/terminal.js'
 // Handles signals. While the server starts, signals are held back. After the start, SIGHUP reloads the secrets, and the other
 // signals stop the server.
 
+// For one Ctrl-C, a program that npm started gets two SIGINT signals: one from the terminal and one from npm. A second
+// SIGINT within this time is therefore ignored.
+const duplicateMs = 100
+
+/**
+ * Returns a function to call for each signal to stop. It returns true if the person at the terminal wants the process to end
+ * immediately, with a second Ctrl-C. No other signal shortens a shutdown: hosts and supervisors send SIGTERM more than once, and
+ * send SIGKILL when their time is over.
+ */
+function createHurry(now: () => number): (reason: StopReason) => boolean {
+  let interruptedAt: number | undefined
+  return function isHurry(reason) {
+    if (reason !== 'SIGINT') return false
+    interruptedAt ??= now()
+    return now() - interruptedAt > duplicateMs
+  }
+}
+
 /**
  * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an
  * early signal would end the process in the middle of the start. In a container, where the server is process 1, the
- * kernel would even ignore an early signal. A second stop signal during the start ends the process immediately.
+ * kernel would even ignore an early signal.
  */
-export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
+export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>, now: () => number = Date.now) {
   const listeners = new Map<Signal, () => void>()
   const held = new Set<Signal>()
+  const isHurry = createHurry(now)
 
   function receive(signal: Signal) {
     const listener = listeners.get(signal)
     if (listener) listener()
-    else if (signal !== 'SIGHUP' && (held.has('SIGINT') || held.has('SIGTERM'))) terminal.exit(exitCodes.failed)
+    else if (signal !== 'SIGHUP' && isHurry(signal)) terminal.exit(exitCodes.failed)
     else held.add(signal)
   }
   const removals = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map(signal =>
@@ -88,12 +107,8 @@ export function reloadSecretsOnHangup(
  */
 type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
 
-// For one Ctrl-C, a program that npm started gets two SIGINT signals: one from the terminal and one from npm. A second
-// SIGINT within this time is therefore ignored.
-const duplicateMs = 100
-
 /**
- * Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process immediately. npm and
+ * Waits for a signal, calls `close`, and returns the exit code. A second Ctrl-C ends the process immediately. npm and
  * npx exit at SIGTERM without stopping their program, so a server that they have started stops when they have exited.
  */
 export function untilStopped(
@@ -102,16 +117,16 @@ export function untilStopped(
   now: () => number = Date.now
 ): Promise<number> {
   return new Promise(resolve => {
-    let stoppedAt: number | undefined
+    let isStopping = false
+    const isHurry = createHurry(now)
     const stop = (reason: StopReason) => () => {
-      if (stoppedAt === undefined) {
-        stoppedAt = now()
+      if (isHurry(reason)) terminal.exit(exitCodes.failed)
+      if (!isStopping) {
+        isStopping = true
         close(reason).then(() => {
           if (reason === 'terminal_closed') terminal.hangUp()
           done(exitCodes.fine)
         }, failed)
-      } else if (reason === 'SIGTERM' || (reason === 'SIGINT' && now() - stoppedAt > duplicateMs)) {
-        terminal.exit(exitCodes.failed)
       }
     }
     const listeners = (['SIGINT', 'SIGTERM'] as const).map(signal => terminal.onSignal(signal, stop(signal)))

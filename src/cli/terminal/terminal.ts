@@ -52,8 +52,8 @@ export type Signal = StopSignal | 'SIGHUP'
 
 const PARENT_CHECK_MS = 500
 
-/** @param beforeSignals called before the process listens for a signal */
-export function processTerminal(beforeSignals: () => unknown = () => {}): Terminal {
+/** @param onListening called when the process listens for a signal, so that an earlier listener can be removed without a gap */
+export function processTerminal(onListening: (signal: Signal) => unknown = () => {}): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
   // The parent may end while the server starts, so the id of the parent is read first.
   const hasParentEnded = watchParents()
@@ -73,9 +73,9 @@ export function processTerminal(beforeSignals: () => unknown = () => {}): Termin
     stdout,
     stderr,
     onSignal(signal, listener) {
-      beforeSignals()
       const run = signal === 'SIGHUP' ? () => void (isTerminalClosed() || listener()) : listener
       process.on(signal, run)
+      onListening(signal)
       return () => process.off(signal, run)
     },
     onParentEnded(listener) {
