@@ -14,7 +14,7 @@ const examples: readonly HelpRow[] = [
   [`npx ${name} init`, 'Write the settings files.'],
   [`npx ${name} check`, 'Test the settings with the provider.'],
   [`npx ${name} --mode dual -p 3000`, 'Run the server in dual mode on port 3000.'],
-  [`node node_modules/.bin/${name}`, 'Run the server in a container or as a service.']
+  [`node node_modules/${name}/bin/${name}.js`, 'Run the server in a container or as a service.']
 ]
 
 const furtherHelp: readonly HelpRow[] = [
@@ -38,7 +38,7 @@ export const mostUsed: readonly SettingKey[] = [
 ]
 
 const entrypoint =
-  `As the entrypoint of a container, start Node itself: node node_modules/.bin/${name}. npx and npm end at SIGTERM without ` +
+  `As the entrypoint of a container, start Node itself: node node_modules/${name}/bin/${name}.js. npx and npm end at SIGTERM without ` +
   'passing it on. The container then kills the server before it has completed its requests.'
 
 const settingFlags = `The flags of the settings, such as --mode and --port, also work here. ${name} --help all lists them.`

@@ -46,7 +46,10 @@ test('--help shows ten settings, the commands and five examples, in this order, 
 
 test('each example of --help is a command line that exists', async t => {
   for (const example of namesIn((await run(t, ['--help'])).output, 'Examples:')) {
-    const [, words = ''] = /^(?:npx|node node_modules\/\.bin)[ /]platform-auth-server ?(.*)/.exec(example) ?? []
+    const [, words = ''] =
+      /^(?:npx platform-auth-server|node node_modules\/platform-auth-server\/bin\/platform-auth-server\.js) ?(.*)/.exec(
+        example
+      ) ?? []
     const args = words.split(' ').filter(word => word !== '')
     const { code, errors } = await run(t, [...args, '--help'])
     t.deepEqual([code, errors], [0, ''], example)
@@ -56,7 +59,7 @@ test('each example of --help is a command line that exists', async t => {
 test('--help and the help of start name the entrypoint of a container and the reason', async t => {
   for (const args of [['--help'], ['--help', 'all'], ['start', '--help']]) {
     const text = (await run(t, args)).output.replace(/\s+/g, ' ')
-    carries(t, text, 'entrypoint container node_modules/.bin/platform-auth-server. npx SIGTERM')
+    carries(t, text, 'entrypoint container node_modules/platform-auth-server/bin/platform-auth-server.js. npx SIGTERM')
   }
 })
 

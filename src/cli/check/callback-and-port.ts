@@ -4,6 +4,7 @@ import { closeServer, listen } from '../../base/listener.js'
 import type { Config } from '../../config/settings.js'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/urls.js'
 import { explainListenError, type Listener, listeners } from '../terminal/expected-errors.js'
+import { askLoopback } from '../terminal/loopback.js'
 import { type Finding, failed, ok, warning } from './findings.js'
 
 /** Reports the callback URL to register, and every conflict of this URL with the settings `port` and `host`. */
@@ -41,7 +42,6 @@ export function* checkCallback({ port: listeningPort, host, platform: { callback
 }
 
 const PROBE_MS = 2000
-const BODY_LIMIT = 1000
 
 /** Checks that the ports of the server are free, by listening on each of them for a short time. */
 export async function checkPort(config: Config): Promise<Finding[]> {
@@ -81,14 +81,8 @@ async function tryToListen(address: Pick<Config, 'port' | 'host'> | undefined, l
 
 async function isThisServer(port: number, host: string | undefined): Promise<boolean> {
   try {
-    const url = `${localUrlOf({ port, host })}/healthz`
-    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) })
-    if (Number(response.headers.get('content-length') ?? BODY_LIMIT) >= BODY_LIMIT) {
-      await response.body?.cancel()
-      return false
-    }
-    const { status } = (await response.json()) as { status?: unknown }
-    return response.status === 200 && status === 'ok'
+    const { status, body } = await askLoopback(`${localUrlOf({ port, host })}/healthz`, PROBE_MS)
+    return status === 200 && (JSON.parse(body) as { status?: unknown }).status === 'ok'
   } catch {
     return false
   }

@@ -1,7 +1,7 @@
-import http from 'node:http'
 import { resolveSettings } from '../../config/load.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
 import { exitCodes, messageOf, RunError } from '../terminal/expected-errors.js'
+import { askLoopback } from '../terminal/loopback.js'
 
 /**
  * Asks the server that was started with the same flags, variables and settings file for `/healthz`, so that the health check of
@@ -12,25 +12,14 @@ export const health: Command = async function health(invocation) {
   const { host, port } = values
   if (!port) throw new RunError('The server listens on a free port (port is 0), which this command does not know.')
   const url = `http://${hostInUrl(host)}:${port}/healthz`
-  const status = await statusOf(url)
+  const { status } = await askLoopback(url, LONGEST_MS).catch((error: unknown) => {
+    throw new RunError(`The server does not respond at ${url}: ${messageOf(error)}`)
+  })
   if (status === 200) return exitCodes.fine
   throw new RunError(`${url} responded with ${status}.`)
 }
 
 const LONGEST_MS = 3000
-
-function statusOf(url: string): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: unknown) =>
-      reject(new RunError(`The server does not respond at ${url}: ${messageOf(error)}`))
-    const request = http.get(url, { timeout: LONGEST_MS }, response => {
-      response.resume()
-      resolve(response.statusCode)
-    })
-    request.once('error', failed)
-    request.once('timeout', () => request.destroy(new Error(`no response within ${LONGEST_MS / 1000} seconds`)))
-  })
-}
 
 /** A server that listens on all addresses is asked at the loopback address. */
 function hostInUrl(host: string | undefined): string {
