@@ -3,7 +3,6 @@ import { createHash, hash } from 'node:crypto'
 import fs from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import { createExpiringMap } from '../../base/expiring-map.js'
 import { closeFile, type OpenedFile } from './open-inside.js'
 
 // A stream reads this many bytes in one step, so a stream has no advantage for a smaller file.
@@ -14,10 +13,9 @@ const SMALL_FILE_BYTES = 64 * 1024
  * and the time of a file would not be enough, because the files of two releases may have the same size and the same
  * time: npm packages and container images set all times to a constant. For the same reason, `If-Modified-Since` alone
  * never causes a 304.
- * @param now milliseconds since the epoch
  */
-export function contentSender(now: () => number) {
-  const hashOfLargeFile = largeFileHashes(now)
+export function contentSender() {
+  const hashOfLargeFile = largeFileHashes()
 
   return async function sendContent(ctx: Context, file: OpenedFile): Promise<void> {
     const { size, mtime } = file.stats
@@ -25,7 +23,7 @@ export function contentSender(now: () => number) {
     try {
       const content = size > SMALL_FILE_BYTES ? undefined : await contentOf(file)
       const etag = content ? etagOf(hash('sha256', content, 'base64url')) : await hashOfLargeFile(file)
-      if (etag !== undefined) ctx.set('ETag', etag)
+      ctx.set('ETag', etag)
       ctx.set('Last-Modified', mtime.toUTCString())
       ctx.set('Accept-Ranges', 'bytes')
       if (hasContentOf(ctx, etag)) {
@@ -60,57 +58,43 @@ function etagOf(contentHash: string): string {
   return `"${contentHash.slice(0, 22)}"`
 }
 
-// A file that was changed less than this time ago may be changed again without a change of its times, because some
-// file systems store seconds only.
-const SETTLED_AFTER_MS = 2000
 const MAX_HASHES = 10_000
-const HASH_TTL_MS = 24 * 60 * 60 * 1000
 const CHUNK_BYTES = 1024 * 1024
 
-/**
- * Creates a function that returns the ETag of a large file, which it computes once and then remembers. Returns undefined
- * if the file has just been changed.
- */
-function largeFileHashes(now: () => number) {
-  const known = createExpiringMap<Promise<string>>(MAX_HASHES, now)
+/** Creates a function that returns the ETag of a large file, which it computes once for each version of the file. */
+function largeFileHashes() {
+  const known = new Map<string, Promise<string>>()
 
-  return async function etagOfLargeFile({ fd }: OpenedFile): Promise<string | undefined> {
-    const before = identityOf(fd, now())
-    if (before === undefined) return undefined
-    let etag = known.get(before)
-    if (!etag) {
-      etag = hashOf(fd)
-      etag.catch(() => known.delete(before))
-      known.set(before, etag, HASH_TTL_MS)
-    }
-    const found = await etag
-    return identityOf(fd, now()) === before ? found : undefined
+  return function etagOfLargeFile({ fd }: OpenedFile): Promise<string> {
+    const { dev, ino, size, mtimeNs, ctimeNs } = fs.fstatSync(fd, { bigint: true })
+    const version = [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+    const etag = known.get(version) ?? hashOf(fd, Number(size))
+    if (!known.has(version)) etag.catch(() => known.delete(version))
+    known.set(version, etag)
+    // A map iterates in the order in which its keys were added.
+    if (known.size > MAX_HASHES) known.delete(known.keys().next().value as string)
+    return etag
   }
 }
 
-/** Returns a string that changes if the file is changed or replaced. Returns undefined if the file has just been changed. */
-function identityOf(fd: number, now: number): string | undefined {
-  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = fs.fstatSync(fd, { bigint: true })
-  if (Math.abs(now - Number(ctimeMs)) < SETTLED_AFTER_MS) return undefined
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
-}
-
-async function hashOf(fd: number): Promise<string> {
+/** Hashes the first bytes of a file, because it may grow meanwhile. */
+async function hashOf(fd: number, size: number): Promise<string> {
   const sha256 = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
-  for (let position = 0; ; ) {
-    const bytes = await read(fd, chunk, position)
-    if (bytes === 0) return etagOf(sha256.digest('base64url'))
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size))
+  for (let position = 0; position < size; ) {
+    const bytes = await read(fd, chunk.subarray(0, size - position), position)
+    if (bytes === 0) throw new ShortenedError()
     sha256.update(chunk.subarray(0, bytes))
     position += bytes
   }
+  return etagOf(sha256.digest('base64url'))
 }
 
 /**
  * True if the client has the content already (RFC 9110 section 13.1.2). Proxies that compress a response mark its ETag
  * as weak.
  */
-function hasContentOf(ctx: Context, etag: string | undefined): boolean {
+function hasContentOf(ctx: Context, etag: string): boolean {
   const given = ctx.get('If-None-Match')
   return given === '*' || given.split(',').some(tag => tag.trim().replace(/^W\//, '') === etag)
 }
@@ -126,7 +110,7 @@ interface Range {
  * sent: also for several ranges, for a range that is malformed, and if the client has a part of a different version
  * (`If-Range`, section 13.1.5).
  */
-function requestedRange(ctx: Context, size: number, etag: string | undefined): Range | 'unsatisfiable' | undefined {
+function requestedRange(ctx: Context, size: number, etag: string): Range | 'unsatisfiable' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(ctx.get('Range')) ?? []
   if (ctx.method !== 'GET' || (first === '' && last === '')) return undefined
   const condition = ctx.get('If-Range')

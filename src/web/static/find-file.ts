@@ -65,8 +65,11 @@ export function fileFinder(root: string) {
   }
 }
 
+// Operating systems open no longer path (PATH_MAX), and `normalize` takes quadratic time.
+const MAX_PATH_LENGTH = 4096
+
 /**
- * Decodes the path of a URL. Returns undefined if it leads out of the root, or if one of its names is hidden.
+ * Decodes the path of a URL. Returns undefined if it is too long, if it leads out of the root, or if one of its names is hidden.
  * @param systemPath how the operating system writes paths; for tests
  * @throws HttpError 400 if the path cannot be decoded
  */
@@ -74,7 +77,9 @@ export function pathBelowRoot(
   urlPath: string,
   { normalize, sep }: Pick<PlatformPath, 'normalize' | 'sep'> = systemPath
 ) {
-  const below = normalize(`.${decoded(urlPath)}`).replaceAll(sep, '/')
+  const path = decoded(urlPath)
+  if (path.length > MAX_PATH_LENGTH) return undefined
+  const below = normalize(`.${path}`).replaceAll(sep, '/')
   if (below === './') return ''
   const names = below.split('/')
   if (names.some((name, depth) => name.startsWith('.') && !isWellKnown(name, depth))) return undefined

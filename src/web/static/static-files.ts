@@ -17,9 +17,9 @@ import { closeFile, type OpenedFile } from './open-inside.js'
  * @example app.use(staticFiles(services, config.wwwroot))
  */
 export function staticFiles(services: Services, wwwroot: string): Middleware {
-  const { config, site, now } = services
+  const { config, site } = services
   const currentRoot = watchRoot(services, wwwroot)
-  const sendContent = contentSender(now)
+  const sendContent = contentSender()
   const guard = fileGuard(services)
   const hashedFolders = (config.hashedAssets ?? []).map(folder => `${folder}/`)
 

@@ -226,14 +226,11 @@ test('a conditional request gets 304 until the content changes, whatever the tim
   t.is(touched.statusCode, 304)
 })
 
-test('a large file has an ETag of its content too, which is absent just after a change', async t => {
+test('a large file has an ETag of its content too, also just after a change', async t => {
   const content = randomBytes(100_000)
-  const { browser, folder, clock } = await startWith(t, { 'www/a.bin': content, 'www/b.bin': content })
+  const { browser, folder } = await startWith(t, { 'www/a.bin': content, 'www/b.bin': content })
   const file = join(folder, 'www/a.bin')
   const etagOf = async (path: string) => (await browser.request('HEAD', path)).headers.etag
-  t.is(await etagOf('/a.bin'), undefined)
-  t.is((await browser.get('/a.bin', { headers: { 'if-none-match': '*' } })).statusCode, 304)
-  clock.advanceSeconds(3)
   const etag = String(await etagOf('/a.bin'))
   t.regex(etag, /^"[\w-]{22}"$/)
   t.deepEqual(await Promise.all(['/a.bin', '/b.bin', '/a.bin'].map(etagOf)), [etag, etag, etag])
@@ -243,7 +240,6 @@ test('a large file has an ETag of its content too, which is absent just after a 
   const { size, mtime } = await stat(file)
   await writeFile(file, randomBytes(size))
   await utimes(file, mtime, mtime)
-  clock.advanceSeconds(3)
   t.not(await etagOf('/a.bin'), etag)
 })
 
