@@ -135,7 +135,11 @@ export function createStores(config: Config, options: StoreOptions): Stores {
   })
 
   /** @param purpose the purpose for which the encryption keys are derived */
-  function values<Value>(kind: string, purpose: string, lifetimeMs: number): Values<Value> {
+  function values<Value extends NonNullable<unknown>>(
+    kind: string,
+    purpose: string,
+    lifetimeMs: number
+  ): Values<Value> {
     if (redis) return createRedisValues(redis, keyring.sealer(purpose), { kind, lifetimeMs })
     return createMemoryValues(clock.now, lifetimeMs)
   }

@@ -36,7 +36,7 @@ const MAX_LOGINS = 50_000
  * - `logins`: Anybody can create the cell of a login by sending a made-up code, so they never take room from sessions, and a new
  *   login is never refused because there are too many of them.
  */
-export function createMemoryCells<Record>(
+export function createMemoryCells<Record extends NonNullable<unknown>>(
   { now, lifetimeMs }: MemoryCellsOptions<Record>,
   limits: Limits = {}
 ): Cells<Cell<Record>, { readonly id: string }> {
@@ -79,7 +79,10 @@ export function createMemoryCells<Record>(
 }
 
 /** @param now returns milliseconds since the epoch */
-export function createMemoryValues<Value>(now: () => number, lifetimeMs: number): Values<Value> {
+export function createMemoryValues<Value extends NonNullable<unknown>>(
+  now: () => number,
+  lifetimeMs: number
+): Values<Value> {
   const values = createExpiringMap<Value>(Number.POSITIVE_INFINITY, now)
   return {
     now,

@@ -221,7 +221,7 @@ function createRecords(now: () => number, lifetimeMs: number) {
   }
 }
 
-type Entries = Iterable<readonly [id: string, entry: { readonly at: number }, expiry: number]>
+type Entries = Iterable<readonly [id: string, entry: { readonly at: number }]>
 
 /** Returns the ids of the entries of which this process learned after `since`, the latest first. */
 function newestFirst(entries: Entries, since: number): readonly string[] {
