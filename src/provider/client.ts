@@ -17,8 +17,10 @@ import {
   type GetEndpoint,
   type GetMetadata,
   issuerOf,
-  type OnUnusable
+  type Metadata,
+  type MetadataOptions
 } from './metadata.js'
+import { mayHaveMoved } from './moved-endpoints.js'
 import { type Endpoint, OAuthError, ProviderError } from './provider-error.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { QueueOptions, Transport } from './transport.js'
@@ -83,12 +85,13 @@ const CUT_CONNECTION: ReadonlySet<string | undefined> = new Set(['ECONNRESET', '
  */
 export function createIdentityProvider(
   platform: Config['platform'],
-  transport: Pick<Transport, 'call' | 'enterQueue'>,
+  given: Pick<Transport, 'call' | 'enterQueue'>,
   now: () => number = Date.now,
-  onUnusable?: OnUnusable
+  report?: MetadataOptions['report']
 ): IdentityProvider {
   const { clientId, callbackUrl: redirectUri } = platform
-  const metadata = createMetadata(platform, transport, onUnusable)
+  const metadata = createMetadata(platform, given, { now, ...(report && { report }) })
+  const transport = { ...given, call: watched(given.call, metadata) }
   const endpoint = createEndpoint(platform, metadata)
   const issuer = issuerOf(platform)
   const client = createClientAuthentication({ platform, endpoint, now })
@@ -156,6 +159,21 @@ export function createIdentityProvider(
     revokeRefreshToken: createRevokeRefreshToken({ transport, endpoint, client }),
     replaceCredentials: client.replaceCredentials,
     credentialsId: client.credentialsId
+  }
+}
+
+/** Tells the metadata which endpoints may have moved. */
+function watched(call: Transport['call'], { noteRequest }: Pick<Metadata, 'noteRequest'>): Transport['call'] {
+  return async function watchedCall(request) {
+    try {
+      const response = await call(request)
+      noteRequest(request.endpoint, mayHaveMoved(response.status))
+      return response
+    } catch (error) {
+      const { problem } = error as Partial<ProviderError>
+      if (problem === 'unreachable' || problem === 'timeout') noteRequest(request.endpoint, true)
+      throw error
+    }
   }
 }
 

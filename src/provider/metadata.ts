@@ -9,7 +9,8 @@ import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
 import { discoveredEndpointProblem, maskUrl } from '../config/urls.js'
 import type { TransportResponse } from './attempt.js'
-import { ProviderError } from './provider-error.js'
+import { type Candidate, candidateOf } from './moved-endpoints.js'
+import { type Endpoint, ProviderError } from './provider-error.js'
 import { type Quirks, quirksOf } from './quirks.js'
 import type { Transport } from './transport.js'
 
@@ -55,8 +56,22 @@ export type GetEndpoint = <Name extends EndpointName>(name: Name) => Promise<Pro
 
 type EndpointName = Exclude<keyof typeof APS, 'issuer'>
 
-/** Is called once for each unusable endpoint, when the discovery document has been read. */
-export type OnUnusable = (problem: string) => void
+export interface Metadata extends GetMetadata {
+  /** Notes whether a request to an endpoint shows that it may have moved. If so, the document is read again in the background. */
+  noteRequest(endpoint: Endpoint, mayHaveMoved: boolean): void
+}
+
+/** The fields of a line of the log. */
+type LogFields = { readonly event: string }
+
+export interface MetadataOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+  /**
+   * Is called once for each unusable endpoint, and when a document names a token endpoint on another origin.
+   */
+  readonly report?: (fields: LogFields, problem: string) => void
+}
 
 type Endpoints = Pick<Config['platform'], keyof typeof APS | 'timeoutSeconds'>
 
@@ -76,35 +91,77 @@ export function defaultEndpoint(key: string): string | undefined {
   return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
 }
 
+const MINUTE_MS = 60_000
+const DAY_MS = 1440 * MINUTE_MS
+
 /**
  * Creates the function that returns the metadata. If an issuer is configured, the first call of this function requests
- * the discovery document. If the request fails, the next call repeats it.
+ * the discovery document. If the request fails, the next call repeats it. The document is read again in the background once a day,
+ * and at most once a minute while an endpoint may have moved. Until a complete document counts, the earlier one does.
  */
 export function createMetadata(
   platform: Endpoints,
   transport: Pick<Transport, 'call'>,
-  onUnusable: OnUnusable = () => {}
-): GetMetadata {
+  { now = Date.now, report = () => {} }: MetadataOptions = {}
+): Metadata {
   const { issuer } = platform
   if (issuer === undefined) {
     const configured = Promise.resolve(configuredMetadata(platform))
-    return () => configured
+    return Object.assign(() => configured, { noteRequest() {} })
   }
   let discovery: Promise<ProviderMetadata> | undefined
-  return function metadata(options) {
-    discovery ??= discover(issuer, options)
-      .then(reported)
-      .catch((error: unknown) => {
-        discovery = undefined
-        throw error
-      })
+  let readAt = Number.NEGATIVE_INFINITY
+  let dueAt = Number.POSITIVE_INFINITY
+  let candidate: Candidate | undefined
+  let tokenFails = false
+  const reported = new Set<string>()
+
+  function metadata(options?: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
+    discovery ??= read(issuer as string, options).catch((error: unknown) => {
+      discovery = undefined
+      throw error
+    })
+    if (now() >= dueAt) void readAgain(discovery)
     return discovery
   }
 
-  function reported(metadata: ProviderMetadata): ProviderMetadata {
-    metadata.unusable.forEach(onUnusable)
-    return metadata
+  async function read(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
+    readAt = now()
+    const found = await discover(issuer, options)
+    // The replicas of a server do not read at the same time.
+    dueAt = now() + DAY_MS * (0.9 + 0.2 * Math.random())
+    for (const problem of found.unusable) reportOnce({ event: 'endpoint_invalid' }, problem)
+    return found
   }
+
+  /** Does not reject, because the earlier document still counts. */
+  async function readAgain(earlier: Promise<ProviderMetadata>): Promise<void> {
+    if (Math.abs(now() - readAt) < MINUTE_MS) return
+    try {
+      const [old, found] = await Promise.all([earlier, read(issuer as string, { isSentOnce: true })])
+      candidate = candidateOf(old, found, { earlier: candidate, now: readAt, tokenFails })
+      if (new URL(old.tokenEndpoint).origin !== new URL(found.tokenEndpoint).origin) {
+        const both = `the token endpoint ${maskUrl(found.tokenEndpoint)} in place of ${maskUrl(old.tokenEndpoint)}`
+        reportOnce(
+          { event: 'endpoint_moved' },
+          candidate ? `it names ${both}, which does not count yet` : `it names ${both}`
+        )
+      }
+      if (!candidate) discovery = Promise.resolve(found)
+    } catch {}
+  }
+
+  function reportOnce(fields: LogFields, problem: string): void {
+    if (!reported.has(problem)) report(fields, problem)
+    reported.add(problem)
+  }
+
+  return Object.assign(metadata, {
+    noteRequest(endpoint: Endpoint, mayHaveMoved: boolean) {
+      if (endpoint === 'token') tokenFails = mayHaveMoved
+      if (mayHaveMoved && endpoint !== 'discovery' && discovery) void readAgain(discovery)
+    }
+  })
 
   async function discover(issuer: string, options: Parameters<GetMetadata>[0]): Promise<ProviderMetadata> {
     const response = await requestDocument(issuer, options)

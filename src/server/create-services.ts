@@ -88,8 +88,8 @@ export function createServices(config: Config, options: Partial<ServiceOptions> 
   const background = createBackground()
 
   const transport = createTransport(platform.timeoutSeconds * 1000, { metrics, tracing })
-  const provider = createIdentityProvider(platform, transport, now, problem =>
-    log.warn({ event: 'endpoint_invalid' }, `the discovery document of the identity provider: ${problem}`)
+  const provider = createIdentityProvider(platform, transport, now, (fields, problem) =>
+    log.warn(fields, `the discovery document of the identity provider: ${problem}`)
   )
   // Shutdown has to wait for revocations, because otherwise a refresh token could stay valid after this process has
   // ended.

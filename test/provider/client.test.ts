@@ -425,3 +425,31 @@ test('members of the JWK Set that are no objects are ignored, and anything but a
   t.deepEqual(await idp.signingKeys(), { keys: [key] })
   for (let call = 0; call < 2; call++) await t.throwsAsync(idp.signingKeys(), { message: /is not a JWK Set/ })
 })
+
+for (const [what, failed] of [
+  ...[301, 307, 404, 405, 410].map(status => [`answers ${status}`, responseWith(status)] as const),
+  ['cannot be reached', new ProviderError('token', 'unreachable', 'connection failed')],
+  ['does not answer', new ProviderError('token', 'timeout', 'no complete response in time')]
+] as const) {
+  test(`if the token endpoint ${what}, the next request goes to the endpoint that the discovery document names then`, async t => {
+    const issuer = 'https://idp.example'
+    const documentOf = (path: string) =>
+      responseWith(200, { issuer, authorization_endpoint: `${issuer}/a`, token_endpoint: `${issuer}${path}` })
+    let now = 1_700_000_000_000
+    const transport = answering(documentOf('/old'), failed, documentOf('/new'), responseWith(200, tokens))
+    const { platform } = testConfig(unreachableIdp)
+    const discovering = { ...platform, issuer, authorizationEndpoint: undefined, tokenEndpoint: undefined }
+    const idp = createIdentityProvider(discovering, transport, () => now)
+    await idp.endpoint('tokenEndpoint')
+    now += 60_000
+    await t.throwsAsync(idp.refreshTokenGrant(refreshGrant))
+    await new Promise(setImmediate)
+    await idp.refreshTokenGrant(refreshGrant)
+    t.deepEqual(
+      transport.requests.map(({ endpoint, url }) => `${endpoint} ${new URL(url).pathname}`),
+      ['discovery', 'token /old', 'discovery', 'token /new'].map(line =>
+        line === 'discovery' ? 'discovery /.well-known/openid-configuration' : line
+      )
+    )
+  })
+}

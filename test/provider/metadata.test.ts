@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { TransportResponse } from '#src/provider/attempt.js'
 import { APS, createMetadata } from '#src/provider/metadata.js'
-import { ProviderError } from '#src/provider/provider-error.js'
+import { type Endpoint, ProviderError } from '#src/provider/provider-error.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { answering, responseWith } from './answering.js'
 
@@ -179,7 +179,9 @@ for (const [member, name] of Object.entries(optional)) {
     for (const url of [...unsafe, null]) {
       const reported: string[] = []
       const transport = returning({ ...document, jwks_uri: 'https://idp.example/jwks', [member]: url })
-      const getMetadata = createMetadata(discovering, transport, problem => reported.push(problem))
+      const getMetadata = createMetadata(discovering, transport, {
+        report: (_event, problem) => reported.push(problem)
+      })
       const found = await getMetadata()
       t.is(await getMetadata(), found)
       t.is(found[name], undefined, String(url))
@@ -263,4 +265,143 @@ test('the supported scopes come from the discovery document, and malformed value
   t.deepEqual(await scopesIn(['openid', 'offline_access']), ['openid', 'offline_access'])
   t.deepEqual(await scopesIn(['openid', 5, null]), ['openid'])
   for (const malformed of ['openid', undefined]) t.is(await scopesIn(malformed), undefined)
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** Metadata whose document changes, with a clock. */
+function moving() {
+  let served: unknown = { ...document, jwks_uri: 'https://idp.example/keys' }
+  let now = 1_700_000_000_000
+  const warnings: string[] = []
+  let reads = 0
+  const transport = {
+    async call() {
+      reads++
+      return responseWith(served === undefined ? 503 : 200, served)
+    }
+  }
+  const metadata = createMetadata(discovering, transport, {
+    now: () => now,
+    report: ({ event }, problem) => warnings.push(`${event} ${problem}`)
+  })
+  return {
+    warnings,
+    reads: () => reads,
+    serve(changes: object | undefined) {
+      served = changes && { ...document, jwks_uri: 'https://idp.example/keys', ...changes }
+    },
+    /** Lets time pass and then a request to an endpoint end. Returns the metadata after the reading in the background. */
+    async after(ms: number, endpoint?: Endpoint, fails = true) {
+      now += ms
+      if (endpoint) metadata.noteRequest(endpoint, fails)
+      await metadata()
+      await new Promise(setImmediate)
+      return metadata()
+    }
+  }
+}
+
+test('the discovery document is read again in the background once a day, and at most once a minute if an endpoint may have moved', async t => {
+  const { after, reads, serve } = moving()
+  await after(0)
+  await after(21 * HOUR)
+  t.is(reads(), 1)
+  serve({ token_endpoint: 'https://idp.example/new' })
+  t.is((await after(6 * HOUR)).tokenEndpoint, 'https://idp.example/new')
+  await after(1)
+  t.is(reads(), 2)
+  await after(MINUTE, 'revocation', false)
+  t.is(reads(), 2)
+  for (const endpoint of ['token', 'userinfo', 'revocation', 'jwks'] as const) {
+    const before = reads()
+    await after(MINUTE, endpoint)
+    t.is(reads(), before + 1, endpoint)
+    await after(MINUTE - 1, endpoint)
+    t.is(reads(), before + 1, `${endpoint} again`)
+  }
+  await after(MINUTE, 'discovery')
+  t.is(reads(), 6)
+})
+
+test('a moved endpoint on a known host counts at once, also the keys', async t => {
+  const { after, serve, warnings } = moving()
+  await after(0)
+  serve({ token_endpoint: 'https://idp.example/v2/token', jwks_uri: 'https://idp.example/v2/keys' })
+  t.like(await after(2 * MINUTE, 'token'), {
+    tokenEndpoint: 'https://idp.example/v2/token',
+    jwksUri: 'https://idp.example/v2/keys'
+  })
+  t.deepEqual(warnings, [])
+})
+
+for (const [what, changes] of [
+  ['is unavailable', undefined],
+  ['has another issuer', { issuer: 'https://evil.example' }],
+  ['is incomplete', { token_endpoint: undefined }],
+  ['has a token endpoint that cannot be used', { token_endpoint: 'http://idp.example/token' }]
+] as const) {
+  test(`the earlier document still counts if the new one ${what}, and is read again a minute later`, async t => {
+    const { after, serve, reads } = moving()
+    const first = await after(0)
+    serve(changes)
+    t.is(await after(MINUTE, 'token'), first)
+    serve({ token_endpoint: 'https://idp.example/new' })
+    t.is(await after(MINUTE - 1, 'token'), first)
+    t.is((await after(1, 'token')).tokenEndpoint, 'https://idp.example/new')
+    t.is(reads(), 3)
+  })
+}
+
+const elsewhere = { token_endpoint: 'https://new.example/token' }
+const moved = /names the token endpoint https:\/\/new\.example\/token in place of https:\/\/idp\.example\/token/
+
+test('a token endpoint on another host counts when the old one fails and two readings 10 minutes apart agree', async t => {
+  const { after, serve, warnings } = moving()
+  await after(0)
+  serve(elsewhere)
+  for (let minute = 1; minute <= 10; minute++) {
+    t.is((await after(MINUTE, 'token')).tokenEndpoint, document.token_endpoint, `minute ${minute}`)
+  }
+  t.is((await after(MINUTE, 'token')).tokenEndpoint, elsewhere.token_endpoint)
+  t.is(warnings.length, 2)
+  for (const warning of warnings) t.regex(warning, moved)
+})
+
+test('a token endpoint on another host does not count while the old one works, or if the readings do not agree', async t => {
+  const { after, serve } = moving()
+  await after(0)
+  serve(elsewhere)
+  for (let minute = 1; minute <= 30; minute++) {
+    await after(MINUTE, 'token', false)
+    t.is((await after(0, 'userinfo')).tokenEndpoint, document.token_endpoint)
+  }
+  for (let minute = 1; minute <= 30; minute++) {
+    serve({ token_endpoint: `https://new.example/${minute % 8}` })
+    t.is((await after(MINUTE, 'token')).tokenEndpoint, document.token_endpoint)
+  }
+})
+
+for (const [name, key] of [
+  ['revocation_endpoint', 'revocationEndpoint'],
+  ['userinfo_endpoint', 'userinfoEndpoint'],
+  ['authorization_endpoint', 'authorizationEndpoint'],
+  ['jwks_uri', 'jwksUri']
+] as const) {
+  test(`one reading does not send tokens or users to another host: ${name}`, async t => {
+    const { after, serve } = moving()
+    const { [key]: first } = await after(0)
+    serve({ [name]: 'https://new.example/x' })
+    t.is((await after(MINUTE, 'userinfo'))[key], first)
+    t.is((await after(10 * MINUTE, 'userinfo'))[key], 'https://new.example/x')
+  })
+}
+
+test('an endpoint that the new document lacks is kept until a second reading lacks it as well', async t => {
+  const { after, serve } = moving()
+  await after(0)
+  serve({ revocation_endpoint: undefined })
+  t.is((await after(MINUTE, 'revocation')).revocationEndpoint, document.revocation_endpoint)
+  t.is((await after(10 * MINUTE, 'revocation')).revocationEndpoint, undefined)
 })
