@@ -236,3 +236,18 @@ for (const [env, isTTY, isColoured] of [
     t.is(stripVTControlCharacters(text) !== text, isColoured)
   })
 }
+
+test('a long field is cut at 2 kB and a line at 8 kB, with a mark, and the line stays JSON', async t => {
+  const { log, lines, entries } = await collectLogs()
+  log.info({ event: 'request', path: `/${'a'.repeat(30_000)}`, method: 'GET' }, 'served')
+  t.is(entries[0]?.path, `/${'a'.repeat(2047)}… (cut, 30001 characters)`)
+  const names = Array.from({ length: 20 }, (_, n) => [`field${n}`, '\u0001'.repeat(2000)])
+  log.warn(
+    { event: 'long', ...Object.fromEntries(names), list: Array.from({ length: 9 }, () => 'ü'.repeat(3000)) },
+    'kept'
+  )
+  log.warn({ event: 'endless', list: Array.from({ length: 3000 }, () => 'xyz') }, 'replaced')
+  for (const line of lines) t.true(Buffer.byteLength(line) <= 8192 && line.endsWith('}\n'), `${line.length}`)
+  t.like(entries[1], { level: 'warn', event: 'long', msg: 'kept' })
+  t.like(entries[2], { level: 'warn', event: 'endless', msg: 'this line was too long' })
+})

@@ -19,7 +19,8 @@ export function createLog(
 ) {
   const isTerminal = output === undefined && process.stdout.isTTY === true
   const isText = format === 'text' || (format === 'auto' && isTerminal)
-  const lines = output ?? standardOutput()
+  const destination = output ?? standardOutput()
+  const lines = { write: (line: string) => destination.write(shortLine(line)) }
   const readable = { write: (line: string) => lines.write(readableLine(line, colours)) }
   return pino(logOptions(level), isText ? readable : lines)
 }
@@ -67,9 +68,41 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
     base: null,
-    formatters: { level: label => ({ level: label }) },
+    formatters: { level: label => ({ level: label }), log: withShortFields },
     serializers: { err: errorFields }
   }
+}
+
+// A request can contain 32 kB of path or header. Docker splits a line above 16 KiB, and its parts are no JSON.
+const MAX_FIELD_CHARACTERS = 2048
+const MAX_LINE_BYTES = 8192
+
+function shortened(value: unknown, max: number): unknown {
+  if (typeof value !== 'string' || value.length <= max) return value
+  return `${value.slice(0, max)}… (cut, ${value.length} characters)`
+}
+
+function withShortFields(fields: Record<string, unknown>): Record<string, unknown> {
+  for (const name in fields) {
+    const value = fields[name]
+    if (typeof value === 'string' && value.length > MAX_FIELD_CHARACTERS)
+      return Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [name, shortened(value, MAX_FIELD_CHARACTERS)])
+      )
+  }
+  return fields
+}
+
+/** Shortens the strings of a line that is too long, more and more until it fits. */
+function shortLine(line: string): string {
+  if (line.length * 3 <= MAX_LINE_BYTES || Buffer.byteLength(line) <= MAX_LINE_BYTES) return line
+  const entry = JSON.parse(line) as LogEntry
+  for (let max = MAX_FIELD_CHARACTERS / 2; max >= 8; max /= 2) {
+    const short = JSON.stringify(entry, (_name, value: unknown) => shortened(value, max))
+    if (Buffer.byteLength(short) < MAX_LINE_BYTES) return `${short}\n`
+  }
+  const { level, time, event } = entry
+  return `${JSON.stringify({ level, time, event, msg: 'this line was too long' })}\n`
 }
 
 // The endpoint and the status show where the provider failed. Only unexpected errors need a stack. The names of this server's
