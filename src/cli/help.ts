@@ -14,7 +14,7 @@ const examples: readonly HelpRow[] = [
   [`npx ${name} init`, 'Write the settings files.'],
   [`npx ${name} check`, 'Test the settings with the provider.'],
   [`npx ${name} --mode dual -p 3000`, 'Run the server in dual mode on port 3000.'],
-  [`node node_modules/${name}/bin/${name}.js`, 'Run the server in a container or as a service.']
+  [`npx ${name} config`, 'Print the settings and their sources.']
 ]
 
 const furtherHelp: readonly HelpRow[] = [

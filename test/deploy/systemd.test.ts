@@ -124,7 +124,7 @@ for (const [what, key, expected] of [
   ['does not restart it after an error in its settings', 'RestartPreventExitStatus', [String(exitCodes.misused)]],
   ['lets a system call that the filter rejects fail, and does not end the server', 'SystemCallErrorNumber', ['EPERM']],
   ['forbids core dumps', 'LimitCORE', ['0']],
-  ['starts the program of the package', 'ExecStart', [`/usr/bin/node node_modules/.bin/${program}`]]
+  ['starts the program of the package', 'ExecStart', [`/usr/bin/node node_modules/${program}/bin/${program}.js`]]
 ] as const) {
   test(`the unit ${what}`, t => t.deepEqual(values(key), expected))
 }
