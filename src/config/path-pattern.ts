@@ -148,11 +148,12 @@ export function hasDotSegment(path: string): boolean {
   return MAY_BE_DOT_SEGMENT.test(path) && path.split(LIKE_SLASH).some(isDotSegment)
 }
 
-// The fraction slash, the division slash and the big solidus; the set minus and the reverse solidus operator. NFKC keeps all of them.
-const LIKE_SLASH = /[/\\\u2044\u2215\u29f8\u2216\u29f5]/
-// Splitting takes longer than finding out that no segment begins with a dot after characters that some servers remove.
-const MAY_BE_DOT_SEGMENT =
-  /(?<![^/\\\u2044\u2215\u29f8\u2216\u29f5])[.\s\p{Cc}\p{Cf}\ufffd]+(?![^/\\\u2044\u2215\u29f8\u2216\u29f5;?#])/u
+// Slashes and backslashes of other notations, such as the division slash and the set minus, which NFKC keeps. Programs that
+// transliterate text to ASCII replace them.
+const LIKE_SLASH = /[/\\\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9]/
+// Splitting takes longer than finding out that no segment consists of dots and of characters that some servers remove.
+const DOTS = /[.\s\p{Cc}\p{Cf}\ufffd]+/u
+const MAY_BE_DOT_SEGMENT = new RegExp(`(?:^|${LIKE_SLASH.source})${DOTS.source}(?:$|[;?#]|${LIKE_SLASH.source})`, 'u')
 
 /**
  * True for `.` and `..`, even with white space or invisible characters, which some servers remove. Servers that remove
