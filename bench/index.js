@@ -8,6 +8,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { measureDownload } from './download.js'
+import { measureEventLoop } from './event-loop.js'
 import { describeMachine, load, redisProgram } from './machine.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
@@ -20,7 +22,14 @@ import { FILE_BYTES, FILE_NAME, PROGRAM } from './scenarios.js'
 import { measureStartup } from './startup.js'
 import { measureThroughput } from './throughput.js'
 
-const OTHERS = { startup: measureStartup, memory: measureMemory, refresh: measureRefresh, lost: measureLost }
+const OTHERS = {
+  startup: measureStartup,
+  memory: measureMemory,
+  refresh: measureRefresh,
+  download: measureDownload,
+  'event-loop': measureEventLoop,
+  lost: measureLost
+}
 
 try {
   const options = parseOptions()

@@ -70,6 +70,9 @@ async function prepare(scenario, { name, process, port, cookie, secret, session 
   return {
     name,
     process,
+    // For measurements that send their requests themselves.
+    request: { url, headers },
+    many: { secret, session },
     /**
      * The CPU times are those of one request. `busy` is the used share of the core.
      * @param {{ connections: number, seconds?: number, amount?: number }} job

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import http from 'node:http'
 import net from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { cookieFrom } from './candidates/common.js'
 import { get } from './get.js'
@@ -36,6 +37,8 @@ answerParent({
     return { requests: result.requests.total, seconds: result.duration, p99: result.latency.p99 }
   },
   refreshEach,
+  download,
+  pages,
   timeToListen
 })
 
@@ -83,6 +86,48 @@ async function refreshEach({ url, headers, cookies, secret, connections, amount 
   await Promise.all(Array.from({ length: connections }, sendOneAfterAnother))
   agent.destroy()
   return browsers
+}
+
+/** Downloads a response and discards it. Returns the seconds. */
+function download({ url, headers, bytes }) {
+  const started = performance.now()
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers, agent: false }, response => {
+      let received = 0
+      response.on('data', chunk => {
+        received += chunk.length
+      })
+      response.on('close', () => {
+        if (received === bytes) resolve((performance.now() - started) / 1000)
+        else reject(new Error(`${url} answered ${response.statusCode} with ${received} bytes`))
+      })
+    })
+    request.on('error', reject)
+  })
+}
+
+/**
+ * Opens a page for each session, all within a second, as browsers do: with six connections each. Returns the seconds, and the share
+ * of requests that got 503, because the queue of the API was full.
+ */
+async function pages({ url, headers, many: { count, secret, session }, paths }) {
+  const { cookie } = createSessions(secret)
+  const cookies = Array.from({ length: count }, () => cookie(session))
+  const started = performance.now()
+  let refused = 0
+  await Promise.all(
+    cookies.map(async (cookie, index) => {
+      await pause((index * 1000) / count)
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 6 })
+      const answers = paths.map(path => get({ url: new URL(path, url).href, headers: { ...headers, cookie }, agent }))
+      const others = (await Promise.all(answers)).filter(({ status }) => status !== 200)
+      const failed = others.find(({ status }) => status !== 503)
+      refused += others.length
+      agent.destroy()
+      if (failed) throw new Error(`a request of a page got ${failed.status} ${failed.body.slice(0, 200)}`)
+    })
+  )
+  return { seconds: (performance.now() - started) / 1000, refused: refused / (count * paths.length) }
 }
 
 /** Returns the milliseconds from starting a process to its first accepted connection, and to its first response to `path`. */

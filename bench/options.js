@@ -5,7 +5,7 @@ import { PAGES } from './lost/user.js'
 import { scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const DEFAULT = [...SCENARIOS, 'refresh', 'startup', 'memory']
+const DEFAULT = [...SCENARIOS, 'download', 'event-loop', 'refresh', 'startup', 'memory']
 const MEASUREMENTS = [...DEFAULT, 'lost']
 const PROFILED = [...SCENARIOS, 'refresh']
 /** A record takes a few minutes, so that it can be made whenever the machine is idle. */

@@ -1,5 +1,6 @@
 /** A stand-in identity provider that responds at once, so that the measurements show only the server. It is also the API. */
 import http from 'node:http'
+import { Readable } from 'node:stream'
 import { claimsOf, discovery, idToken, jwks } from './openid.js'
 import { answerParent } from './processes.js'
 import { randomToken } from './sessions.js'
@@ -35,6 +36,12 @@ function authorize({ searchParams: query }, response) {
   response.writeHead(302, { Location: location.href }).end()
 }
 
+const PART = Buffer.alloc(64 * 1024, 'x')
+
+function* partsOf(bytes) {
+  for (let sent = 0; sent < bytes; sent += PART.length) yield PART.subarray(0, bytes - sent)
+}
+
 const server = http.createServer(async (request, response) => {
   const answer = body => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
   const issuer = `http://${request.headers.host}`
@@ -48,7 +55,9 @@ const server = http.createServer(async (request, response) => {
   else if (url.startsWith('/authorize?')) authorize(new URL(url, issuer), response)
   else if (url.startsWith(BYTES_PATH)) {
     const bytes = Number(url.slice(BYTES_PATH.length))
-    response.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': bytes }).end('x'.repeat(bytes))
+    response.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': bytes })
+    if (bytes <= PART.length) response.end(PART.subarray(0, bytes))
+    else Readable.from(partsOf(bytes)).pipe(response)
   } else response.writeHead(404).end()
 })
 server.keepAliveTimeout = 60_000

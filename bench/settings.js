@@ -7,6 +7,7 @@ export const PUBLIC_SCOPES = ['viewables:read']
 export const CALLBACK_URL = 'http://localhost:8080/api/auth/callback'
 
 export const TOKEN_PATH = '/api/auth/token'
+export const PROFILE_PATH = '/api/auth/profile'
 export const LOGIN_PATH = '/api/auth/login'
 export const CALLBACK_PATH = '/api/auth/callback'
 /** The path of oauth2-proxy. The forward-auth port of this server answers every path. */

@@ -16,6 +16,9 @@ import type { FindRoute, ForwardRoute } from './routes.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
 import { createUnauthorizedReport, errorOfFailure, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
 
+// Node considers 64 KiB as full, which is one chunk of a fast upstream. Pausing after each chunk slows a download down.
+const MAX_BUFFERED_BYTES = 256 * 1024
+
 /** A request that may be sent to its API now. */
 interface Admitted {
   readonly ctx: Context
@@ -94,7 +97,7 @@ export function createExchange(services: Services, findRoute: FindRoute, upstrea
           return true
         }
         sendHead()
-        const isTaken = res.write(chunk)
+        const isTaken = res.write(chunk) || res.writableLength < MAX_BUFFERED_BYTES
         if (!isTaken) res.once('drain', resume)
         return isTaken
       }

@@ -1,6 +1,12 @@
 /**
  * The API proxy. It forwards requests to an API and adds the access token of the session. It forwards only requests
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
+ *
+ * - `routes`, `forwardable` and `readings`: the rule of a request, and whether its path belongs to this rule only
+ * - `forward`: the queue and its limits; `exchange`: one request and its response
+ * - `request-headers`, `request-body`, `response-headers`: what is forwarded
+ * - `upstream`, `upstream-connections`, `traced-upstreams`: sending with undici, the connections, and the spans
+ * - `upstream-failure`: the error responses
  */
 import type { Context, Middleware } from 'koa'
 import { outboundProxy } from '../../config/outbound-proxy.js'
