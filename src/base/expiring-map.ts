@@ -37,12 +37,13 @@ export function createExpiringMap<T extends NonNullable<unknown>>(
   return {
     // `get` would make the entry the newest one.
     get: (key: string): T | undefined => cache.peek(key),
-    /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
+    /** @param ttlMs milliseconds until the entry expires; 1 or less removes the entry */
     set(key: string, value: T, ttlMs: number): void {
       purge()
       // A replaced entry would keep its age.
       cache.delete(key)
-      if (ttlMs > 0) cache.set(key, value, { ttl: ttlMs })
+      // The cache keeps an entry for one millisecond more than its `ttl`, and for ever with a `ttl` of 0.
+      if (ttlMs > 1) cache.set(key, value, { ttl: ttlMs - 1 })
     },
     delete: (key: string): void => void cache.delete(key),
     /** Returns the entries that have not expired, the oldest one first. The map may be changed during the iteration. */
