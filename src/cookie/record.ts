@@ -72,7 +72,7 @@ interface SessionContent {
   /** A refresh replaces only the ID token in the identity. The identity is undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
   /**
-   * The time at which the session last joined the lists of its user (`user-sessions.ts`), in milliseconds since the epoch. Only
+   * The time at which the session last joined the lists of its user (`sessions/users/`), in milliseconds since the epoch. Only
    * set with back-channel logout.
    */
   readonly listedAt?: number

@@ -1,6 +1,16 @@
 /**
- * Opens the sessions: creates the connection to Redis, the cells, the host slots, the sessions, and the lists of each user's
- * sessions. Each of them uses only those before it. Other folders import only this file.
+ * Opens the sessions. Other folders import only this file. To understand the store, read these files in this order:
+ * - `sessions.ts`: what the rest of the server sees of a session
+ * - `transitions.ts`: the rules, as pure functions of a cell
+ * - `cells.ts`: what a store must offer, and how a rule is applied; `memory-cells.ts` keeps cells in this process
+ * - `store.ts`: applies the rules to sessions; `memory.ts` is what this process remembers of them
+ * - `under-lease.ts`: the only code that acquires leases; `pause.ts` is the pause of all token requests
+ * - `restores.ts`: stores again what Redis may have lost; `when-over.ts` tells what runs for a session that it is over
+ * - `create-sessions.ts`: creates the sessions of one process from these parts
+ * - `host-slots.ts`, `port-socket.ts`: find out whether the owner of a lease has died
+ * - `redis/`: `redis-cells.ts` keeps cells in Redis; `connection.ts` is the state of the connection, `redis-client.ts` the client,
+ *   `reply-limit.ts` its limit for replies, and `redis-database.ts` the check of the database at the start
+ * - `users/`: `user-sessions.ts` finds the sessions of a user, with the lists of `user-lists.ts` and the names of `user-names.ts`
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -13,10 +23,10 @@ import type { Config } from '../config/settings.js'
 import type { Keyring } from '../cookie/keyring.js'
 import type { SessionRecord } from '../cookie/record.js'
 import type { Message, Values } from './cells.js'
-import { type ConnectionTiming, openConnection } from './connection.js'
 import { createSessions, type ProcessSessions } from './create-sessions.js'
 import { createHostSlots, type HostSlots } from './host-slots.js'
 import { createMemoryCells, createMemoryValues } from './memory-cells.js'
+import { type ConnectionTiming, openConnection } from './redis/connection.js'
 import {
   createMessageSeal,
   createRedisCells,
@@ -24,17 +34,17 @@ import {
   createSwapScript,
   type SendCommand,
   sessionFormat
-} from './redis-cells.js'
-import { openRedisClient } from './redis-client.js'
+} from './redis/redis-cells.js'
+import { openRedisClient } from './redis/redis-client.js'
 import { type Cell, isLogin } from './transitions.js'
-import { createUserSessions, type UserList, type UserSessions } from './user-sessions.js'
+import { createUserSessions, type UserList, type UserSessions } from './users/user-sessions.js'
 
 export { ignoreUnavailable, StoreUnavailableError } from './cells.js'
 export { countProcesses } from './port-socket.js'
-export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis-database.js'
+export { databaseAdvice, RedisDatabaseError, requireDatabase } from './redis/redis-database.js'
 export type * from './sessions.js'
 export type { Denial, End, RefusalSeries, Suspicion } from './transitions.js'
-export type * from './user-sessions.js'
+export type * from './users/user-sessions.js'
 
 export interface StoreOptions {
   readonly keyring: Keyring

@@ -1,5 +1,5 @@
 // Lets a real Redis run on the clock of a test, so that the tokens, leases and pauses of the test expire together.
-import { openRedisClient, type RedisCommands } from '#src/sessions/redis-client.js'
+import { openRedisClient, type RedisCommands } from '#src/sessions/redis/redis-client.js'
 
 // On a slow machine, not every connection to Redis and not every reply arrives within the time limits of the store. The
 // socket has a time limit of 3 seconds. Tests do not wait for the recovery time, because their Redis has lost nothing.

@@ -1,7 +1,7 @@
 // The clock of the store follows the clock of Redis. A time that leaves it is a whole number, because cookies and lists contain it.
 import ava from 'ava'
 import fc from 'fast-check'
-import { createStoreClock } from '#src/sessions/redis-cells.js'
+import { createStoreClock } from '#src/sessions/redis/redis-cells.js'
 import { testWithRedis as test } from '../helpers/redis.js'
 import { openRedisAt } from '../helpers/redis-clock.js'
 import { openCallback, signIn, startLogin } from '../helpers/server.js'

@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { createKeyring } from '#src/cookie/keyring.js'
 import type { Message } from '#src/sessions/cells.js'
-import { createMessageSeal } from '#src/sessions/redis-cells.js'
+import { createMessageSeal } from '#src/sessions/redis/redis-cells.js'
 import { createClock } from '../helpers/clock.js'
 
 const OLD = 'the old secret of these tests, long enough'

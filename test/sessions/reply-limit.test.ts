@@ -1,7 +1,7 @@
 // Somebody who can write to Redis must not be able to end a process with one long value or message.
 import ava from 'ava'
 import fc from 'fast-check'
-import { createReplyLimit, MAX_REPLY_BYTES } from '#src/sessions/reply-limit.js'
+import { createReplyLimit, MAX_REPLY_BYTES } from '#src/sessions/redis/reply-limit.js'
 import { eventually } from '../helpers/eventually.js'
 import { testWithRedis as test } from '../helpers/redis.js'
 import { signIn } from '../helpers/server.js'

@@ -7,7 +7,7 @@ import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/cookie/keyring.js'
 import { serve } from '#src/server/serve.js'
 import { createStores } from '#src/sessions/index.js'
-import type { openRedisClient } from '#src/sessions/redis-client.js'
+import type { openRedisClient } from '#src/sessions/redis/redis-client.js'
 import { openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 
 const [url = '', json = '', moment = ''] = process.argv.slice(2)

@@ -13,7 +13,7 @@ import {
   openRedisClient,
   type Redis,
   reasonOf
-} from '../../sessions/redis-client.js'
+} from '../../sessions/redis/redis-client.js'
 
 /** The names in the arguments of the commands below. */
 interface Names {

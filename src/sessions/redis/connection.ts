@@ -4,9 +4,9 @@
  * Redis may have lost.
  */
 import type { Logger } from 'pino'
-import type { Clock } from '../base/clock.js'
-import { startStopwatch, TimeLimitError, within } from '../base/clock.js'
-import { StoreUnavailableError } from './cells.js'
+import type { Clock } from '../../base/clock.js'
+import { startStopwatch, TimeLimitError, within } from '../../base/clock.js'
+import { StoreUnavailableError } from '../cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-client.js'
 

@@ -5,14 +5,14 @@
  * forge a cell. Encrypting the same value twice gives different strings, so two equal strings come from the same write.
  */
 import { createHash } from 'node:crypto'
-import type { Clock } from '../base/clock.js'
-import type { Sealer } from '../cookie/keyring.js'
-import type { SessionRecord } from '../cookie/record.js'
-import { apply, type Cells, type Message, type Snapshot, StoreUnavailableError, type Values } from './cells.js'
+import type { Clock } from '../../base/clock.js'
+import type { Sealer } from '../../cookie/keyring.js'
+import type { SessionRecord } from '../../cookie/record.js'
+import { apply, type Cells, type Message, type Snapshot, StoreUnavailableError, type Values } from '../cells.js'
+import type { SessionKey } from '../sessions.js'
+import type { Cell, Entry } from '../transitions.js'
 import type { RedisCommands } from './redis-client.js'
 import { MAX_REPLY_BYTES } from './reply-limit.js'
-import type { SessionKey } from './sessions.js'
-import type { Cell, Entry } from './transitions.js'
 
 /**
  * Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError.

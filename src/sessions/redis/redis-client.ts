@@ -6,10 +6,10 @@
 
 import { readFileSync } from 'node:fs'
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
-import { TimeLimitError } from '../base/clock.js'
-import { isError } from '../base/error-code.js'
-import type { RedisUrl } from '../config/redis-url.js'
-import type { Config } from '../config/settings.js'
+import { TimeLimitError } from '../../base/clock.js'
+import { isError } from '../../base/error-code.js'
+import type { RedisUrl } from '../../config/redis-url.js'
+import type { Config } from '../../config/settings.js'
 import { createReplyLimit } from './reply-limit.js'
 
 export type { Cluster, Redis } from 'ioredis'

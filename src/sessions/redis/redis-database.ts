@@ -1,6 +1,6 @@
 /** Checks at the start that Redis lets this server use the database of `redis.url`. */
-import { within } from '../base/clock.js'
-import type { Config } from '../config/settings.js'
+import { within } from '../../base/clock.js'
+import type { Config } from '../../config/settings.js'
 import { isRefusedDatabase, openRedisClient, type RedisClient, reasonOf } from './redis-client.js'
 
 /** Thrown if Redis refuses to select the database of `redis.url`. */

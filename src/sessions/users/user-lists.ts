@@ -4,11 +4,11 @@
  * second list has all sessions of this user whose ID token had no `sid`. The name of a list is a keyed hash, so the name does not
  * reveal the user.
  */
-import { type Clock, wait } from '../base/clock.js'
-import type { Hasher } from '../cookie/keyring.js'
-import type { Identity, SessionRecord } from '../cookie/record.js'
-import { ignoreUnavailable, type Rule, StoreUnavailableError, type Values } from './cells.js'
-import type { ProcessSessions } from './create-sessions.js'
+import { type Clock, wait } from '../../base/clock.js'
+import type { Hasher } from '../../cookie/keyring.js'
+import type { Identity, SessionRecord } from '../../cookie/record.js'
+import { ignoreUnavailable, type Rule, StoreUnavailableError, type Values } from '../cells.js'
+import type { ProcessSessions } from '../create-sessions.js'
 
 /** Describes a set of sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
 export interface SessionsOf {

@@ -1,7 +1,7 @@
 /** Finds users by their names: an e-mail address, a user name or a display name. Upper and lower case do not matter. */
-import type { Hasher } from '../cookie/keyring.js'
-import type { Identity } from '../cookie/record.js'
-import type { Rule, Values } from './cells.js'
+import type { Hasher } from '../../cookie/keyring.js'
+import type { Identity } from '../../cookie/record.js'
+import type { Rule, Values } from '../cells.js'
 import { cellName } from './user-lists.js'
 
 const MAX_USERS_OF_NAME = 100

@@ -4,10 +4,10 @@
  * setting `platform.backchannelLogout`.
  */
 
-import type { Identity, SessionRecord } from '../cookie/record.js'
-import { ignoreUnavailable, StoreUnavailableError, type Values } from './cells.js'
-import type { ProcessSessions } from './create-sessions.js'
-import { createRetries } from './restores.js'
+import type { Identity, SessionRecord } from '../../cookie/record.js'
+import { ignoreUnavailable, StoreUnavailableError, type Values } from '../cells.js'
+import type { ProcessSessions } from '../create-sessions.js'
+import { createRetries } from '../restores.js'
 import {
   cellName,
   createUserLists,

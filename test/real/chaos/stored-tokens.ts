@@ -8,7 +8,7 @@ import type { Entry } from '#src/sessions/transitions.js'
 
 const FOLDER = 'appendonlydir'
 // In the file, a command is a list of texts, each with its length in front. A session and its entry are stored together
-// (`src/sessions/redis-cells.ts`).
+// (`src/sessions/redis/redis-cells.ts`).
 const WRITES = /session:([\w-]+)\r\n\$1\r\ne\r\n\$\d+\r\n([\w.]+)\r\n\$1\r\nr\r\n\$\d+\r\n([\w.]+)\r\n/g
 /** The longest write is one encrypted session. */
 const OVERLAP = 64 * 1024
