@@ -1,8 +1,6 @@
-// The rules of the session store, as examples of ARCHITECTURE.md and as properties of any history of a session.
+// The rules of the session store, as examples. What holds in any history is in model.test.ts.
 import test from 'ava'
-import fc from 'fast-check'
 import {
-  type Acquired,
   acquire,
   type Cell,
   commit,
@@ -88,18 +86,6 @@ test('a pause after a failure stops refreshes and no change, and a pause that is
   t.is(acquire(tooLong, NOW, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
 })
 
-test('data loss: the first acquire repairs the cell, publishes "lost", and no process gets the lease for the recovery time', t => {
-  for (const cell of [undefined, cellAt(1, leased(NOW + 1000)), { entry: { rev: 2, hasRecord: false } }]) {
-    const repaired = acquire(cell, NOW, { ...knows(2), me }, RECOVERY_MS)
-    t.deepEqual([repaired.result, repaired.message], [{ kind: 'lost' }, 'lost'])
-    t.like(repaired.cell, { entry: { rev: 2, hasRecord: true }, record: 'record 2' })
-    t.deepEqual(repaired.cell?.entry.lease, cell?.entry.lease)
-    const soon = acquire(repaired.cell, NOW + RECOVERY_MS - 1, { ...knows(2), me }, RECOVERY_MS)
-    t.deepEqual([soon.result, soon.cell], [{ kind: 'lost' }, undefined])
-    t.is(acquire(repaired.cell, NOW + RECOVERY_MS, { ...knows(2), me }, RECOVERY_MS).result.kind, 'granted')
-  }
-})
-
 test('a request without a record starts a recovery time of 30 seconds, and then finds that the session is lost', t => {
   const repaired = acquire<string>(undefined, NOW, { ...knows(3, 0), me }, RECOVERY_MS)
   t.deepEqual(repaired.result, { kind: 'lost' })
@@ -180,17 +166,6 @@ test('after a logout or an end by the access list, commit returns over, and noth
   }
 })
 
-test('the lease stays while the access list is checked, and only its owner stores the result', t => {
-  const unchecked = { rev: 2, owner: 'me', outcome: { kind: 'unchecked', record: 'record 3' } } as const
-  const { cell } = commit(cellAt(2, leased(NOW + 1000, me)), NOW, unchecked)
-  t.deepEqual(cell, { entry: { rev: 3, hasRecord: true, ...leased(NOW + 1000, me) }, record: 'record 3' })
-  t.is(acquire(cell, NOW, { ...knows(3), me: other }, RECOVERY_MS).result.kind, 'leased')
-  const outcome = { kind: 'change', record: 'record 4' } as const
-  t.is(commit(cell, NOW, { rev: 3, owner: 'other', outcome }).result.kind, 'notOwner')
-  t.deepEqual(commit(cell, NOW, { rev: 3, owner: 'me', outcome }).cell, cellAt(4))
-  t.is(commit(cellAt(2), NOW, unchecked).cell?.record, 'record 3', 'the refresh token is stored also without the lease')
-})
-
 test('restore takes the lease for the revision that was sent, and for no other one', t => {
   const request = { ...knows(2), me, unused: [], sent: { rev: 2, ms: 5000 } }
   const taken = restore(cellAt(2, leased(NOW + 1000)), NOW, request, RECOVERY_MS)
@@ -200,134 +175,4 @@ test('restore takes the lease for the revision that was sent, and for no other o
   const older = restore(cellAt(2, leased(NOW + 1000, me)), NOW, request, RECOVERY_MS)
   t.is(older.cell?.entry.lease?.until, NOW + TIMES.leaseMs - 5000, 'an old replica brings back an earlier lease')
   t.is(restore(cellAt(3, leased(NOW + 1000)), NOW, { ...request, ...knows(3) }, RECOVERY_MS).cell, undefined)
-})
-
-test('restore releases a lease of this process that nothing uses', t => {
-  const change = { owner: 'me/change' }
-  const release = (owner: { owner: string }, unused: string[]) =>
-    restore(cellAt(2, leased(NOW + 1000, owner)), NOW, { ...knows(2), me, unused }, RECOVERY_MS)
-  t.is(release(me, ['me', 'me/change']).cell?.entry.lease, undefined)
-  t.is(release(change, ['me', 'me/change']).cell?.entry.lease, undefined)
-  t.is(release(me, ['me/change']).cell, undefined)
-  t.is(release(other, ['me']).cell, undefined)
-})
-
-// Properties of any sequence of steps. A process knows what it has stored or read. Time passes, and data gets lost.
-interface Step {
-  readonly who: number
-  readonly what: 'acquire' | 'tokens' | 'failure' | 'over' | 'restore' | 'logOut' | 'lose'
-  readonly ms: number
-}
-
-const steps: fc.Arbitrary<readonly Step[]> = fc.array(
-  fc.record({
-    who: fc.nat({ max: 2 }),
-    what: fc.constantFrom(...(['acquire', 'tokens', 'failure', 'over', 'restore', 'logOut', 'lose'] as const)),
-    ms: fc.oneof(fc.constant(0), fc.nat({ max: 3000 }), fc.nat({ max: 70_000 }))
-  }),
-  { maxLength: 40 }
-)
-
-interface Ran {
-  readonly cell?: Cell<string>
-  readonly result: unknown
-}
-
-function run(
-  what: Exclude<Step['what'], 'lose'>,
-  cell: Cell<string> | undefined,
-  now: number,
-  mine: Known<string>,
-  owner: string,
-  ms: number
-): Ran {
-  const by = (outcome: Outcome<string>) => commit(cell, now, { rev: mine.rev, owner, outcome })
-  switch (what) {
-    case 'acquire':
-      return acquire(cell, now, { ...mine, me: { owner } }, RECOVERY_MS)
-    case 'restore':
-      return restore(cell, now, { ...mine, me: { owner }, unused: [owner] }, RECOVERY_MS)
-    case 'logOut':
-      return logOut(cell, mine.rev)
-    case 'tokens':
-      return by(tokens(mine.rev + 1))
-    case 'failure':
-      return by({ kind: 'failure', pauseMs: ms, refusedAs: 'a' })
-    case 'over':
-      return by({ kind: 'over', end: REFUSED })
-  }
-}
-
-test('in any history, a lease and a pause are bounded, revisions never decrease, and a logout is final', t => {
-  fc.assert(
-    fc.property(steps, (history): boolean => {
-      let cell: Cell<string> | undefined = cellAt(1)
-      let now = NOW
-      const known: Known<string>[] = [knows(1), knows(1), knows(1)]
-      for (const { who, what, ms } of history) {
-        now += ms
-        const mine: Known<string> = known[who] as Known<string>
-        const owner = `process ${who}`
-        const before: Cell<string> | undefined = cell
-        if (what === 'lose') {
-          cell = undefined
-          continue
-        }
-        const step: Ran = run(what, before, now, mine, owner, ms)
-        const after: Cell<string> | undefined = step.cell ?? before
-        cell = after
-        const { entry } = after ?? {}
-        if (!entry) continue
-        if (before && entry.rev < before.entry.rev) return false
-        if (before?.entry.isFinal && !(entry.isFinal && entry.over === before.entry.over)) return false
-        if (entry.lease && entry.lease.until > now + TIMES.leaseMs && step.cell) return false
-        if (entry.notBefore && entry.notBefore.until > now + TIMES.maxPauseMs && step.cell) return false
-        if (entry.hasRecord !== (after?.record !== undefined)) return false
-        if (what === 'tokens' && (step.result as { kind: string }).kind === 'stored') known[who] = knows(entry.rev)
-        const acquired = step.result as Acquired<string> | undefined
-        if (acquired?.kind === 'newer') known[who] = knows(acquired.rev)
-      }
-      return true
-    }),
-    { numRuns: 2000 }
-  )
-  t.pass()
-})
-
-test('in any history without data loss, two processes never have the lease of the same revision at the same time', t => {
-  fc.assert(
-    fc.property(steps, history => {
-      let cell: Cell<string> | undefined = cellAt(1)
-      let now = NOW
-      const granted = new Map<number, { owner: string; until: number }>()
-      for (const { who, what, ms } of history) {
-        now += ms
-        const owner = `process ${who}`
-        const rev: number = cell?.entry.rev ?? 1
-        if (what === 'acquire') {
-          const step: ReturnType<typeof acquire<string>> = acquire(
-            cell,
-            now,
-            { ...knows(rev), me: { owner } },
-            RECOVERY_MS
-          )
-          if (step.result.kind === 'granted') {
-            const earlier = granted.get(rev)
-            if (earlier && earlier.owner !== owner && earlier.until > now) return false
-            granted.set(rev, { owner, until: now + TIMES.leaseMs })
-          }
-          cell = step.cell ?? cell
-        }
-        if (what === 'tokens' || what === 'failure') {
-          const outcome: Outcome<string> = what === 'tokens' ? tokens(rev + 1) : { kind: 'failure', pauseMs: 0 }
-          const isOwner = cell?.entry.lease?.owner === owner
-          cell = commit(cell, now, { rev, owner, outcome }).cell ?? cell
-          if (isOwner) granted.delete(rev)
-        }
-      }
-      return true
-    }),
-    { numRuns: 2000 }
-  )
-  t.pass()
 })
