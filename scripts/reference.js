@@ -13,12 +13,19 @@ import {
   writtenValue
 } from '../dist/config/settings.js'
 import { settingsYaml } from '../dist/config/yaml-text.js'
+import { EXPLANATIONS } from '../dist/pages/index.js'
+import { english } from '../dist/pages/texts.js'
 
 const root = new URL('../', import.meta.url)
 const read = path => readFileSync(new URL(path, root), 'utf8')
 
 const generated = {
-  'docs/reference/configuration.md': withTable(read('docs/reference/configuration.md'), settingKeys),
+  'docs/reference/configuration.md': withTable(
+    'docs/reference/configuration.md',
+    'settings',
+    referenceTable(settingKeys)
+  ),
+  'docs/pages/error-pages.md': withTable('docs/pages/error-pages.md', 'ways', waysTable()),
   'config/schema.json': `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
   'config/full.yaml': fullSample(),
   // Helm can read only the files of the chart.
@@ -33,13 +40,28 @@ else if (outdated.length > 0) {
   process.exitCode = 1
 }
 
-/** Puts the table of these settings between the two markers of a Markdown text. */
-function withTable(markdown, keys) {
-  const [begin, end] = ['<!-- settings:begin -->', '<!-- settings:end -->']
-  const [before, rest] = markdown.split(begin)
+/** Puts a table between the two markers of a Markdown file. */
+function withTable(path, name, table) {
+  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
+  const [before, rest] = read(path).split(begin)
   const after = rest?.split(end)[1]
   if (after === undefined) throw new Error(`the markers ${begin} and ${end} are missing`)
-  return `${before}${begin}\n${referenceTable(keys)}\n${end}${after}`
+  return `${before}${begin}\n${table}\n${end}${after}`
+}
+
+/** Returns a Markdown table with one row for each main button of the error pages, and what was seen before it is offered. */
+function waysTable() {
+  const { actions } = english
+  const seenBefore = new Map()
+  for (const [seen, , topic, way] of EXPLANATIONS) {
+    const label =
+      way === 'signIn' && topic !== 'notSignedIn'
+        ? actions.signInAgain
+        : actions[way === 'tryAgainInTab' ? 'tryAgain' : way]
+    seenBefore.set(label, [...(seenBefore.get(label) ?? []), seen])
+  }
+  const rows = [...seenBefore].map(([label, seen]) => `| ${label} | ${seen.join(', ')} |`)
+  return ['| main button | seen |', '|---|---|', ...rows].join('\n')
 }
 
 /**

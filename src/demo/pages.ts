@@ -25,8 +25,8 @@ export type DemoPages = ReturnType<typeof createDemoPages>
 export function createDemoPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }) {
   // When the sign-in form or the sign-out form is submitted, the demo redirects to the application. Browsers check this
   // redirect against `form-action`.
-  const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
-  const plainPolicy = securityPolicyFor([])
+  const formPolicy = securityPolicyFor({ formTargets: ["'self'", new URL(callbackUrl).origin] })
+  const plainPolicy = securityPolicyFor()
   const backLink = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
 
   function send(ctx: Koa.Context, status: number, policy: string, page: { title: string; body: Html }) {

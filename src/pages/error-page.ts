@@ -8,6 +8,9 @@ import type { Texts } from './texts.js'
  */
 export type Refusal = 'otherSite' | 'byScript' | 'refused'
 
+/** The way on that an error page offers. `docs/pages/error-pages.md` lists all of them. */
+type Way = 'signIn' | 'signInInNewTab' | 'tryAgain' | 'tryAgainInTab' | 'home' | 'homeInNewTab'
+
 export interface ErrorDetails {
   readonly status: number
   /** The code of the JSON body, such as `access_denied`. */
@@ -21,6 +24,12 @@ export interface ErrorDetails {
   readonly refusal?: Refusal | undefined
   /** True if the browser can repeat the request by opening its URL. */
   readonly canOpenAgain?: boolean
+  /** The method with which the page asks in the background. The default is HEAD. */
+  readonly asksWith?: 'GET' | 'HEAD'
+  /** True for a form that the browser has sent, and no handler or API got. */
+  readonly isUnsent?: boolean
+  /** The site that shows the page in a frame, if the page is in a frame. */
+  readonly frame?: 'own' | 'other' | undefined
   /** True if this error has not ended the session of the browser, and the browser can open the page again. */
   readonly isSignedIn: boolean
   /** True if the session of the browser may be over. The page then offers a new login. */
@@ -29,8 +38,21 @@ export interface ErrorDetails {
   readonly signInPath: string
   /** Undefined if there is no start page. */
   readonly homePath: string | undefined
-  /** The seconds after which the browser automatically opens the page again, or undefined if it does not. */
+  /** The seconds after which the browser automatically asks again, or undefined if it does not. */
   readonly retryAfterSeconds?: number | undefined
+  /** The seconds after which the page loads itself again without scripts. The default is `retryAfterSeconds`. */
+  readonly refreshSeconds?: number | undefined
+  /** The URL that the browser then opens. The default is the URL of the page. */
+  readonly retryPath?: string | undefined
+  /** The seconds after which the page offers a sign-in, too. Undefined if it would not help. */
+  readonly signInAfterSeconds?: number | undefined
+  /** The cookies of a request whose headers are too large. */
+  readonly cookies?: readonly SentCookie[]
+}
+
+export interface SentCookie {
+  readonly name: string
+  readonly bytes: number
 }
 
 /**
@@ -38,32 +60,25 @@ export interface ErrorDetails {
  * @param language the language tag of the texts
  */
 export function errorPage(details: ErrorDetails, texts: Texts, language: string): Page {
-  const { status, error, description, requestId, signInPath, homePath, retryAfterSeconds } = details
-  const { topic, action, title = texts[topic].title } = explanationOf(details, texts)
+  const { status, error, description, requestId, canOpenAgain, cookies = [] } = details
+  const { retryAfterSeconds, refreshSeconds, retryPath } = details
+  const [, , topic, way, titled = topic] = explanationOf(details)
   const when = retryAfterSeconds === undefined ? undefined : delayText(retryAfterSeconds, language)
   const next = when === undefined || topic === 'mayBeOver' ? texts[topic].next : texts.busy.next
-  const signInLabel = topic === 'notSignedIn' ? texts.actions.signIn : texts.actions.signInAgain
-  const signIn = html`<a class="button" href="${signInPath}">${signInLabel}</a>`
-  const home = (look: string) =>
-    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">${texts.actions.home}</a>`
-  const actions = {
-    'sign-in': [signIn, home('button second')],
-    home: [home('button')],
-    // An empty `href` means the URL of the page itself.
-    retry: [html`<a class="button" href="">${texts.actions.tryAgain}</a>`, home('button second')],
-    // Frameworks such as Turbo do not fetch a link with a target.
-    open: [html`<a class="button" href="" target="_top">${texts.actions.tryAgain}</a>`, home('button second')]
-  }
   const quoted = {
     code: html`<code>${status} ${error}</code>`,
     // All other descriptions are for support and stay in English, like the JSON body.
     description: topic === 'notSignedIn' ? texts.details.noSession : html`<span lang="en">${description}</span>`
   }
+  const waiting = html` role="status" data-while="503 504" data-seconds="${retryAfterSeconds}" data-again="${texts.busy.again}" data-next="${retryPath}" data-method="${details.asksWith ?? 'HEAD'}"`
   return {
-    title,
+    title: texts[titled].title,
+    refresh:
+      retryAfterSeconds === undefined ? undefined : { seconds: refreshSeconds ?? retryAfterSeconds, path: retryPath },
     body: html`<p>${texts[topic].happened}</p>
-<p>${fillText(next, { when })}</p>
-<p class="actions">${actions[action]}</p>
+${cookies.length === 0 ? undefined : html`<ul>${cookies.map(({ name, bytes }) => html`<li><code>${name}</code>: ${bytes.toLocaleString(language)}</li>`)}</ul>`}
+<p${retryAfterSeconds !== undefined && canOpenAgain ? waiting : undefined}>${fillText(next, { when })}</p>
+<p class="actions">${buttonsOf(way, details, topic, texts)}</p>
 <div class="small">
 <p>${texts.details.intro}</p>
 <p>${fillText(texts.details.error, quoted)}</p>
@@ -72,66 +87,118 @@ ${requestId === undefined ? undefined : html`<p>${fillText(texts.details.request
   }
 }
 
-type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
-
-interface Choice {
-  /** The group of texts that explains the error. */
-  readonly topic: Topic
-  readonly action: 'sign-in' | 'home' | 'retry' | 'open'
-  /** Replaces the title of the topic. */
-  readonly title?: string
+/** Returns the main button, and besides it the buttons for other ways on. */
+function buttonsOf(way: Way, details: ErrorDetails, topic: Topic, { actions }: Texts) {
+  const { signInPath, homePath, canOpenAgain, isUnsent, frame, signInAfterSeconds, asksWith = 'HEAD' } = details
+  const inNewTab = html` target="_blank" rel="noopener"`
+  const leaves = frame === 'own' ? inNewTab : undefined
+  // The page asks in the background until somebody has signed in, for example in another tab.
+  const here =
+    topic === 'notSignedIn' && canOpenAgain
+      ? html` data-here data-while="401 503 504" data-method="${asksWith}"`
+      : undefined
+  const label = topic === 'notSignedIn' ? actions.signIn : actions.signInAgain
+  const home = (look: string) =>
+    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}"${leaves}>${actions.home}</a>`
+  const buttons = {
+    signIn: [html`<a class="button" href="${signInPath}"${here}${leaves}>${label}</a>`, home('button second')],
+    signInInNewTab: [html`<a class="button" href="${signInPath}"${inNewTab}>${actions.signInInNewTab}</a>`],
+    // An empty `href` means the URL of the page itself.
+    tryAgain: [html`<a class="button" href="">${actions.tryAgain}</a>`, home('button second')],
+    // Frameworks such as Turbo do not fetch a link with a target.
+    tryAgainInTab: [html`<a class="button" href="" target="_top">${actions.tryAgain}</a>`, home('button second')],
+    home: [home('button')],
+    homeInNewTab: [html`<a class="button" href="${homePath ?? '/'}"${inNewTab}>${actions.homeInNewTab}</a>`]
+  }
+  const late =
+    signInAfterSeconds !== undefined && signInAfterSeconds > 0
+      ? html` hidden data-after="${signInAfterSeconds}"`
+      : undefined
+  const other = way === 'tryAgain' && signInAfterSeconds !== undefined && !isUnsent
+  return [
+    ...buttons[way],
+    other ? html`<a class="button second" href="${signInPath}"${late}>${actions.signInAgain}</a>` : undefined
+  ]
 }
 
-// Returns the first explanation that matches. More specific explanations come first.
-function explanationOf(details: ErrorDetails, texts: Texts): Choice {
-  const { status, error, inLogin, isSignedIn, mayBeOver, retryAfterSeconds } = details
-  const { refusal, canOpenAgain } = details
-  if (mayBeOver) return { topic: 'mayBeOver', action: 'sign-in' }
-  if (error === 'upstream_unauthorized') return { topic: 'apiRefused', action: 'sign-in' }
-  if (isSignedIn && status > 500) return { topic: 'stillSignedIn', action: 'retry' }
-  if (retryAfterSeconds !== undefined) {
-    const title = status === 504 ? texts.providerSlow.title : texts.busy.title
-    return { topic: 'busy', action: 'sign-in', title }
-  }
-  if (refusal !== undefined) {
-    return { topic: refusal, action: refusal !== 'refused' && canOpenAgain ? 'open' : 'home' }
-  }
-  const ofRoute = inLogin ? byStatusInLogin : byStatus
+type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
+
+/** What was seen, in words for the documentation and as a condition, the texts that explain it, and the main button. */
+type Explanation = readonly [
+  seen: string,
+  applies: (details: ErrorDetails) => boolean,
+  topic: Topic,
+  way: Way,
+  /** The topic whose title the page has, if it is another one. */
+  title?: Topic
+]
+
+const code = (error: string) => [`\`${error}\``, (details: ErrorDetails) => details.error === error] as const
+const onStatus = (status: number) => [String(status), (details: ErrorDetails) => details.status === status] as const
+const inLogin = (status: number) =>
+  [`${status} (callback)`, (details: ErrorDetails) => details.inLogin && details.status === status] as const
+
+/** The first explanation that applies counts. */
+export const EXPLANATIONS: readonly Explanation[] = [
+  ['any in a frame of another site', ({ frame }) => frame === 'other', 'inFrame', 'homeInNewTab'],
+  ['401 to a form', ({ isUnsent, status }) => Boolean(isUnsent) && status === 401, 'formSignedOut', 'signInInNewTab'],
+  ['503 to a form', ({ isUnsent }) => Boolean(isUnsent), 'formUnavailable', 'homeInNewTab'],
+  ['ambiguous refusal', ({ mayBeOver }) => Boolean(mayBeOver), 'mayBeOver', 'signIn'],
+  [...code('upstream_unauthorized'), 'apiRefused', 'signIn'],
+  ['502 to 504 with a session', ({ isSignedIn, status }) => isSignedIn && status > 500, 'stillSignedIn', 'tryAgain'],
+  [
+    '504 with `Retry-After`',
+    ({ retryAfterSeconds: after, status }) => after !== undefined && status === 504,
+    'busy',
+    'signIn',
+    'providerSlow'
+  ],
+  ['503 with `Retry-After`', ({ retryAfterSeconds }) => retryAfterSeconds !== undefined, 'busy', 'signIn'],
+  [
+    '403 (another site)',
+    ({ refusal, canOpenAgain }) => refusal === 'otherSite' && Boolean(canOpenAgain),
+    'otherSite',
+    'tryAgainInTab'
+  ],
+  ['403 (form of another site)', ({ refusal }) => refusal === 'otherSite', 'otherSite', 'home'],
+  [
+    '403 (script)',
+    ({ refusal, canOpenAgain }) => refusal === 'byScript' && Boolean(canOpenAgain),
+    'byScript',
+    'tryAgainInTab'
+  ],
+  ['403 (script, not GET)', ({ refusal }) => refusal === 'byScript', 'byScript', 'home'],
+  ['403 (other reasons)', ({ refusal }) => refusal === 'refused', 'refused', 'home'],
+  [...code('account_not_allowed'), 'accountNotAllowed', 'signIn'],
+  [...code('insufficient_user_authentication'), 'strongerSignInNeeded', 'signIn'],
+  [...code('consent_required'), 'consentMissing', 'signIn'],
+  [...code('provider_unreachable'), 'providerUnreachable', 'signIn'],
+  [...code('session_too_large'), 'sessionTooLarge', 'home'],
+  [...inLogin(400), 'loginNotCompleted', 'signIn'],
+  [...inLogin(403), 'accessNotGranted', 'signIn'],
+  [...onStatus(401), 'notSignedIn', 'signIn'],
+  [...onStatus(403), 'refused', 'home'],
+  [...onStatus(404), 'notFound', 'home'],
+  [...onStatus(405), 'methodNotAllowed', 'home'],
+  [...onStatus(413), 'requestTooLarge', 'home'],
+  [...onStatus(431), 'headersTooLarge', 'tryAgain'],
+  [...onStatus(502), 'providerError', 'signIn'],
+  [...onStatus(503), 'providerUnavailable', 'signIn'],
+  [...onStatus(504), 'providerSlow', 'signIn'],
+  ['other 4xx', ({ status }) => status < 500, 'invalidRequest', 'home'],
   // The URL of the callback cannot be opened again, because its code is valid only once.
-  const anyFault: Choice = { topic: 'serverError', action: canOpenAgain && !inLogin ? 'retry' : 'sign-in' }
-  return byError[error] ?? ofRoute[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
+  ['other 5xx', ({ canOpenAgain, inLogin }) => Boolean(canOpenAgain) && !inLogin, 'serverError', 'tryAgain'],
+  ['other 5xx to a form or in a login', () => true, 'serverError', 'signIn']
+]
+
+function explanationOf(details: ErrorDetails): Explanation {
+  return EXPLANATIONS.find(([, applies]) => applies(details)) as Explanation
 }
 
 /** Returns a text such as "in 7 seconds". */
 function delayText(seconds: number, language: string): string {
   const format = new Intl.RelativeTimeFormat(language)
   return seconds > 90 ? format.format(Math.ceil(seconds / 60), 'minute') : format.format(Math.max(1, seconds), 'second')
-}
-
-const anyRequest: Choice = { topic: 'invalidRequest', action: 'home' }
-
-const byError: Readonly<Record<string, Choice | undefined>> = {
-  account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },
-  insufficient_user_authentication: { topic: 'strongerSignInNeeded', action: 'sign-in' },
-  consent_required: { topic: 'consentMissing', action: 'sign-in' },
-  provider_unreachable: { topic: 'providerUnreachable', action: 'sign-in' },
-  session_too_large: { topic: 'sessionTooLarge', action: 'home' }
-}
-
-const byStatusInLogin: Readonly<Record<number, Choice | undefined>> = {
-  400: { topic: 'loginNotCompleted', action: 'sign-in' },
-  403: { topic: 'accessNotGranted', action: 'sign-in' }
-}
-
-const byStatus: Readonly<Record<number, Choice | undefined>> = {
-  401: { topic: 'notSignedIn', action: 'sign-in' },
-  403: { topic: 'refused', action: 'home' },
-  404: { topic: 'notFound', action: 'home' },
-  405: { topic: 'methodNotAllowed', action: 'home' },
-  413: { topic: 'requestTooLarge', action: 'home' },
-  502: { topic: 'providerError', action: 'sign-in' },
-  503: { topic: 'providerUnavailable', action: 'sign-in' },
-  504: { topic: 'providerSlow', action: 'sign-in' }
 }
 
 /** A reason why a browser did not send back a cookie of a login. Each reason has a text of the same name. */

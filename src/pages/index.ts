@@ -1,17 +1,18 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
- * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` contains the
+ * the pages of the demo identity provider. They share one style and load nothing. `texts/` contains the
  * texts of each language, and the `custom-*` files read the logo, the texts and the templates of the operator. `client/` contains
- * the module that the operator's pages can import.
+ * the module that the operator's pages can import, and the script of the error pages.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 export { PageFilesError, readLogo } from './custom-files.js'
 export { readPagesFolder } from './custom-folder.js'
-export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason, Refusal } from './error-page.js'
+export type { ErrorDetails, LoginLoop, LoginLoopDiagnosis, LoginLoopReason, Refusal, SentCookie } from './error-page.js'
+export { EXPLANATIONS } from './error-page.js'
 export { type Html, html } from './html.js'
-export { pageStyle, renderPage, securityPolicyFor } from './page.js'
+export { pageScript, pageStyle, renderPage, securityPolicyFor } from './page.js'
 export { createPages, type Pages } from './site-pages.js'
 
 const clientText = readFileSync(new URL('../../src/pages/client/client.js', import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-/** The elements that all pages share: the style sheet, the icon, the Content-Security-Policy and the head. */
+/** The elements that all pages share: the style sheet, the script, the icon, the Content-Security-Policy and the head. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Html, html, trusted } from './html.js'
@@ -14,11 +14,18 @@ export const pageStyle = readFileSync(new URL('../../wwwroot/starter-base.css', 
   // the hash of the same string.
   .replaceAll('\r\n', '\n')
 
+/** The script of the error pages. */
+export const pageScript = readFileSync(new URL('../../src/pages/client/page-script.js', import.meta.url), 'utf8')
+  // As for the style sheet, the hash is that of the text with line feeds.
+  .replaceAll('\r\n', '\n')
+
 export interface Page {
   /** The title of the tab, which screen readers announce. It is also the default heading. */
   readonly title: string
   readonly heading?: string
   readonly body: Html
+  /** If the browser runs no scripts, it opens this path, or the page itself, after these seconds. */
+  readonly refresh?: { readonly seconds: number; readonly path: string | undefined } | undefined
 }
 
 /** The properties that all pages of a site share. */
@@ -33,6 +40,8 @@ interface PageFrame {
   readonly style: Html
   /** The `link` element of the icon. */
   readonly icon: Html
+  /** The `script` element, if the page has one. */
+  readonly script?: Html
   readonly template: Template
 }
 
@@ -43,12 +52,13 @@ const builtInFrame: PageFrame = {
   template: builtInTemplate
 }
 
-/** Renders a complete page. The page runs no script and loads nothing, as its Content-Security-Policy requires. */
-export function renderPage({ title, heading = title, body }: Page, frame: PageFrame = builtInFrame): string {
-  const { language, name, brand, style, icon, template } = frame
+/** Renders a complete page. The page loads nothing, as its Content-Security-Policy requires. */
+export function renderPage({ title, heading = title, body, refresh }: Page, frame: PageFrame = builtInFrame): string {
+  const { language, name, brand, style, icon, script, template } = frame
   return template.render({
     lang: language,
-    head: headOf(name === undefined ? title : `${title} – ${name}`, icon),
+    dir: directionOf(language),
+    head: headOf(name === undefined ? title : `${title} – ${name}`, icon, script, refresh),
     style,
     title: heading,
     name: name ?? '',
@@ -62,6 +72,12 @@ export function renderPage({ title, heading = title, body }: Page, frame: PageFr
  */
 export function styleElement(style: string): Html {
   return html`<style>${trusted(style)}</style>`
+}
+
+/** The script runs when the page is complete, because it is a module. */
+export function scriptElement(script: string): Html {
+  // Not a tagged template, because bundlers compile those with this end tag to a helper of a package.
+  return trusted(`\n<script type="module">${script}</script>`)
 }
 
 /**
@@ -79,29 +95,50 @@ export function iconElement(colour = '#1d5fc2'): Html {
   return html`<link rel="icon" href="${icon}">`
 }
 
+interface PolicyOptions {
+  /**
+   * The allowed targets of forms. Browsers also check redirects after a form, so the list must contain the origins of all
+   * redirects.
+   */
+  readonly formTargets?: readonly string[]
+  /** The content of each `style` element of these pages. */
+  readonly styles?: readonly string[]
+  /** The content of the `script` element. It may send requests to its own origin. */
+  readonly script?: string
+  /** Who may show the page in a frame. */
+  readonly ancestors?: "'none'" | "'self'" | '*'
+}
+
 /**
- * Returns the Content-Security-Policy of the built-in pages. It allows only the inline styles of these pages and images
- * in `data:` URLs.
- * @param formTargets the allowed targets of forms; browsers also check redirects after a form, so the list must contain
- *   the origins of all redirects
- * @param styles the content of each `style` element of these pages
+ * Returns the Content-Security-Policy of the built-in pages. It allows only the inline styles and the inline script of these pages,
+ * and images in `data:` URLs.
  */
-export function securityPolicyFor(formTargets: readonly string[], styles: readonly string[] = [pageStyle]): string {
-  const hashes = [...new Set(styles)].map(style => createHash('sha256').update(style).digest('base64'))
+export function securityPolicyFor(options: PolicyOptions = {}): string {
+  const { formTargets = [], styles = [pageStyle], script, ancestors = "'none'" } = options
+  const hashes = (texts: readonly string[]) =>
+    [...new Set(texts)].map(text => `'sha256-${createHash('sha256').update(text).digest('base64')}'`).join(' ')
   return [
     "default-src 'none'",
-    `style-src ${hashes.map(hash => `'sha256-${hash}'`).join(' ')}`,
+    `style-src ${hashes(styles)}`,
+    ...(script === undefined ? [] : [`script-src ${hashes([script])}`, "connect-src 'self'"]),
     'img-src data:',
     `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
-    "frame-ancestors 'none'",
+    `frame-ancestors ${ancestors}`,
     "base-uri 'none'"
   ].join('; ')
 }
 
-function headOf(title: string, icon: Html): Html {
+function headOf(title: string, icon: Html, script: Html | undefined, refresh: Page['refresh']): Html {
+  const target = refresh?.path === undefined ? '' : `; url=${refresh.path}`
   return html`<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${title}</title>
-${icon}`
+${icon}${refresh && html`\n<noscript><meta http-equiv="refresh" content="${refresh.seconds}${target}"></noscript>`}${script}`
+}
+
+/** Returns the direction in which a language is written, from its script (ISO 15924). */
+function directionOf(language: string): 'ltr' | 'rtl' {
+  const { script = '' } = new Intl.Locale(language).maximize()
+  return /^(Adlm|Arab|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa)$/.test(script) ? 'rtl' : 'ltr'
 }

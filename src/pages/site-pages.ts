@@ -4,7 +4,16 @@ import { readLogo } from './custom-files.js'
 import { emptyFolder, readPagesFolder } from './custom-folder.js'
 import { type ErrorDetails, errorPage, type LoginLoop, loginLoopPage } from './error-page.js'
 import { type Html, html } from './html.js'
-import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, styleElement } from './page.js'
+import {
+  iconElement,
+  type Page,
+  pageScript,
+  pageStyle,
+  renderPage,
+  scriptElement,
+  securityPolicyFor,
+  styleElement
+} from './page.js'
 import { builtInTemplate } from './template.js'
 import { builtInTexts, languageChoice, type Texts } from './texts.js'
 
@@ -23,8 +32,10 @@ export interface Pages {
    * @param accepted the language tags that the user accepts, with the preferred tag first
    */
   languageFor(accepted: readonly string[]): string
-  /** The Content-Security-Policy of the pages. */
+  /** The Content-Security-Policy of the pages. Only this site may show them in a frame. */
   readonly securityPolicy: string
+  /** The Content-Security-Policy of the error page for a frame of another site. */
+  readonly policyInFrame: string
   /** @param language the result of `languageFor` */
   errorPage(details: ErrorDetails, language: string): string
   /** @param language the result of `languageFor` */
@@ -45,7 +56,8 @@ export function createPages(settings: PagesSettings = {}): Pages {
     name,
     brand: name === undefined ? undefined : brandElement(name, logo),
     style: styleElement(style),
-    icon: iconElement(color)
+    icon: iconElement(color),
+    script: scriptElement(pageScript)
   }
   const styles = [style, ...[...templates.values()].flatMap(template => template.styles)]
 
@@ -56,7 +68,8 @@ export function createPages(settings: PagesSettings = {}): Pages {
 
   return {
     languageFor: languageChoice([...all.keys()] as [string, ...string[]]),
-    securityPolicy: securityPolicyFor([], styles),
+    securityPolicy: securityPolicyFor({ styles, script: pageScript, ancestors: "'self'" }),
+    policyInFrame: securityPolicyFor({ styles, script: pageScript, ancestors: '*' }),
     errorPage: (details, language) => render(language, texts => errorPage(details, texts, language)),
     loginLoopPage: (loop, language) => render(language, texts => loginLoopPage(loop, texts))
   }

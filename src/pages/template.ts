@@ -9,7 +9,9 @@ import { fillMarkup, type Html, hasUnclosedPlaceholder, placeholdersIn, splitAtP
 interface TemplateValues {
   /** The language tag of the page, for the `lang` attribute. */
   readonly lang: string
-  /** The elements that every page needs in its head: the encoding, the viewport, the title and the icon. */
+  /** `ltr` or `rtl`, for the `dir` attribute. */
+  readonly dir: string
+  /** The elements that every page needs in its head: the encoding, the viewport, the title, the icon and the script. */
   readonly head: Html
   /** The `style` element with the built-in style sheet. */
   readonly style: Html
@@ -25,7 +27,7 @@ interface TemplateValues {
 
 export type Template = ReturnType<typeof parseTemplate>
 
-const NAMES = ['lang', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
+const NAMES = ['lang', 'dir', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
 const REQUIRED = ['lang', 'head', 'content']
 
 const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
@@ -91,7 +93,7 @@ function braced(name: string): string {
 }
 
 const BUILT_IN = `<!doctype html>
-<html lang="{{lang}}">
+<html lang="{{lang}}" dir="{{dir}}">
 <head>
 {{head}}
 {{style}}

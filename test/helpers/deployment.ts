@@ -88,7 +88,8 @@ async function startBehind(
 
 async function startFront(t: Test, { basePath = '', loses }: DeploymentOptions) {
   let target = 0
-  const server = createServer((incoming, answer) => {
+  // The limit of the server behind it applies.
+  const server = createServer({ maxHeaderSize: 256 * 1024 }, (incoming, answer) => {
     const { url = '/' } = incoming
     if (!url.startsWith(`${basePath}/`)) {
       answer.writeHead(404).end()

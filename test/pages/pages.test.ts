@@ -4,13 +4,16 @@ import fc from 'fast-check'
 import {
   createPages,
   type ErrorDetails,
+  EXPLANATIONS,
   html,
   type LoginLoop,
   type LoginLoopReason,
+  pageScript,
   pageStyle,
   renderPage,
   securityPolicyFor
 } from '#src/pages/index.js'
+import { english } from '#src/pages/texts.js'
 
 const pages = createPages()
 const pageSecurityPolicy = pages.securityPolicy
@@ -36,21 +39,84 @@ const loop = {
   signInPath: '/base/api/auth/login?return_to=%2Fbase%2Fmodels'
 }
 
-test('our pages load nothing from outside and contain no script, and the content security policy contains the hash of their style', t => {
-  const hash = createHash('sha256').update(pageStyle).digest('base64')
-  t.true(pageSecurityPolicy.includes(`style-src 'sha256-${hash}';`))
+test('our pages load nothing from outside and contain no other script, and the content security policy contains the hashes of their style and script', t => {
+  const hash = (text: string) => createHash('sha256').update(text).digest('base64')
+  t.true(pageSecurityPolicy.includes(`style-src 'sha256-${hash(pageStyle)}'; script-src 'sha256-${hash(pageScript)}';`))
+  t.is(errorPage(details).split(`<script type="module">${pageScript}</script>`).length, 2)
   for (const page of [errorPage(details), loginLoopPage(loop), renderPage({ title: 'A', body: html`<p>B</p>` })]) {
     const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(match => match[1])
     t.deepEqual(styles, [pageStyle])
     t.false(page.includes('style="'))
-    t.notRegex(page, /<script|<link(?! rel="icon" href="data:)|<img|@import|url\(|srcset| on[a-z]+=/i)
+    t.notRegex(
+      page.replace(pageScript, ''),
+      /<script(?! type="module"><)|<link(?! rel="icon" href="data:)|<img|@import|url\(|srcset| on[a-z]+=/i
+    )
   }
 })
 
-test('the content security policy forbids all loading and framing, and all form targets that are not listed', t => {
-  const rest = "img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
-  t.is(pageSecurityPolicy.replace(/'sha256-[\w+/=]+'/, 'HASH'), `default-src 'none'; style-src HASH; ${rest}`)
-  t.true(securityPolicyFor(["'self'", 'http://localhost:8080']).includes("form-action 'self' http://localhost:8080;"))
+test('the content security policy forbids all loading, frames of other sites, and all form targets that are not listed', t => {
+  const policy = (ancestors: string) =>
+    `default-src 'none'; style-src HASH; script-src HASH; connect-src 'self'; img-src data:; form-action 'none'; frame-ancestors ${ancestors}; base-uri 'none'`
+  t.is(pageSecurityPolicy.replace(/'sha256-[\w+/=]+'/g, 'HASH'), policy("'self'"))
+  t.is(pages.policyInFrame.replace(/'sha256-[\w+/=]+'/g, 'HASH'), policy('*'))
+  const ofForm = securityPolicyFor({ formTargets: ["'self'", 'http://localhost:8080'] })
+  t.true(ofForm.includes("form-action 'self' http://localhost:8080; frame-ancestors 'none';"))
+  t.notRegex(ofForm, /script/)
+})
+
+test('in a frame of another site, every error has one link, which opens the start page in a new tab', t => {
+  for (const status of [400, 401, 403, 404, 500, 503]) {
+    const page = errorPage({ ...details, status, frame: 'other', canOpenAgain: true, refusal: 'otherSite' })
+    const links = page.match(/<a [^>]*>/g)
+    t.deepEqual(links, ['<a class="button" href="/base/" target="_blank" rel="noopener">'])
+  }
+  t.true(errorPage({ ...details, homePath: undefined, frame: 'other' }).includes('href="/"'))
+})
+
+test('in a frame of this site, each button that leaves the page opens a new tab', t => {
+  const page = errorPage({ ...details, status: 401, error: 'unauthorized', frame: 'own', canOpenAgain: true })
+  const links = page.match(/<a [^>]*>/g) ?? []
+  t.is(links.length, 2)
+  for (const link of links) t.regex(link, / target="_blank" rel="noopener">$/)
+})
+
+test('the page for a form that was not processed says so, and how to send it again', t => {
+  const form = { ...details, isUnsent: true }
+  const signedOut = errorPage({ ...form, status: 401, error: 'unauthorized' })
+  t.regex(signedOut, /<h1>Nothing was saved<\/h1>[\s\S]*reload it, and the browser sends the form again/)
+  t.deepEqual(signedOut.match(/<a [^>]*>/g), [
+    '<a class="button" href="/base/api/auth/login" target="_blank" rel="noopener">'
+  ])
+  t.regex(errorPage({ ...form, status: 503, error: 'temporarily_unavailable' }), /<h1>Nothing was saved yet<\/h1>/)
+})
+
+test('the page of a lasting outage offers a sign-in after 30 seconds, unless a sign-in would fail as well', t => {
+  const outage = { ...details, status: 503, isSignedIn: true, canOpenAgain: true, retryAfterSeconds: 2 }
+  const signIn = (more: Partial<ErrorDetails>) => /<a [^>]*login"([^>]*)>/.exec(errorPage({ ...outage, ...more }))?.[1]
+  t.is(signIn({}), undefined)
+  t.is(signIn({ signInAfterSeconds: 28 }), ' hidden data-after="28"')
+  t.is(signIn({ signInAfterSeconds: 0 }), '')
+  const page = errorPage({ ...outage, refreshSeconds: 40 })
+  t.true(page.includes('<noscript><meta http-equiv="refresh" content="40"></noscript>'))
+  t.regex(page, /<p role="status" data-while="503 504" data-seconds="2" data-again="Still not available/)
+})
+
+test('the page for large cookies lists their names and sizes', t => {
+  const cookies = [{ name: 'other_app', bytes: 31_000 }]
+  const page = errorPage({ ...details, status: 431, error: 'headers_too_large', cookies })
+  t.true(page.includes('<li><code>other_app</code>: 31,000</li>'))
+})
+
+test('the direction of a page is that of its language', t => {
+  t.true(errorPage(details).includes('<html lang="en" dir="ltr">'))
+})
+
+test('every error has a way on', t => {
+  for (const [seen, , topic, way] of EXPLANATIONS) {
+    t.true(topic in english, seen)
+    t.regex(way, /./, seen)
+  }
+  t.is(new Set(EXPLANATIONS.map(([seen]) => seen)).size, EXPLANATIONS.length)
 })
 
 const kinds = [
@@ -113,7 +179,7 @@ test('hostile text in an error does not change the markup of its page', t => {
       const page = errorPage({ ...details, error: hostile, description: hostile, requestId: hostile })
       t.deepEqual(tags(page), bare)
       const diagnosis = loginLoopPage({ ...loop, reasons: ['otherHost'], requestId: hostile, startedAt: hostile })
-      t.is(tags(diagnosis).filter(tag => tag === '<script').length, 0)
+      t.is(tags(diagnosis).filter(tag => tag === '<script').length, 1)
     })
   )
 })

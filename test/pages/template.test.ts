@@ -9,6 +9,7 @@ const frame = (body: string, head = '') =>
   `<!doctype html>\n<html lang="{{lang}}"><head>{{head}}${head}</head><body>${body}</body></html>`
 const values = {
   lang: 'en',
+  dir: 'ltr',
   head: html`<title>A</title>`,
   style: html`<style>b</style>`,
   title: '<script>alert(1)</script> "quoted" {{name}}',
@@ -27,13 +28,13 @@ test('a template shows its values, texts are escaped, and a value is never taken
   )
 })
 
-test('a template gets no value except the seven that are documented', t => {
+test('a template gets no value except the eight that are documented', t => {
   const names = ['token', 'access_token', 'session', 'cookie', 'state', '__proto__', 'constructor', 'content.x', '']
   for (const name of names) {
     const error = t.throws(() => parse(frame(`{{content}}{{${name}}}`)), { instanceOf: PageFilesError })
     t.true(
       error?.message.startsWith(
-        `the file page.html has the unknown placeholder {{${name}}}. The known ones are {{lang}}, {{head}}`
+        `the file page.html has the unknown placeholder {{${name}}}. The known ones are {{lang}}, {{dir}}, {{head}}`
       ),
       name
     )

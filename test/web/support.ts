@@ -188,3 +188,8 @@ export async function startWithRoute(
   const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
   return { browser: createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now }), clock, config, idp, logs }
 }
+
+/** Returns when, and with which URL, a page loads itself again in a browser without scripts. */
+export function refreshOf(page: BrowserResponse): string | undefined {
+  return /<noscript><meta http-equiv="refresh" content="([^"]*)">/.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
+}

@@ -1,10 +1,11 @@
 /**
  * Responds to requests that are malformed, have headers that are too large, or do not arrive in time. The body has the
- * same format as that of every other error response, and the connection is closed.
+ * same format as that of every other error response, and the connection is closed. A browser with too many cookies gets a page.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import type { Pages, SentCookie } from '../../pages/index.js'
 import type { ErrorCode } from '../errors/error-codes.js'
 import { requestIdOf } from '../request/request.js'
 import type { Pipelining } from './arrivals.js'
@@ -21,10 +22,11 @@ const BY_CODE: Readonly<Record<string, RawResponse>> = {
 // Without a time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
-export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
+/** @param pages undefined if only programs send requests */
+export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger, pages?: Pages): void {
   const rejected = new WeakSet<Socket>()
 
-  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, stream) => {
     const socket = stream as Socket
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
@@ -40,7 +42,8 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
     const fields = { request_id: requestId, status: Number(status.slice(0, 3)), error_code: code, reason: error.code }
     log.debug({ event: 'client_error', ...fields }, 'request rejected')
     pipelining.rejectInTurn(socket, () => {
-      if (socket.writable) socket.end(responseOf(status, code, description, requestId))
+      const page = code === 'headers_too_large' && pages ? pageOf(pages, error.rawPacket, requestId) : undefined
+      if (socket.writable) socket.end(page ?? responseOf(status, code, description, requestId))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
   })
@@ -48,14 +51,56 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
 
 function responseOf(status: string, error: ErrorCode, description: string, requestId: string): string {
   const body = JSON.stringify({ error, error_description: description, request_id: requestId })
+  return rawResponse(status, body, ['Content-Type: application/json; charset=utf-8', `X-Request-Id: ${requestId}`])
+}
+
+function rawResponse(status: string, body: string, lines: readonly string[]): string {
   const head = [
     `HTTP/1.1 ${status}`,
     'Connection: close',
-    'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
     'X-Content-Type-Options: nosniff',
-    `X-Request-Id: ${requestId}`
+    ...lines
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+const MAX_LISTED = 10
+
+/**
+ * Returns the page for a browser whose cookies are too large, or undefined for a program. The request was not parsed, and of a request
+ * that arrived in several parts, only the last part is known.
+ */
+function pageOf(pages: Pages, packet: Buffer | undefined, requestId: string): string | undefined {
+  const text = packet?.toString('latin1') ?? ''
+  const cookies = largestCookies(text)
+  if (cookies.length === 0 || /^accept:(?!.*text\/html)/im.test(text)) return undefined
+  const [, accepted = ''] = /^accept-language: *([\w,;=.* -]{1,200})/im.exec(text) ?? []
+  const [status, error, description] = BY_CODE.HPE_HEADER_OVERFLOW as RawResponse
+  const language = pages.languageFor(accepted.split(',').map(range => range.split(';')[0]?.trim() ?? ''))
+  const shared = {
+    requestId: undefined,
+    inLogin: false,
+    isSignedIn: false,
+    canOpenAgain: true,
+    signInPath: '',
+    homePath: undefined
+  }
+  const body = pages.errorPage({ ...shared, status: Number(status.slice(0, 3)), error, description, cookies }, language)
+  return rawResponse(status, body, [
+    'Content-Type: text/html; charset=utf-8',
+    `Content-Security-Policy: ${pages.securityPolicy}`,
+    'Referrer-Policy: no-referrer',
+    `X-Request-Id: ${requestId}`
+  ])
+}
+
+function largestCookies(text: string): SentCookie[] {
+  const [, line = ''] = /^cookie: *([^\r\n]*)/im.exec(text) ?? []
+  const cookies = line.split(/; */).map(pair => ({ name: pair.split('=', 1)[0] ?? '', bytes: pair.length }))
+  return cookies
+    .filter(({ name }) => /^[\w!#$%&'*+.^`|~-]{1,100}$/.test(name))
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, MAX_LISTED)
 }

@@ -1,4 +1,4 @@
-/** The errors that become responses. The `errors` middleware (errors.ts) sends the responses. */
+/** The errors that become responses. The `errors` middleware (error-responses.ts) sends the responses. */
 import { KnownError, reasonOf } from '../../base/failure-reasons.js'
 import type { LoginLoopDiagnosis, Refusal } from '../../pages/index.js'
 import type { ErrorCode } from './error-codes.js'
@@ -48,6 +48,7 @@ interface TemporarilyUnavailableOptions extends Pick<HttpErrorOptions, 'descript
   readonly status?: 503 | 504
   readonly retryPath?: string | undefined
   readonly mayBeOver?: boolean | undefined
+  readonly withoutTokensSeconds?: number | undefined
   readonly reason?: string | undefined
 }
 
@@ -61,6 +62,8 @@ export class TemporarilyUnavailableError extends HttpError {
   readonly retryPath: string | undefined
   /** True if the session may be over, so the error page offers a new login. */
   readonly mayBeOver: boolean
+  /** The seconds for which the session has had no valid token, or undefined if a sign-in would not help. */
+  readonly withoutTokensSeconds: number | undefined
 
   constructor(options: TemporarilyUnavailableOptions) {
     const { description, retryAfterSeconds, status = 503, retryPath, mayBeOver = false, cause, reason } = options
@@ -71,6 +74,7 @@ export class TemporarilyUnavailableError extends HttpError {
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath
     this.mayBeOver = mayBeOver
+    this.withoutTokensSeconds = options.withoutTokensSeconds
   }
 }
 

@@ -14,8 +14,8 @@ import { respondToClientErrors } from '../edge/client-errors.js'
 import { CLIENT_LIMITS, type ClientLimits } from '../edge/connections.js'
 import { endSpanWithStatus, methodOf } from '../edge/observe.js'
 import { type BrowserRequest, rejectionOf } from '../edge/request-origin.js'
-import { refusalOf } from '../request/refusal.js'
 import { requestIdOf } from '../request/request.js'
+import { refusalOf } from '../request/session-refusal.js'
 import type { SessionStatus } from '../request/session-status.js'
 import type { Services } from '../services.js'
 
@@ -94,7 +94,7 @@ function forwardAuth(services: Services): (request: IncomingMessage, response: S
     if (current.kind === 'live') {
       return { status: 200, accessToken: mode.tokens(current.record.fields, sessions.now()).internal.access_token }
     }
-    const refusal = refusalOf(current)
+    const refusal = refusalOf(current, sessions.now())
     return refusal.status === 403 ? { status: 403, reason: 'account_not_allowed' } : refusal
   }
 

@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * True if the browser opens the response in a tab. Browsers that send no Fetch Metadata, for example over plain http, accept HTML
+ * True if the browser opens the response in a tab or a frame. Browsers that send no Fetch Metadata, for example over plain http, accept HTML
  * in a navigation, and scripts usually do not.
  */
 export function opensDocument(method: string, headers: IncomingHttpHeaders): boolean {
@@ -13,9 +13,9 @@ export function opensDocument(method: string, headers: IncomingHttpHeaders): boo
   if (!prefersHtml(accept)) return false
   if (mode === undefined && destination === undefined) {
     // Android WebViews send the name of their application in every request, also in navigations.
-    return method === 'GET' && !/^xmlhttprequest$/i.test(String(headers['x-requested-with']))
+    return (method === 'GET' || method === 'POST') && !/^xmlhttprequest$/i.test(String(headers['x-requested-with']))
   }
-  return isDocument(headers) || isReissued(headers)
+  return isDocument(headers) || isReissued(headers) || frameOf(headers) !== undefined
 }
 
 /**
@@ -26,6 +26,14 @@ export function isDocument(headers: IncomingHttpHeaders): boolean {
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
   return mode === 'navigate' && (destination === 'document' || destination === 'empty')
 }
+
+/** Returns the site whose page shows the response in a frame, or undefined if the response is not for a frame. */
+export function frameOf(headers: IncomingHttpHeaders): 'own' | 'other' | undefined {
+  if (!FRAMES.includes(String(headers['sec-fetch-dest']))) return undefined
+  return headers['sec-fetch-site'] === 'same-origin' ? 'own' : 'other'
+}
+
+const FRAMES = ['iframe', 'frame', 'embed', 'object']
 
 /** True unless Fetch Metadata says that a script or an element of a page loads the URL. */
 export function isNavigation(headers: IncomingHttpHeaders): boolean {

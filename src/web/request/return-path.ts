@@ -65,15 +65,21 @@ export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
 
 /**
  * Returns the path and query to which the next login should return. If this request belongs to a failed login, the
- * result is the return path of that login. Otherwise, the result is the URL of a GET request, or `/` for other methods.
- * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
+ * result is the return path of that login. Otherwise, the result is the URL of a GET request. For other methods, it is the page of
+ * the form, if that page is of this origin.
+ * @param site.homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
  *   `/app` from the request, so this function adds it again.
  */
-export function returnToOf(ctx: LoginContext, homePath: string): string {
+export function returnToOf(
+  ctx: LoginContext,
+  { homePath, origin }: Pick<Services['site'], 'homePath' | 'origin'>
+): string {
   const remembered = ctx[RETURN_TO]
   if (remembered !== undefined) return remembered
   // `originalUrl`, because an application that mounts another one shortens `url`.
-  return ctx.method === 'GET' ? safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl) : '/'
+  if (ctx.method === 'GET') return safeReturnTo(homePath.slice(0, -1) + ctx.originalUrl)
+  const referer = ctx.get('Referer')
+  return referer.startsWith(`${origin}/`) ? safeReturnTo(referer.slice(origin.length)) : '/'
 }
 
 /**

@@ -6,7 +6,6 @@ import type { Current } from '../../sessions/index.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { accountNotAllowed, HttpError, TemporarilyUnavailableError } from '../errors/http-error.js'
 import { opensDocument } from '../request/navigation.js'
-import { refusalOf } from '../request/refusal.js'
 import { requestLog } from '../request/request.js'
 import {
   openSession,
@@ -17,6 +16,7 @@ import {
   writeLoginCookie,
   writeSession
 } from '../request/session.js'
+import { refusalOf } from '../request/session-refusal.js'
 import { mayBeExecuted, setSessionStatus, setSessionUser } from '../request/session-status.js'
 import type { Services } from '../services.js'
 
@@ -59,14 +59,14 @@ export function createRequireTokens(services: Services): Middleware {
   }
 
   function refuse(ctx: Context, current: Exclude<Current, { readonly kind: 'live' }>): void {
-    const refusal = refusalOf(current)
+    const refusal = refusalOf(current, sessions.now())
     if (refusal.status === 503) {
-      const { retryAfterSeconds, mayBeOver, why } = refusal
+      const { retryAfterSeconds, mayBeOver, withoutTokensSeconds, why } = refusal
       // If the provider has failed or refused the token, the line of the refresh has the reason.
       const reason = why === 'provider' || why === 'refused' ? undefined : PROBLEM_REASONS[why]
       const state = mayBeOver ? 'It may have ended.' : 'You are still signed in.'
       const description = `Your session could not be refreshed just now. ${state}`
-      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver, reason })
+      throw new TemporarilyUnavailableError({ description, retryAfterSeconds, mayBeOver, withoutTokensSeconds, reason })
     }
     if (refusal.clearsCookies) {
       removeSession(ctx)

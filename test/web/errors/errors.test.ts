@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
+import { pageScript } from '#src/pages/index.js'
 import type { BrowserResponse } from '../../helpers/browser.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
@@ -56,7 +58,7 @@ const errors: readonly (readonly [what: string, status: number, error: string, c
 
 // Text that would tell an outsider about the code of the server or the messages of its provider.
 const internals =
-  /node_modules|\.[jt]s:\d|\n\s+at |[a-z]Error\b|127\.0\.0\.1|ECONN|[Kk]oa\b|A fault|maintenance|<script/
+  /node_modules|\.[jt]s:\d|\n\s+at |[a-z]Error\b|127\.0\.0\.1|ECONN|[Kk]oa\b|A fault|maintenance|<script(?! type)/
 
 function assertSafe(t: ExecutionContext, { headers, text }: BrowserResponse, what: string) {
   t.like(headers, { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }, what)
@@ -102,16 +104,19 @@ test('a 404 page links to the start page only if the start page exists', async t
 })
 
 /**
- * Asserts that the page loads and runs nothing, cannot be framed, and does not send its URL, which has a code and a
+ * Asserts that the page loads nothing, runs only its script, cannot be framed by other sites, and does not send its URL, which has a code and a
  * state, to others.
  */
 function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse) {
   const policy = String(headers['content-security-policy']).split('; ')
-  t.true(policy.includes("default-src 'none'"))
-  t.true(policy.includes("frame-ancestors 'none'"))
-  t.false(policy.some(directive => /script|unsafe|https?:|\*/.test(directive)))
+  const script = createHash('sha256').update(pageScript).digest('base64')
+  for (const directive of ["default-src 'none'", "frame-ancestors 'self'", `script-src 'sha256-${script}'`]) {
+    t.true(policy.includes(directive), directive)
+  }
+  t.false(policy.some(directive => /unsafe|https?:|\*/.test(directive)))
   t.is(headers['referrer-policy'], 'no-referrer')
-  t.notRegex(text(), /<(script|img|iframe|object|embed|base|meta http-equiv)|@import|url\(|\son\w+=/i)
+  const markup = text().replace(`<script type="module">${pageScript}</script>`, '')
+  t.notRegex(markup, /<(script|img|iframe|object|embed|base)|@import|url\(|\son\w+=/i)
   const addresses = [...text().matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address = '']) => address)
   for (const address of addresses) t.regex(address, /^($|\/(?!\/)|data:image\/svg)/)
 }
@@ -142,14 +147,15 @@ test('an error page reloads itself only if a user opened it by GET', async t => 
   idp.failWhen('token', () => faults.tooManyRequests(7))
   const page = await browser.get(customRoute, { headers: asPerson })
   t.is(page.statusCode, 503)
-  t.like(page.headers, { refresh: '7', 'retry-after': '7' })
+  t.like(page.headers, { refresh: undefined, 'retry-after': '7' })
+  t.true(page.text().includes('<noscript><meta http-equiv="refresh" content="7"></noscript>'))
   t.regex(page.text(), /tries again by itself in 7 seconds/)
   assertSealedOff(t, page)
   const form = await browser.request('POST', customRoute, { headers: asPerson, form: { a: 'b' } })
   const json = await browser.get(customRoute, { headers: asProgram })
   for (const { statusCode, headers, text } of [form, json]) {
     t.deepEqual([statusCode, headers.refresh], [503, undefined])
-    t.notRegex(text(), /by itself/)
+    t.notRegex(text(), /by itself|http-equiv="refresh"/)
   }
 })
 

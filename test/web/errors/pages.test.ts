@@ -28,7 +28,7 @@ test('Accept-Language determines the language of a page, and the page says its l
     for (const header of sent) {
       const page = await browser.get('/nothing-here', { headers: { accept: html, 'accept-language': header } })
       t.deepEqual([page.statusCode, page.headers.vary], [404, 'Accept, Accept-Language'])
-      t.true(page.text().startsWith(`<!doctype html>\n<html lang="${language}">`), header)
+      t.true(page.text().startsWith(`<!doctype html>\n<html lang="${language}" dir="ltr">`), header)
       t.true(page.text().includes(`<h1>${builtInTexts[language]?.notFound.title}</h1>`), header)
     }
   }
@@ -78,6 +78,9 @@ test('with the settings pages, error pages have the name, logo, colour, texts an
   t.regex(text, /<footer>Nordwerk<\/footer>/)
   t.regex(text, /\.button:not\(\.second\) \{ background: #d9480f;/)
   const policy = String(page.headers['content-security-policy'])
-  t.regex(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+'; img-src data:; /)
+  t.regex(
+    policy,
+    /^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'sha256-[\w+/=]+'; connect-src 'self'; img-src data:; /
+  )
   t.is(page.headers['cache-control'], 'no-store')
 })

@@ -10,7 +10,7 @@ const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
 
 /** The URL of the link "Sign in again", or "Sign in" on the page for a user who is not signed in. */
 function signInAddressOn(page: BrowserResponse): string | undefined {
-  return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
+  return /<a class="button" href="([^"]*)"[^>]*>Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
 }
 
 /** What happens before the callback. */

@@ -6,7 +6,7 @@ import { requireTokens } from '#src/web/routes/custom-routes.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
 import { startUpstream } from '../../helpers/upstream.js'
-import { authorize, handledBy, statusesOf } from '../support.js'
+import { authorize, handledBy, refreshOf, statusesOf } from '../support.js'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -20,7 +20,7 @@ const requests: readonly (readonly [what: string, method: string, headers: Heade
   ['quality values', 'GET', { accept: 'application/json;q=0.5, Text/HTML; level=1; q=0.6' }, true],
   ['a navigation that a service worker sends again', 'GET', { ...html, ...mode('same-origin', 'empty') }, true],
   ['a navigation that a service worker passes on', 'GET', { ...html, ...mode('navigate', 'empty') }, true],
-  ['a frame', 'GET', { ...html, ...mode('navigate', 'iframe') }, false],
+  ['a frame', 'GET', { ...html, ...mode('navigate', 'iframe') }, true],
   ['a fetch that accepts HTML', 'GET', { ...html, ...mode('cors', 'empty') }, false],
   ['a fetch', 'GET', { accept: '*/*', ...mode('cors', 'empty') }, false],
   ['a navigation that accepts no HTML', 'GET', { accept: 'image/avif', ...mode('navigate', 'document') }, false],
@@ -32,7 +32,8 @@ const requests: readonly (readonly [what: string, method: string, headers: Heade
   ['HTML that is not acceptable', 'GET', { accept: 'text/html;q=0' }, false],
   ['jQuery, which loads HTML', 'GET', { ...html, 'x-requested-with': 'XMLHttpRequest' }, false],
   ['an Android WebView', 'GET', { ...html, 'x-requested-with': 'com.example.app' }, true],
-  ['a POST without Fetch Metadata', 'POST', html, false]
+  ['a form that is sent over plain http', 'POST', html, true],
+  ['a PUT without Fetch Metadata', 'PUT', html, false]
 ]
 
 for (const [what, method, headers, opens] of requests) {
@@ -87,7 +88,7 @@ async function startProtected(t: Parameters<typeof startUpstream>[0], options: T
   return { ...(await startTestServer(t, { mode: 'dual', settings, parts: handledBy(custom) })), upstream }
 }
 
-const signInLink = /<a class="button" href="([^"]*)">Sign in</
+const signInLink = /<a class="button" href="([^"]*)"[^>]*>Sign in</
 
 for (const path of ['/own?a=1&b=%2F', '/api/own', '/api/files/folder%2520/report.txt?v=2']) {
   test(`a bookmark to ${path} shows the sign-in page, and signing in returns to it`, async t => {
@@ -153,8 +154,8 @@ for (const [base, path] of [
     const callback = back.replace(callbackUrl, '/api/auth/callback')
     idp.fail('token', faults.status(429))
     const page = await openCallback(browser, callback)
-    t.deepEqual([page.statusCode, page.headers.refresh], [503, page.headers['retry-after']])
-    clock.advanceSeconds(Number(page.headers.refresh))
+    t.deepEqual([page.statusCode, refreshOf(page)], [503, page.headers['retry-after']])
+    clock.advanceSeconds(Number(refreshOf(page)))
     const repeated = await browser.navigate(callback, { from: browser.origin ?? '' })
     t.deepEqual([repeated.statusCode, repeated.headers.location], [302, `${base}/`])
     t.is(upstream.requests.length, 0)

@@ -3,10 +3,11 @@
  * more.
  */
 import type { Context, Middleware } from 'koa'
-import { AUTH_ROUTES } from '../../config/urls.js'
+import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
 import { SessionTooLargeError } from '../../cookie/session-cookie.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'
+import { frameOf } from '../request/navigation.js'
 import { isLogged, notesOf, requestId, requestLog } from '../request/request.js'
 import { returnToOf, signInUrl } from '../request/return-path.js'
 import { sessionRecord } from '../request/session.js'
@@ -65,12 +66,15 @@ export function errors({ config, site, pages, log }: Services): Middleware {
 
   function sendPage(ctx: Context, httpError: HttpError) {
     const { status, error, message: description, diagnosis, refusal } = httpError
-    const retry = ctx.method === 'GET' && httpError instanceof TemporarilyUnavailableError ? httpError : undefined
+    const unavailable = httpError instanceof TemporarilyUnavailableError ? httpError : undefined
+    const canOpenAgain = ctx.method === 'GET'
+    const retry = canOpenAgain ? unavailable : undefined
+    const frame = frameOf(ctx.req.headers)
     const inLogin = ctx.path === AUTH_ROUTES.callback
     const language = pages.languageFor(ctx.acceptsLanguages())
     ctx.vary('Accept-Language')
-    ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
-    if (retry) ctx.set('Refresh', refreshHeader(retry))
+    const policy = frame === 'other' ? pages.policyInFrame : pages.securityPolicy
+    ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = config.log.requests || isLogged(ctx) ? requestId(ctx) : undefined
@@ -78,7 +82,7 @@ export function errors({ config, site, pages, log }: Services): Middleware {
     // another account. If an API has refused the account, the operator's own prompt stays, because some providers need it.
     const hasPrompt = error === 'upstream_unauthorized' && config.platform.authorizationParams?.prompt !== undefined
     const prompt = NEEDS_ANOTHER_LOGIN.has(error) && !hasPrompt ? 'login' : undefined
-    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, homePath), prompt) }
+    const shared = { requestId: quotedId, signInPath: signInUrl(loginPath, returnToOf(ctx, site), prompt) }
     const details = {
       ...shared,
       homePath: hasStartPage ? homePath : undefined,
@@ -87,16 +91,23 @@ export function errors({ config, site, pages, log }: Services): Middleware {
       description,
       inLogin,
       refusal,
-      canOpenAgain: ctx.method === 'GET',
+      canOpenAgain,
+      // The routes under /api/auth accept no HEAD.
+      asksWith: isAuthPath(ctx.path) ? ('GET' as const) : ('HEAD' as const),
+      isUnsent: !canOpenAgain && !wasExecuted(ctx) && (status === 401 || unavailable !== undefined),
+      frame,
       // The page offers to open the URL again only after a GET. After a POST, opening the URL would not send the form
       // again.
-      isSignedIn: ctx.method === 'GET' && !inLogin && sessionRecord(ctx) !== undefined,
+      isSignedIn: canOpenAgain && !inLogin && sessionRecord(ctx) !== undefined,
       retryAfterSeconds: retry?.retryAfterSeconds,
-      mayBeOver: httpError instanceof TemporarilyUnavailableError && httpError.mayBeOver
+      retryPath: retry?.retryPath,
+      ...waitingTimes(retry),
+      mayBeOver: unavailable?.mayBeOver ?? false
     }
-    ctx.body = diagnosis
-      ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
-      : pages.errorPage(details, language)
+    ctx.body =
+      diagnosis && frame !== 'other'
+        ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
+        : pages.errorPage(details, language)
   }
 }
 
@@ -145,8 +156,16 @@ function isTemporary(error: unknown): boolean {
   return error instanceof TemporarilyUnavailableError || error instanceof StoreUnavailableError
 }
 
-// Returns the value of the `Refresh` header. A `meta` element would have the same effect, but axe-core's accessibility
-// check rejects it.
-function refreshHeader({ retryAfterSeconds, retryPath }: TemporarilyUnavailableError): string {
-  return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
+// After this time without tokens, a page offers a sign-in, because a provider may refuse the refreshes of a session, but no login.
+const SIGN_IN_AFTER_SECONDS = 30
+const MAX_INTERVAL_SECONDS = 60
+
+/** Without scripts, the page loads itself again. The longer the session has had no tokens, the longer is the interval. */
+function waitingTimes(retry: TemporarilyUnavailableError | undefined) {
+  if (retry?.withoutTokensSeconds === undefined) return {}
+  const { retryAfterSeconds, withoutTokensSeconds: seconds } = retry
+  return {
+    refreshSeconds: Math.max(retryAfterSeconds, Math.min(MAX_INTERVAL_SECONDS, Math.round(seconds / 2))),
+    signInAfterSeconds: Math.max(0, SIGN_IN_AFTER_SECONDS - seconds)
+  }
 }
