@@ -6,11 +6,12 @@ import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
 const out = new URL('../docs/demo.svg', import.meta.url)
-const size = { width: 838, height: 480 }
+const size = { width: 838, height: 680 }
 const captionHeight = 48
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
-const flags = ['--demo', '--mode', 'dual', '--port', '0']
+// As `npm run demo` starts it.
+const flags = ['--demo', '--mode', 'dual', '--demo-token-lifetime', '120', '--port', '0']
 const server = spawn(process.execPath, ['bin/platform-auth-server.js', ...flags], {
   cwd: new URL('../', import.meta.url),
   stdio: ['ignore', 'pipe', 'inherit']
@@ -48,7 +49,8 @@ async function record(page) {
     const { data } = await cdp.send('Page.captureScreenshot', { format: 'webp', quality: 70 })
     const box = await target?.boundingBox()
     const click = box && { x: box.x + box.width / 2, y: box.y + box.height / 2 }
-    frames.push({ data, caption, seconds, click })
+    const texts = await page.locator('h1, h2, #intro, .button').filter({ visible: true }).allInnerTexts()
+    frames.push({ data, caption, seconds, click, texts })
   }
 
   await page.goto(url)
@@ -89,10 +91,10 @@ function animation(frames) {
     const hiddenAfter = index === frames.length - 1 ? '' : ` ${to} { visibility: hidden }`
     return `@keyframes k${index} { ${hiddenBefore}${from} { visibility: visible }${hiddenAfter} } #f${index} { animation: k${index} ${total}s step-end infinite }`
   })
-  const groups = frames.map(({ data, caption, click }, index) => {
+  const groups = frames.map(({ data, caption, click, texts }, index) => {
     const ring = click ? `<circle cx="${click.x}" cy="${click.y}" r="26"/>` : ''
     const picture = `<image width="${width}" height="${height}" href="data:image/webp;base64,${data}"/>`
-    return `<g id="f${index}">${picture}${ring}<text x="${width / 2}" y="${height + 30}">${caption}</text></g>`
+    return `<g id="f${index}"><desc>${texts.join('\n')}</desc>${picture}${ring}<text x="${width / 2}" y="${height + 30}">${caption}</text></g>`
   })
   const ids = frames.map((_, index) => `#f${index}`)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + captionHeight}" width="${width}" height="${height + captionHeight}">

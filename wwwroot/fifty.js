@@ -5,10 +5,11 @@ const svg = 'http://www.w3.org/2000/svg'
 
 const parts = `
 <h2 id="fifty-heading">Fifty requests, one refresh</h2>
-<p>When a token expires, a page often has several requests in progress. A refresh token works only once. A server that sends it for each of these requests loses the session, and the user has to sign in again.</p>
+<p>A refresh token works only once, but a page often has several requests in progress when its token expires. A server that sends it for each of them loses the session.</p>
+<p class="before">After you sign in, one click lets your token expire and sends 50 requests. This server sends one refresh, and every request gets its response.</p>
 <p class="actions"><button class="button" type="button">Expire my token and send 50 requests</button></p>
-<div class="picture" aria-hidden="true" hidden>
-<svg viewBox="0 0 320 120"><g class="lines"></g><g class="dots"></g><path class="refresh" d="M190 60H280"/><text x="235" y="48"></text><circle cx="180" cy="60" r="12"/><circle cx="290" cy="60" r="12"/></svg>
+<div class="picture" aria-hidden="true">
+<svg viewBox="0 0 480 110"><g class="lines"></g><g class="dots"></g><path class="refresh" d="M276 55H454"/><text x="365" y="42"></text><circle cx="264" cy="55" r="12"/><circle cx="466" cy="55" r="12"/></svg>
 <p><span>50 requests</span><span>this server</span><span>identity provider</span></p>
 </div>
 <p class="outcome" role="status"></p>`
@@ -25,7 +26,6 @@ export function showFifty(section, mode, then) {
   button.addEventListener('click', async () => {
     button.disabled = true
     for (const line of lines) look(line, 'asked')
-    section.querySelector('.picture').hidden = false
     section.querySelector('text').textContent = ''
     section.querySelector('.refresh').classList.remove('used')
     section.querySelector('.outcome').textContent = 'Sending 50 requests …'
@@ -70,10 +70,10 @@ async function calls() {
 
 /** Draws a request as a dot with a line to the server. */
 function drawRequest(section, index) {
-  const x = 8 + (index % 5) * 14
-  const y = 6 + Math.floor(index / 5) * 12
+  const x = 6 + (index % 10) * 14
+  const y = 11 + Math.floor(index / 10) * 22
   const line = document.createElementNS(svg, 'path')
-  line.setAttribute('d', `M${x} ${y}C110 ${y} 120 60 168 60`)
+  line.setAttribute('d', `M${x} ${y}C190 ${y} 200 55 252 55`)
   const dot = document.createElementNS(svg, 'circle')
   for (const [name, value] of Object.entries({ cx: x, cy: y, r: 4 })) dot.setAttribute(name, value)
   section.querySelector('.lines').append(line)

@@ -1,6 +1,5 @@
 // Requests the profile of the user who is signed in, and shows it. The attribute data-state of <main> names the state of
 // the page. The list of routes shows the last response of each route.
-import { signIn } from './api/auth/client.js'
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
@@ -9,7 +8,7 @@ const part = id => document.getElementById(id)
 /** The parts that each state shows. The message and the routes are always visible. */
 const shown = {
   asking: ['intro'],
-  'signed-out': ['intro', 'sign-in', 'placeholder'],
+  'signed-out': ['intro', 'sign-in', 'fifty', 'placeholder'],
   'signed-in': ['sign-out', 'next', 'fifty', 'single'],
   'signed-in-with-token': ['sign-out', 'next', 'fifty', 'token'],
   failure: ['next-try', 'try-again'],
@@ -21,11 +20,12 @@ const routes = [
   {
     path: 'api/auth/login',
     text: 'Sends the browser to the identity provider. Press Try to open the provider, which then sends you back to this page.',
-    try: beginSignIn
+    try: () => part('sign-in').click()
   },
   {
     path: 'api/auth/callback',
-    text: 'After the sign-in, the identity provider sends the browser back to this URL. If no login has been started, this route rejects the request.'
+    isOnlyShown: true,
+    text: 'After the sign-in, the identity provider sends the browser back to this URL. '
   },
   { path: 'api/auth/profile', isPrivate: true, text: 'Returns the name of the user who is signed in.' },
   {
@@ -57,6 +57,7 @@ const texts = {
 }
 
 let about = {}
+let isAboutNew = false
 let name
 let token
 let timer
@@ -88,9 +89,8 @@ async function start() {
 
 /** Shows the mode of the server, the folder for pages, and in a demo the parts of the page that exist only there. */
 async function showAbout() {
-  about = await fetch('starter-about.json')
-    .then(response => response.json())
-    .catch(() => ({}))
+  await readAbout()
+  isAboutNew = true
   const tags = [about.mode && `${about.mode} mode`, about.demo && 'demo identity provider']
   part('about').replaceChildren(...tags.filter(Boolean).map(text => element('span', { className: 'tag' }, text)))
   if (about.folder) part('folder').firstChild.textContent = about.folder
@@ -102,6 +102,12 @@ async function showAbout() {
   showRoute(demoRoute)
   const { showFifty } = await import('./fifty.js')
   showFifty(part('fifty'), about.mode, askAll)
+}
+
+async function readAbout() {
+  about = await fetch('starter-about.json')
+    .then(response => response.json())
+    .catch(() => ({}))
 }
 
 function askAll() {
@@ -121,7 +127,9 @@ function askToken() {
 
 /** Does one work at a time. If one is in progress, waits for it instead, because events of the browser can come at any time. */
 function ask(work) {
-  asking ??= work()
+  // An event during the call of `work` must not begin another one.
+  asking ??= Promise.resolve()
+    .then(work)
     .then(() => {
       failures = 0
     }, showFailure)
@@ -132,8 +140,12 @@ function ask(work) {
 }
 
 async function getName() {
-  const { name } = await get('api/auth/profile')
-  if (typeof name === 'string') return name
+  // A browser without a session would log the 401 as an error.
+  if (name === undefined && !isAboutNew) await readAbout()
+  isAboutNew = false
+  if (name === undefined && about.hasSession === false) throw new Failure({ status: 401 })
+  const profile = await get('api/auth/profile')
+  if (typeof profile.name === 'string') return profile.name
   throw new Failure({ text: notUnderstood })
 }
 
@@ -211,13 +223,19 @@ function secondsUntil(retryAfter) {
 }
 
 function showRoute(route) {
-  const { path, text } = route
+  const { path, text, isOnlyShown } = route
   const button = element('button', { className: 'button second', type: 'button', ariaLabel: `Try ${path}` }, 'Try')
   button.addEventListener('click', () => (route.try ?? tryRoute)(path))
   route.response = element('div', { className: 'answer' })
   const heading = element('h3', {}, element('span', {}, 'GET '), `/${path}`)
   part('route-list').append(
-    element('li', { className: 'route' }, element('div', {}, heading, element('p', {}, text)), button, route.response)
+    element(
+      'li',
+      { className: 'route' },
+      element('div', {}, heading, element('p', {}, text)),
+      isOnlyShown ? '' : button,
+      route.response
+    )
   )
 }
 
@@ -231,11 +249,6 @@ async function tryRoute(path) {
   const isOtherUser = path === 'api/auth/profile' && body?.name !== name
   const tellsOfSession = isPrivate && [200, 401].includes(status)
   if (path === 'api/auth/logout' || (tellsOfSession && (isOtherUser || isSignedIn !== (status === 200)))) await askAll()
-}
-
-function beginSignIn() {
-  noteSignIn()
-  signIn()
 }
 
 function noteSignIn() {

@@ -8,13 +8,28 @@ const wwwroot = new URL('../../wwwroot/', import.meta.url)
 // src/web/static/starter-page.ts serves this in addition to the files of the folder.
 const made = 'starter-about.json'
 const ofFolder = ['index.html', 'starter-base.css', 'starter.css', 'starter.js', 'copy.js']
-const loaded = [...ofFolder, '../src/pages/client/client.js']
 
-test('the files that the starter page loads without a demo have less than 38 kB in total', async t => {
-  const files = await Promise.all(loaded.map(file => readFile(new URL(file, wwwroot))))
+test('the files that the starter page loads without a demo have less than 31 kB in total', async t => {
+  const files = await Promise.all(ofFolder.map(file => readFile(new URL(file, wwwroot))))
   const bytes = files.reduce((sum, { length }) => sum + length, 0)
   t.log(`${bytes} bytes`)
-  t.true(bytes < 38_000)
+  t.true(bytes < 31_000)
+})
+
+test('the recorded picture of the README shows the texts of the present pages', async t => {
+  const picture = await readFile(new URL('../docs/demo.svg', wwwroot), 'utf8')
+  const shown = [...picture.matchAll(/<desc>([^<]*)<\/desc>/g)].flatMap(([, texts = '']) => texts.split('\n'))
+  t.true(shown.length > 10)
+  const sources = await Promise.all(
+    ['index.html', 'fifty.js', '../src/demo/pages.ts', '../src/demo/users.ts'].map(file =>
+      readFile(new URL(file, wwwroot), 'utf8')
+    )
+  )
+  for (const text of shown)
+    t.true(
+      sources.some(source => source.includes(text)),
+      text
+    )
 })
 
 test('the style of the starter pages does not repeat a rule of the shared style', async t => {

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
 import { STARTER_PAGE } from '../../config/settings.js'
 import { isLocalRequest, isLoopback } from '../../config/urls.js'
+import { readCookie } from '../../cookie/request-cookies.js'
 import { loadedInBackground } from '../edge/loaded-in-background.js'
 import { notesOf } from '../request/request.js'
 import type { Services } from '../services.js'
@@ -65,7 +66,7 @@ export function hasStarterPage(wwwroot: string): boolean {
  * because they must not learn the paths on this machine. The starter page also works without this file.
  * @example app.use(starterPage(services))
  */
-export function starterPage({ config, demo }: Services): Middleware {
+export function starterPage({ config, demo, site }: Services): Middleware {
   const { mode, wwwroot, platform } = config
   // A server with a public callback URL does not reveal the folder for the operator's pages, because a reverse proxy on
   // this machine may forward requests from visitors. These requests seem to come from this machine.
@@ -78,9 +79,11 @@ export function starterPage({ config, demo }: Services): Middleware {
   return function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     if (!isLocalRequest(ctx.req, platform.callbackUrl)) return next()
-    ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
+    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     notesOf(ctx).route = 'static'
-    ctx.body = about
+    // Without a session, the page need not ask for the profile, whose 401 would be an error in the console.
+    const hasSession = readCookie(ctx.get('Cookie'), site.cookies.session) !== undefined
+    ctx.body = { ...about, hasSession }
     return undefined
   }
 }

@@ -10,8 +10,8 @@ for (const mode of modes) {
     const { browser } = await startTestServer(t, { mode, settings: { wwwroot: undefined }, parts: { demo } })
     const about = await browser.get('/starter-about.json')
     const own = { folder: resolve('wwwroot'), hasFolder: false }
-    t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true, ...own })
-    t.is(about.headers['cache-control'], 'no-cache')
+    t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true, hasSession: false, ...own })
+    t.is(about.headers['cache-control'], 'no-store')
     t.is((await browser.request('HEAD', '/starter-about.json')).statusCode, 200)
     t.is((await browser.request('POST', '/starter-about.json')).statusCode, 405)
   })
@@ -61,6 +61,7 @@ test('a server that other machines can reach does not tell the path of its folde
   const { browser } = await startTestServer(t, { settings: { wwwroot: undefined, platform } })
   t.deepEqual((await browser.get('/starter-about.json')).json(), {
     product: 'platform-auth-server',
+    hasSession: false,
     mode: 'single',
     demo: false
   })
