@@ -20,10 +20,10 @@ test('the README, docs/reference/configuration.md, config/ and the chart agree w
   t.deepEqual({ status, stderr }, { status: 0, stderr: '' })
 })
 
-test('the page of APS has the variables of all required settings', t => {
-  const page = readText('docs/reference/providers/aps.md')
+test('the page of APS and the overview of the providers have the variables of all required settings', t => {
+  const page = ['aps', 'README'].map(name => readText(`docs/reference/providers/${name}.md`)).join()
   for (const { env, default: byDefault } of settingKeys.map(settingOf))
-    if (byDefault === required) t.true(page.includes(`${env}=`), env)
+    if (byDefault === required) t.true(page.includes(`${env}=`) || page.includes(`\`${env}\``), env)
 })
 
 /** The documented samples, with settings that each of them has. */

@@ -64,6 +64,7 @@ interface Container {
   readonly image: string
   readonly ports: readonly Port[]
   readonly env: readonly { readonly name: string; readonly value?: string }[]
+  readonly envFrom?: readonly object[]
   readonly livenessProbe: Probe
   readonly readinessProbe: Probe
   readonly securityContext: object

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, posix } from 'node:path'
+import { parseEnv } from 'node:util'
 import test from 'ava'
 import { defaultLoaders } from 'cosmiconfig'
 import { loadConfig } from '#src/config/load.js'
@@ -17,6 +18,7 @@ interface Compose {
 
 interface Service {
   readonly build?: { readonly context: string; readonly dockerfile: string }
+  readonly env_file?: string
   readonly environment?: Readonly<Record<string, string>>
   readonly secrets?: readonly string[]
   readonly ports?: readonly string[]
@@ -34,26 +36,19 @@ const [compose] = readYaml('deploy/compose.yaml') as [Compose]
 const { services } = compose
 const servers = Object.entries(services).filter(([, { build }]) => build !== undefined)
 
-/** Replaces each `${NAME:?what it is}` as Compose does. */
-function filledIn(environment: Readonly<Record<string, string>>): Record<string, string> {
-  const given: Readonly<Record<string, string>> = {
-    PLATFORM_CLIENT_ID: 'a-client',
-    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
-    PLATFORM_AUTH_ACCESS_ALLOW: '@example.com'
-  }
-  return Object.fromEntries(
-    Object.entries(environment).map(([name, value]) => [
-      name,
-      value.replace(/\$\{(\w+):\?[^}]*\}/, (_, one) => given[one] ?? '')
-    ])
-  )
+/** The variables of a replica: those of server.env, as docs/deploy/one-machine.md writes it, and those of its service. */
+function variablesOf({ environment }: Service): Record<string, string> {
+  const [serverEnv = ''] = /```ini\n(.*?)```/s.exec(readText('docs/deploy/one-machine.md'))?.slice(1) ?? []
+  // The page has a placeholder.
+  return { ...(parseEnv(serverEnv) as Record<string, string>), PLATFORM_CLIENT_ID: 'a-client', ...environment }
 }
 
 test('compose.yaml runs two replicas with the same settings, and the server accepts these without a warning', async t => {
   t.is(servers.length, 2)
   const [[, first], [, second]] = servers as [[string, Service], [string, Service]]
   t.deepEqual(first, second)
-  const variables = filledIn(first.environment ?? {})
+  t.is(first.env_file, 'server.env')
+  const variables = variablesOf(first)
   for (const value of Object.values(variables)) t.is(typeof value, 'string')
   const { config, warnings } = await settingsFrom(t, variables)
   t.deepEqual(warnings, [])
@@ -86,7 +81,7 @@ test('the commands in the introduction create the five files of secrets, with wh
   t.deepEqual((await readdir(secrets)).sort(), names.sort())
   for (const name of names) t.is((await stat(join(secrets, name))).mode & 0o777, 0o640, name)
 
-  const given = filledIn(servers[0]?.[1].environment ?? {})
+  const given = variablesOf(servers[0]?.[1] ?? {})
   const env = Object.entries(given).map(([name, value]) => [name, value.replace('/run/secrets/', `${secrets}/`)])
   const { config, warnings } = await loadConfig({ env: Object.fromEntries(env), cwd: folder })
   t.deepEqual(warnings, [])
@@ -116,8 +111,22 @@ test('the variant with Caddy replaces nginx, mounts the shipped Caddyfile, and k
     t.true(source in variant.volumes || existsSync(`${repository}deploy/${source}`), volume)
   }
   t.true(caddy?.volumes?.some(volume => volume.endsWith(':/data')))
-  const [variable = ''] = Object.keys(caddy?.environment ?? {})
-  t.true(readText('deploy/proxy/Caddyfile').includes(`\n{$${variable}:app.example.com} {\n`))
+  t.is(caddy?.env_file, 'server.env')
+  t.true('PUBLIC_HOST' in variablesOf({}))
+  t.true(readText('deploy/proxy/Caddyfile').includes('\n{$PUBLIC_HOST:app.example.com} {\n'))
+})
+
+test('the variant with TLS mounts the shipped file where nginx.conf includes it, and the certificate where that file reads it', t => {
+  const path = 'deploy/compose.tls.yaml'
+  const variant = defaultLoaders['.yaml'](path, readText(path).replace('!override ', '')) as Compose
+  const [shipped = '', certificates = ''] = variant.services.nginx?.volumes ?? []
+  const [file = '', target = ''] = shipped.split(':')
+  t.true(readText('deploy/proxy/nginx.conf').includes(`include ${posix.dirname(target)}/*.conf;`))
+  const tls = readText(posix.join('deploy', file))
+  const [, folder = ''] = certificates.split(':')
+  for (const name of ['fullchain.pem', 'privkey.pem']) t.true(tls.includes(` ${folder}/${name};`), name)
+  t.true(tls.includes('listen 8443 ssl;'))
+  t.deepEqual(variant.services.nginx?.ports, ['80:8080', '443:8443'])
 })
 
 test('all samples refresh as early and with the same jitter as config/dual.yaml', t => {
@@ -143,7 +152,7 @@ test('all samples refresh as early and with the same jitter as config/dual.yaml'
 
 test('Redis requires a password that is not on its command line, evicts no data and keeps it over a restart, and only the replicas can reach it', async t => {
   const { redis } = services
-  const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
+  const { config } = await settingsFrom(t, variablesOf(servers[0]?.[1] ?? {}))
   t.truthy(config.redis.url?.password)
   const { command = [], volumes = [] } = redis ?? {}
   t.deepEqual(command.slice(0, 2), ['redis-server', '/run/secrets/redis.conf'])
@@ -184,7 +193,7 @@ test('no shipped file configures an eviction policy for Redis', t => {
 })
 
 test('the proxy configurations forward to the replicas of compose.yaml, watch /readyz, and send HSTS for a year', async t => {
-  const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
+  const { config } = await settingsFrom(t, variablesOf(servers[0]?.[1] ?? {}))
   const replicas = servers.map(([name]) => `${name}:${config.port}`)
   for (const [file, replica, hsts, health] of [
     // nginx notices by itself that a replica refuses connections.

@@ -1,5 +1,7 @@
 // The Helm chart, without Helm: its text, its values, and the committed output of Helm for its sets of values.
 // `npm run test:kubernetes` runs Helm itself and validates its output against the schemas of Kubernetes.
+
+import { parseEnv } from 'node:util'
 import { Ajv } from 'ajv'
 import test from 'ava'
 import { settingOf } from '#src/config/settings.js'
@@ -225,14 +227,27 @@ test('the chart with the values two-replicas creates the objects of the plain fi
     const [ofChart] = rendered('two-replicas', object.kind)
     if (!ofChart) t.fail(object.kind)
     else if (object.kind !== 'Deployment') t.deepEqual(comparable(ofChart), comparable(object), object.kind)
-    else t.deepEqual(sorted(comparable(ofChart) as Deployment), sorted(comparable(object) as Deployment))
+    else t.deepEqual(sorted(comparable(ofChart) as Deployment), sorted(comparable(withSettings(object)) as Deployment))
   }
 })
 
-// The order of the volumes has no meaning.
+/** Moves the settings of the operator from the ConfigMap that the plain files have to the variables, where the chart has them. */
+function withSettings(object: KubernetesObject): Deployment {
+  const settings = parseEnv(readText('deploy/kubernetes/server.env')) as Record<string, string>
+  const given = { ...settings, PLATFORM_CLIENT_ID: 'the-client-id', PLATFORM_AUTH_MODE: 'single' }
+  const copy = structuredClone(object) as Deployment
+  const [container] = copy.spec.template.spec.containers
+  const env = [...Object.entries(given).map(([name, value]) => ({ name, value })), ...container.env]
+  Object.assign(container, { env, envFrom: undefined })
+  return copy
+}
+
+// The order of the volumes and of the variables has no meaning.
 function sorted({ spec }: Deployment) {
-  const { volumes, ...pod } = spec.template.spec
-  return { ...spec, template: pod, volumes: volumes.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+  const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+  const { volumes, containers, ...pod } = spec.template.spec
+  const [{ env, ...container }] = containers
+  return { ...spec, template: pod, container, env: env.toSorted(byName), volumes: volumes.toSorted(byName) }
 }
 
 const recipes = filesBelow('deploy/kubernetes/recipes')

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { parseEnv } from 'node:util'
 import test from 'ava'
 import { packageJson, readText, readYaml } from '../helpers/repository.js'
 import { startTestServer } from '../helpers/server.js'
@@ -16,6 +17,7 @@ const [, , redisPolicy] = readYaml('deploy/kubernetes/redis.yaml') as [unknown, 
 const pod = deployment.spec.template
 const [container] = pod.spec.containers
 const variables: Readonly<Record<string, string>> = {
+  ...(parseEnv(readText('deploy/kubernetes/server.env')) as Record<string, string>),
   ...Object.fromEntries(container.env.map(({ name, value = '' }) => [name, value])),
   // The file has a placeholder.
   PLATFORM_CLIENT_ID: 'a-client'
@@ -83,9 +85,11 @@ test('the replicas use a password for Redis, only they can reach it, and they ca
 })
 
 test('kustomization.yaml lists plain files that exist, and no file that needs further resource types', t => {
-  const [{ resources }] = readYaml('deploy/kubernetes/kustomization.yaml') as [
-    { readonly resources: readonly string[] }
+  const [{ resources, configMapGenerator }] = readYaml('deploy/kubernetes/kustomization.yaml') as [
+    { readonly resources: readonly string[]; readonly configMapGenerator: unknown }
   ]
+  t.deepEqual(configMapGenerator, [{ name: 'platform-auth-server', envs: ['server.env'] }])
+  t.deepEqual(container.envFrom, [{ configMapRef: { name: 'platform-auth-server' } }])
   t.deepEqual(resources, ['platform-auth-server.yaml', 'redis.yaml', 'ingress.yaml'])
   for (const name of resources) {
     const objects = readYaml(`deploy/kubernetes/${name}`) as { readonly apiVersion: string }[]

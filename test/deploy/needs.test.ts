@@ -6,7 +6,7 @@ import { filesBelow, readText } from '../helpers/repository.js'
 const without = /\.(json|dockerignore|md)$|\/helm\/(\.helmignore|Chart\.yaml|files\/|templates\/)/
 
 // The operator puts these files with secrets there. Git ignores them.
-const secrets = /^deploy\/(\.env|secrets\/)/
+const secrets = /^deploy\/(server\.env|secrets\/|tls\/)/
 
 const samples = filesBelow('deploy').filter(path => !without.test(path) && !secrets.test(path))
 

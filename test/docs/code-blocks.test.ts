@@ -32,6 +32,7 @@ const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => (
 
 type Kind =
   | 'image'
+  | 'gateway'
   | 'shell'
   | 'variables'
   | 'settings'
@@ -52,7 +53,7 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
   // Settings of an identity provider. test/real/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
-  // The .env of the Compose sample, and values of the Helm chart. test/docs/one-machine.test.ts tests them.
+  // The server.env of the Compose sample, and values of the Helm chart. test/docs/one-machine.test.ts tests them.
   if (language === 'ini' || (language === 'yaml' && text.trimStart().startsWith('image:'))) return 'steps'
   if (language === 'yaml') return 'settings'
   // Configurations of bundlers. `npm run test:clients` uses them.
@@ -63,6 +64,8 @@ function kindOf({ path, language, text }: { path: string; language: string; text
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
+  // Parts of the configuration of a reverse proxy. `npm run test:gateways` runs them.
+  if (language === 'apache') return 'gateway'
   if (language === 'jsx') return 'component'
   if (language !== 'js') return undefined
   if (text.includes('Autodesk.Viewing')) return 'viewer'
@@ -142,14 +145,19 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
 
 for (const block of blocksOf('variables')) {
   test(`the server accepts these variables once the placeholders are replaced: ${title(block)}`, async t => {
-    const variables = parseEnv(block.text)
-    const asWritten = await tempFolder(t, { '.env': block.text })
+    // The pages of the providers leave out the secrets, because these are files in most deployments.
+    const isOfProvider = block.path.startsWith('docs/reference/providers/')
+    const text = isOfProvider
+      ? `${block.text}\nSERVER_SESSION_SECRET=the-secret\nPLATFORM_CLIENT_SECRET=the-secret\n`
+      : block.text
+    const variables = parseEnv(text)
+    const asWritten = await tempFolder(t, { '.env': text })
     const error = await t.throwsAsync(loadConfig({ env: {}, cwd: asWritten }), { instanceOf: ConfigError })
     const placeholders = error?.problems.map(({ key }) => settingOf(key as SettingKey).env) ?? []
     t.true(placeholders.includes('SERVER_SESSION_SECRET'))
     const replace = (text: string, name: string) =>
       text.replace(`${name}=${variables[name]}`, `${name}=wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU`)
-    const files = { '.env': placeholders.reduce(replace, block.text) }
+    const files = { '.env': placeholders.reduce(replace, text) }
     const { config, warnings } = await loadConfig({
       env: { PLATFORM_AUTH_ACCESS_ALLOW: '*' },
       cwd: await tempFolder(t, files)

@@ -39,7 +39,7 @@ async function checkoutForOneUser(t: ExecutionContext): Promise<string> {
 async function unpackedPackage(t: ExecutionContext): Promise<string> {
   const secrets = {
     'package/deploy/secrets/session_secret': 'a secret',
-    'package/deploy/.env': 'A=secret',
+    'package/deploy/server.env': 'A=secret',
     'package/.env': 'A=secret'
   }
   const folder = await tempFolder(t, secrets)

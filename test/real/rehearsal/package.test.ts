@@ -22,7 +22,7 @@ function run(command: readonly string[], cwd: string) {
 
 /** A copy of the repository as it is checked out, without build results. The files with secrets must not be packed. */
 async function checkedOut(t: ExecutionContext): Promise<string> {
-  const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'nobody', 'deploy/.env': 'nobody' })
+  const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'nobody', 'deploy/server.env': 'nobody' })
   const left = new Set(['node_modules', 'dist', 'dist-test', 'coverage', '.git'])
   for (const name of await readdir(repository)) {
     if (!left.has(name)) await cp(join(repository, name), join(folder, name), { recursive: true })
@@ -39,7 +39,7 @@ async function packed(t: ExecutionContext): Promise<string> {
   const tarball = join(source, file ?? '')
   const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
   t.true(listed.includes('package/dist/bundle/main.js'), 'npm pack builds the package')
-  const secrets = listed.filter(path => /secrets\/|\.env/.test(path))
+  const secrets = listed.filter(path => /secrets\/|\/\.env|deploy\/server\.env/.test(path))
   t.deepEqual(secrets, [], 'the package contains no secrets')
   t.log(`${listed.length - 1} files, ${(await stat(tarball)).size} bytes packed`)
   return tarball
