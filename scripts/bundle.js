@@ -49,7 +49,7 @@ const options = {
       groups: [
         {
           name: 'settings',
-          test: /src.(config.load|provider.metadata|cli.terminal.terminal|base.(package|nearest|colours))\.ts$/,
+          test: /src.(config.load|provider.metadata|cli.terminal.terminal|base.(package|colours))\.ts$/,
           priority: 2
         },
         { name: 'start', test: /src.cli.commands.start\.ts$/, priority: 1 },

@@ -1,7 +1,8 @@
 /** The public interface of `platform-auth-server`. */
-export { ConfigError, type ConfigProblem } from './config/errors.js'
+
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './config/load.js'
 export type { Config, Settings } from './config/settings.js'
+export { ConfigError, type ConfigProblem } from './config/types/problem.js'
 export type { DemoOptions } from './demo/open.js'
 export type { TokenObject } from './login/grants.js'
 export type { Tokens } from './login/mode.js'

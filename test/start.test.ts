@@ -2,9 +2,9 @@
 
 import { createServer } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
-import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import type { Config } from '#src/config/settings.js'
+import { ConfigError } from '#src/config/types/problem.js'
 import { openDemo } from '#src/demo/open.js'
 import { serve } from '#src/server/serve.js'
 import { createApp, startServer } from '#src/server/start.js'

@@ -2,8 +2,9 @@
  * Parses the command line, runs the command, and turns errors into a message and an exit code. Only commander and the
  * settings table are loaded before the command is known, so that `--help` is fast.
  */
-import { ConfigError, notGiven } from '../config/errors.js'
+
 import { required, settingKeys, settingOf } from '../config/settings.js'
+import { ConfigError, notGiven } from '../config/types/problem.js'
 import { parseCommandLine } from './commander.js'
 import { defaultCommand } from './commands/index.js'
 import { exitCodes, messageOf, RunError, UsageError } from './terminal/expected-errors.js'

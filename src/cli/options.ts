@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import {
   defaultText,
+  type Flags,
   namesFile,
   required,
   type SettingKey,
@@ -8,7 +9,6 @@ import {
   settingOf,
   wordsOf
 } from '../config/settings.js'
-import type { Flags } from '../config/sources.js'
 
 // The flags of the settings, which come from the settings table. `commands/index.ts` lists the other flags.
 

@@ -1,13 +1,8 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
+import { whyUnreadable } from '../base/text-file.js'
 import { PageFilesError } from '../pages/index.js'
-import { quote } from './errors.js'
-import { whyUnreadable } from './files.js'
-import { noSuchFolder, notAFolder, whyNoFolder } from './paths.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
-import { maskUrl } from './urls.js'
-
-/** `rejected` has one message for each problem, worded like `ConfigProblem.message`. */
-export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
+import type { Checked } from './types/value-type.js'
 
 /**
  * Checks one value against the type of its setting. Returns the parsed value, or the reasons why it is rejected.
@@ -29,31 +24,14 @@ function trimmed(value: unknown, { secret }: Setting): unknown {
   return typeof value === 'string' ? value.trim() : value
 }
 
-function rejectionMessage(
-  { secret, type }: Setting,
-  value: unknown,
-  reason: string | undefined,
-  file?: string
-): string {
+function rejectionMessage({ type }: Setting, value: unknown, reason: string | undefined, file?: string): string {
   const because = reason ? `, because ${reason}` : ''
   if (file !== undefined && type.isFileContent) {
     return `cannot be read from the file ${file}${because}. The file must contain ${type.allowed}.`
   }
-  const found = secret ? (reason ? 'used' : typeName(value)) : describe(value)
+  const kind = Array.isArray(value) ? 'a list' : 'a mapping'
+  const found = typeof value === 'object' && !reason ? kind : 'used'
   return `cannot be ${found}${because}. Set it to ${type.allowed}.`
-}
-
-function describe(value: unknown): string {
-  if (typeof value === 'string') return `the string ${quote(maskUrl(value))}`
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return `the list ${quote(value.join(' '))}`
-  return typeName(value)
-}
-
-function typeName(value: unknown): string {
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object') return 'a mapping'
-  return `a ${typeof value}`
 }
 
 /** Checks one value as `checkValue` does. If the value is a path, makes it absolute, and checks the file or folder. */
@@ -61,30 +39,39 @@ export async function checkValueAndPath(key: SettingKey, value: unknown, cwd: st
   const checked = checkValue(key, value, file)
   const { allowed, whyUnusable } = settingOf(key).type
   if (!whyUnusable || !('value' in checked)) return checked
-  const given = String(checked.value)
-  const path = resolve(cwd, given)
+  const path = resolve(cwd, String(checked.value))
   let why: string | undefined
   try {
     why = await whyUnusable(path)
   } catch (error) {
     if (error instanceof PageFilesError) {
-      return { rejected: error.problems.map(problem => `cannot be the string ${quote(given)}, because ${problem}`) }
+      return { rejected: error.problems.map(problem => `cannot be used, because ${problem}`) }
     }
     why = whyUnreadable(error)
   }
   if (why === undefined) return { value: path }
-  // The operator may have given the key itself instead of the path of its file, so the message must not quote it.
-  const found = given.includes('PRIVATE KEY') ? 'the key itself' : `the string ${quote(given)}, because ${why}`
-  return { rejected: [`cannot be ${found}. Set it to the path of ${allowed}.`] }
+  return { rejected: [`cannot be used, because ${why}. Set it to the path of ${allowed}.`] }
 }
 
 /**
- * Returns the folder `wwwroot` in the working directory, which is served if no other folder is configured. If this
- * folder does not exist, the value is undefined.
+ * Returns warnings about a secret that works, but was probably meant to be read differently. They contain no part of the value.
+ * @param value the value as its source gives it
  */
-export async function defaultFolder(cwd: string): Promise<Checked> {
-  const why = await whyNoFolder(join(cwd, 'wwwroot'))
-  return why === noSuchFolder || why === notAFolder
-    ? { value: undefined }
-    : checkValueAndPath('wwwroot', 'wwwroot', cwd)
+export function doubtsAbout({ secret, type }: Setting, value: unknown): string[] {
+  const strings = (Array.isArray(value) ? value : [value]).filter(item => typeof item === 'string')
+  if (!secret) return []
+  const doubts = strings.flatMap(string => {
+    const trimmed = string.trim()
+    return [
+      // `docker run --env-file` keeps quotation marks, which belong to the value for no other program.
+      /^(["'`]).*\1$/s.test(trimmed) &&
+        trimmed.length > 1 &&
+        'begins and ends with a quotation mark, which counts as a part of the value. Remove the two quotation marks, unless the value really contains them.',
+      // Line breaks at the end of a secret are usual, because editors and `echo` write them into the file of a secret.
+      string.replace(/^[\r\n]+|[\r\n]+$/g, '') !== trimmed &&
+        'begins or ends with spaces, which are removed. Remove them where the value is set, because other programs may keep them.',
+      type.doubt?.(trimmed)
+    ].filter(doubt => typeof doubt === 'string')
+  })
+  return [...new Set(doubts)]
 }

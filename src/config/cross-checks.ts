@@ -1,19 +1,23 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
-import { isClaimEntry } from './access-entry.js'
-import { quote } from './errors.js'
-import { readTextFile, statIfPossible } from './files.js'
-import { MAX_AGE } from './params.js'
-import { maskRule } from './proxy-rules.js'
+import { readTextFile, statIfPossible } from '../base/text-file.js'
+import { publishedFiles } from './private-files.js'
 import { type SettingKey, STARTER_PAGE, type Values } from './settings.js'
-import { isLoopback } from './urls.js'
+import type { PrivateFile } from './sources/layer.js'
+import { isClaimEntry } from './types/access-entry.js'
+import { MAX_AGE } from './types/params.js'
+import { quote } from './types/problem.js'
+import { maskRule } from './types/proxy-rules.js'
+import { isLoopback } from './types/urls.js'
 import { whyNoFile } from './wwwroot.js'
 
 // The checks that involve several settings. Each value has already been checked alone. If a value that a check needs is
 // missing, the check finds nothing.
 
 interface SettingsFinding {
-  readonly key: SettingKey
+  readonly key: string
+  /** The source, if it is not that of the setting. */
+  readonly source?: string
   readonly message: string
   readonly isWarning?: true
 }
@@ -21,10 +25,18 @@ interface SettingsFinding {
 /** True if a source sets the setting, false if it has its default. */
 type IsGiven = (key: SettingKey) => boolean
 type CheckResult = SettingsFinding | readonly SettingsFinding[] | undefined
-type SettingsCheck = (values: Values, isGiven: IsGiven) => CheckResult | Promise<CheckResult>
+type SettingsCheck = (
+  values: Values,
+  isGiven: IsGiven,
+  privateFiles: readonly PrivateFile[]
+) => CheckResult | Promise<CheckResult>
 
-export async function findings(values: Values, isGiven: IsGiven): Promise<SettingsFinding[]> {
-  const found = await Promise.all(checks.map(check => check(values, isGiven)))
+export async function findings(
+  values: Values,
+  isGiven: IsGiven,
+  privateFiles: readonly PrivateFile[]
+): Promise<SettingsFinding[]> {
+  const found = await Promise.all(checks.map(check => check(values, isGiven, privateFiles)))
   return found.flatMap(result => result ?? [])
 }
 
@@ -263,7 +275,7 @@ const checks: readonly SettingsCheck[] = [
     if (certFile !== undefined && keyFile !== undefined) {
       const [certificate, key] = await Promise.all([readTextFile(certFile), readTextFile(keyFile)])
       if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return undefined
-      const message = `cannot be ${quote(keyFile)}, because this is not the key of the certificate in redis.certFile. Set it to the file with that key.`
+      const message = `is not the key of the certificate in redis.certFile. Set it to the file with that key.`
       return { key: 'redis.keyFile', message }
     }
     const pair = ['redis.certFile', 'redis.keyFile'] as const
@@ -290,6 +302,11 @@ const checks: readonly SettingsCheck[] = [
       found.push({ key: 'hashedAssets', isWarning: true, message })
     }
     return found
+  },
+
+  // If wwwroot is invalid, there is no folder in which to look for these files.
+  function privateFilesArePrivate(values, _isGiven, privateFiles) {
+    return 'wwwroot' in values ? publishedFiles(privateFiles, values.wwwroot ?? STARTER_PAGE) : undefined
   },
 
   // A pattern that matches no file is probably wrong, and the files that it was meant for may be public.

@@ -1,6 +1,10 @@
-import { newSecret } from './secrets.js'
-import type { Settings, Values } from './settings.js'
-import { callbackPath, localUrlOf } from './urls.js'
+import type { SettingKey, Settings, Values } from './settings.js'
+import type { Given } from './sources/layer.js'
+import type { ConfigProblem } from './types/problem.js'
+import { newSecret } from './types/secrets.js'
+import { callbackPath, localUrlOf } from './types/urls.js'
+
+type Sources = Readonly<Record<SettingKey, string>>
 
 // The settings of a demo. They override the environment and the settings file, which are meant for the real provider. A
 // demo therefore starts without any other setting.
@@ -20,7 +24,6 @@ export function demoOverrides(): Settings {
   sessionSecret ??= newSecret()
   return {
     session: { secret: sessionSecret },
-    // Rules from the environment or a settings file are not used, because their targets would reject the tokens of the demo.
     apiProxy: { rules: null },
     platform: {
       issuer: 'http://127.0.0.1',
@@ -38,15 +41,32 @@ export function demoOverrides(): Settings {
   }
 }
 
+/** Rules from other sources than the flags are not used, because their targets would reject the tokens of the demo. */
+export const demoIgnores = 'apiProxy.rules'
+
 /** The settings of a demo that all other sources override. Everyone may sign in at a demo. */
 export const demoDefaults: Settings = { access: { allow: ['*'] } }
 
 /**
- * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must
- * be completed on the host on which it began. If the system chooses a free port, the port in the URL is 0. Returns
- * undefined if browsers cannot open the host.
+ * Returns the callback URL of a demo, and the problems and warnings that only a demo has. The URL has the host name that the server
+ * prints when it starts, because a login must be completed on the host on which it began. If the system chooses a free port, the
+ * port in the URL is 0.
+ * @param ignoredRules the rules of the API proxy from sources other than the flags
  */
-export function demoCallbackUrl({ port = 0, host }: Values): string | undefined {
-  const url = `${localUrlOf({ port, host })}${callbackPath}`
-  return URL.canParse(url) ? url : undefined
+export function finishDemo(values: Values, sources: Sources, ignoredRules: Given | undefined) {
+  const problems: ConfigProblem[] = []
+  const warnings: ConfigProblem[] = []
+  let callbackUrl = values['platform.callbackUrl']
+  if (sources['platform.callbackUrl'] === demoSource) {
+    const { port = 0, host } = values
+    const url = `${localUrlOf({ port, host })}${callbackPath}`
+    callbackUrl = URL.canParse(url) ? url : undefined
+    const message = 'is a host that no browser can open. For a demo, use a host name, or an IP address without a zone.'
+    if (callbackUrl === undefined) problems.push({ key: 'host', source: sources.host, message })
+  }
+  if (ignoredRules !== undefined && !sources[demoIgnores].startsWith('flag')) {
+    const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
+    warnings.push({ key: demoIgnores, source: ignoredRules.source, message })
+  }
+  return { values: { ...values, 'platform.callbackUrl': callbackUrl }, problems, warnings }
 }

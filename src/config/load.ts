@@ -1,37 +1,40 @@
+/**
+ * Collects the settings, checks them, and returns the configuration of the server. The folder, from bottom to top:
+ * - `types/`: what a value may be, what a row of the table contains, and what messages may show
+ * - `sources/`: the flags, the settings of an application, the environment with `.env`, and the settings file
+ * - `table.ts`: all settings. `settings.ts`: the types and names that follow from the table. `yaml-text.ts` writes a settings file
+ * - `check-value.ts`, `cross-checks.ts`: the checks of one value, and of several. They use `private-files.ts` and `wwwroot.ts`
+ * - `demo.ts`: the settings of a demo. `site.ts`: the URLs and cookie names that follow from the settings
+ */
 import { relative } from 'node:path'
-import { type Checked, checkValueAndPath, defaultFolder } from './check-value.js'
-import { findings, loginScopesOf } from './cross-checks.js'
-import { demoCallbackUrl, demoDefaults, demoOverrides, demoSource } from './demo.js'
-import { dotEnvFile, type Environment } from './dot-env.js'
-import { ConfigError, type ConfigProblem, notGiven } from './errors.js'
-import { exposedFile, publishedFiles, type SecretFile } from './files.js'
-import { oddities } from './odd-values.js'
+import { checkValueAndPath, doubtsAbout } from './check-value.js'
+import { findings } from './cross-checks.js'
+import { demoDefaults, demoIgnores, demoOverrides, demoSource, finishDemo } from './demo.js'
+import { exposedFile } from './private-files.js'
 import {
   type Config,
+  type Flags,
   fieldOf,
   flagName,
   groups,
   required,
+  rows,
   type SettingKey,
   type Settings,
-  STARTER_PAGE,
   settingIn,
   settingKeys,
   settingOf,
   type Values
 } from './settings.js'
-import { type FileLayer, layerOfFile } from './settings-file.js'
-import {
-  containsSecret,
-  emptyLayer,
-  type Flags,
-  type Given,
-  isEmpty,
-  type Layer,
-  layerOfEnvironment,
-  layerOfFlags,
-  layerOfObject
-} from './sources.js'
+import { dotEnvFile, type Environment } from './sources/dot-env.js'
+import { layerOfEnvironment } from './sources/environment.js'
+import { layerOfFlags } from './sources/flags.js'
+import { emptyLayer, type Given, isEmpty, type Layer, type PrivateFile } from './sources/layer.js'
+import { layerOfObject } from './sources/nested-settings.js'
+import { type FileLayer, layerOfFile } from './sources/settings-file.js'
+import { ConfigError, type ConfigProblem, notGiven } from './types/problem.js'
+import { containsSecret, type Row } from './types/setting.js'
+import type { Checked } from './types/value-type.js'
 
 /** The sources of settings, in order of precedence. */
 export interface LoadConfigOptions {
@@ -105,101 +108,95 @@ export interface Resolution {
   /** Absolute path of the settings file, if one was read. */
   readonly file: string | undefined
   /** The files that must not be inside wwwroot. */
-  readonly privateFiles: readonly SecretFile[]
+  readonly privateFiles: readonly PrivateFile[]
 }
 
 /** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
 export async function resolveSettings(inputs: LoadConfigOptions = {}): Promise<Resolution> {
   const { flags = {}, demo = false, settings, env = process.env, cwd = process.cwd() } = inputs
-  const file = await layerOfFile(cwd, inputs.configFile)
+  const file = await layerOfFile(cwd, rows, inputs.configFile)
+  const ofObject = (object: Settings | undefined, source: string) =>
+    object === undefined ? emptyLayer : layerOfObject(object, source, rows, { nullIsDefault: true })
   const overridable: readonly Layer[] = [
-    settings ? layerOfObject(settings, applicationSource, { nullIsDefault: true }) : emptyLayer,
-    env === false ? emptyLayer : await layerOfEnvironment(env, cwd),
+    ofObject(settings, applicationSource),
+    env === false ? emptyLayer : await layerOfEnvironment(env, rows, cwd),
     file
   ]
   const layers: readonly Layer[] = [
-    await layerOfFlags(flags, cwd),
-    demo ? layerOfObject(demoOverrides(), demoSource, { nullIsDefault: true }) : emptyLayer,
+    await layerOfFlags(flags, rows, cwd),
+    ofObject(demo ? demoOverrides() : undefined, demoSource),
     ...overridable,
-    demo ? layerOfObject(demoDefaults, demoSource) : emptyLayer
+    ofObject(demo ? demoDefaults : undefined, demoSource)
   ]
   const problems: ConfigProblem[] = layers.flatMap(layer => layer.problems)
   const warnings: ConfigProblem[] = layers.flatMap(layer => layer.warnings)
 
-  const hasKey = isSet(pick('platform.clientKey', layers).given)
-  const authMethod = pick('platform.clientAuthMethod', layers).given
-  const method = authMethod && 'value' in authMethod ? authMethod.value : hasKey ? 'private_key_jwt' : undefined
-  // An unknown method may be a misspelt private_key_jwt, which needs no secret. So only the method is reported, and the
-  // missing secret is not.
-  const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
-  function defaultOf(key: SettingKey): unknown {
-    // A client that authenticates with a private key needs no client secret.
-    if (key === 'platform.clientSecret' && !needsSecret) return ''
-    if (key === 'platform.clientAuthMethod' && hasKey) return 'private_key_jwt'
-    return settingOf(key).default
-  }
   const values: Partial<Record<SettingKey, unknown>> = {}
   const sources = {} as Record<SettingKey, string>
-  const secretFiles = new Map<string, SecretFile>()
-  for (const key of settingKeys) {
-    const picked = pick(key, layers)
-    const fallback = defaultOf(key)
-    const { source, ...outcome } = await validate(key, picked, cwd, fallback)
+  const rejected = new Map<SettingKey, readonly string[]>()
+  const secretFiles = new Map<string, PrivateFile>()
+  const picked = rows.map(row => ({ row, ...pick(row, layers) }))
+  const isGiven = (key: string) => picked.some(({ row, given }) => row.key === key && isSet(given))
+  const put = (key: SettingKey, { source, ...outcome }: Validated) => {
     sources[key] = source
-    const { given } = picked
-    const isInFile = file.given.get(key) === given
-    if (given && 'value' in given)
-      warnings.push(...oddities(key, given.value, { isInFile }).map(message => ({ key, source, message })))
-    const path = secretFileOf(key, picked, file)
-    if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
-    const isMissing = !picked.given && fallback === required
     if ('value' in outcome) values[key] = outcome.value
+    else rejected.set(key, outcome.rejected)
+  }
+  // The defaults come last, because they may depend on other settings.
+  const isAtDefault = (one: Picked) => !isSet(one.given) && !isEmptyRejected(one)
+  for (const one of picked.filter(one => !isAtDefault(one))) put(one.row.key, await validate(one, cwd))
+  for (const one of picked.filter(isAtDefault)) {
+    const { row, emptyAt, given } = one
+    const known = { value: (key: string) => values[key as SettingKey], isGiven, cwd }
+    const value = row.defaultFrom ? await row.defaultFrom(known) : row.default
+    if (value !== required) {
+      const isPath = row.type.whyUnusable && value !== undefined
+      put(row.key, { source: atDefault, ...(isPath ? await checkValueAndPath(row.key, value, cwd) : { value }) })
+      continue
+    }
+    put(row.key, { source: emptyAt ?? notGiven, rejected: [missingMessage(row, emptyAt !== undefined)] })
     // If the settings file could not be read, it may contain the missing setting, so the setting is not reported.
-    else if (file.isRead || !isMissing) problems.push(...outcome.rejected.map(message => ({ key, source, message })))
+    if (!file.isRead && !given) rejected.delete(row.key)
+  }
+  for (const { row, given } of picked) {
+    const { key } = row
+    const source = sources[key]
+    const described = (messages: readonly string[]) => messages.map(message => ({ key, source, message }))
+    problems.push(...described(rejected.get(key) ?? []))
+    if (given && 'value' in given) warnings.push(...described(doubtsAbout(row, given.value)))
+    const path = secretFileOf(row, given, file)
+    if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, source, path })
   }
 
-  if (demo && sources['apiProxy.rules'] === atDefault) {
-    const { given } = pick('apiProxy.rules', overridable)
-    const message = 'is not used in a demo, because its targets would reject the tokens of the demo. Use --api-proxy.'
-    if (given && isSet(given) && !isEmpty(given))
-      warnings.push({ key: 'apiProxy.rules', source: given.source, message })
-  }
-  if (sources['platform.backchannelLogout'] === atDefault) {
-    const { 'platform.issuer': issuer } = values as Values
-    const { scopes = [] } = loginScopesOf(values as Values)
-    values['platform.backchannelLogout'] = issuer !== undefined && scopes.includes('openid')
-  }
-  const filesNamedBy = (...keys: readonly SettingKey[]) =>
-    keys.flatMap(key => {
-      const path = values[key]
-      return typeof path === 'string' ? [{ key, source: sources[key], path }] : []
-    })
-  // The private key for Redis is a secret too, although the value of its setting is only a path.
-  for (const secretFile of [...secretFiles.values(), ...filesNamedBy('redis.keyFile')])
+  const named = rows.flatMap(({ key, privateFile }) => {
+    const path = values[key]
+    return privateFile && typeof path === 'string' ? [{ key, source: sources[key], path, privateFile }] : []
+  })
+  const exposable = [...secretFiles.values(), ...named.filter(({ privateFile }) => privateFile === 'secret')]
+  for (const secretFile of [...(env === false ? [] : [dotEnvFile(cwd)]), ...exposable])
     warnings.push(...(await exposedFile(secretFile)))
-  if (sources['platform.callbackUrl'] === demoSource) {
-    const callbackUrl = demoCallbackUrl(values as Values)
-    values['platform.callbackUrl'] = callbackUrl
-    const message = 'is a host that no browser can open. For a demo, use a host name, or an IP address without a zone.'
-    if (callbackUrl === undefined) problems.push({ key: 'host', source: sources.host, message })
-  }
 
-  for (const { key, message, isWarning } of await findings(values as Values, key => sources[key] !== atDefault)) {
-    const list = isWarning ? warnings : problems
-    list.push({ key, source: sources[key], message })
+  let finished = values as Values
+  if (demo) {
+    const ignored = overridable
+      .flatMap(layer => layer.given.get(demoIgnores) ?? [])
+      .find(given => isSet(given) && !isEmpty(given))
+    const result = finishDemo(finished, sources, ignored)
+    finished = result.values
+    problems.push(...result.problems)
+    warnings.push(...result.warnings)
   }
-  const privateFiles = [...filesOf(layers, file, cwd), ...filesNamedBy('extension', 'redis.keyFile')]
-  // If wwwroot is invalid, there is no folder in which to look for these files.
-  if ('wwwroot' in values) {
-    const { wwwroot = STARTER_PAGE } = values as Values
-    problems.push(...(await publishedFiles(privateFiles, wwwroot)))
-  }
-  return { values: values as Values, sources, problems, warnings, file: file.file, privateFiles }
+  const privateFiles = [...filesOf(layers, file, cwd), ...named]
+  const isSetSomewhere = (key: SettingKey) => sources[key] !== atDefault
+  for (const { isWarning, ...finding } of await findings(finished, isSetSomewhere, privateFiles))
+    (isWarning ? warnings : problems).push({ source: sources[finding.key as SettingKey], ...finding })
+  return { values: finished, sources, problems, warnings, file: file.file, privateFiles }
 }
 
 const atDefault = 'default'
 
 interface Picked {
+  readonly row: (typeof rows)[number]
   readonly given: Given | undefined
   /** The first source with an empty value, if there is one. */
   readonly emptyAt: string | undefined
@@ -209,19 +206,22 @@ function isSet(given: Given | undefined): boolean {
   return given !== undefined && !('useDefault' in given)
 }
 
+function isEmptyRejected({ row, emptyAt }: Picked): boolean {
+  return emptyAt !== undefined && row.rejectsEmpty === true
+}
+
 /** Returns the setting from the first source in which the setting is not empty. */
-function pick(key: SettingKey, layers: readonly Layer[]): Picked {
+function pick({ key, keepsEmpty }: Row, layers: readonly Layer[]): Omit<Picked, 'row'> {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
-  const isUnset = (given: Given) =>
-    isEmpty(given) && !(settingOf(key).keepsEmpty && 'value' in given && given.value === '')
+  const isUnset = (given: Given) => isEmpty(given) && !(keepsEmpty && 'value' in given && given.value === '')
   return { given: all.find(given => !isUnset(given)), emptyAt: all.find(isUnset)?.source }
 }
 
 /** Returns the file that contains a secret, which is a separate file or the settings file. */
-function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
-  if (!given || !containsSecret(key, 'value' in given ? given.value : undefined)) return undefined
+function secretFileOf(row: Row, given: Given | undefined, { given: inFile, file }: FileLayer): string | undefined {
+  if (!given || !containsSecret(row, 'value' in given ? given.value : undefined)) return undefined
   // A JavaScript settings file does not count as a secret file, because it may read the secret from elsewhere.
-  const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
+  const isInSettingsFile = inFile.get(row.key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }
 
@@ -229,7 +229,7 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
  * Returns the files from which settings were read, including a secret file whose setting is overridden by a different
  * source.
  */
-function filesOf(layers: readonly Layer[], { file }: FileLayer, cwd: string): SecretFile[] {
+function filesOf(layers: readonly Layer[], { file }: FileLayer, cwd: string): PrivateFile[] {
   const given = layers.flatMap(layer => [...layer.given])
   const secrets = given.flatMap(([key, { source, secretFile }]) =>
     secretFile === undefined ? [] : [{ key, source, path: secretFile }]
@@ -240,22 +240,16 @@ function filesOf(layers: readonly Layer[], { file }: FileLayer, cwd: string): Se
 
 type Validated = { readonly source: string } & Checked
 
-async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string, value: unknown): Promise<Validated> {
-  if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
-    return { source: emptyAt, rejected: [`is empty. Set it to ${settingOf(key).type.allowed}, or remove the setting.`] }
-  }
-  if (given && 'rejected' in given) return given
-  if (given && 'value' in given) {
-    return { source: given.source, ...(await checkValueAndPath(key, given.value, cwd, given.secretFile)) }
-  }
-  // The default of wwwroot depends on the working directory, so the settings table does not contain it.
-  if (key === 'wwwroot') return { source: atDefault, ...(await defaultFolder(cwd)) }
-  if (value !== required) return { source: atDefault, value }
-  return { source: emptyAt ?? notGiven, rejected: [missingMessage(key, emptyAt !== undefined)] }
+/** Checks a setting that a source sets, or sets to an empty value although it must have one. */
+async function validate({ row, given, emptyAt }: Picked, cwd: string): Promise<Validated> {
+  if (emptyAt !== undefined && row.rejectsEmpty)
+    return { source: emptyAt, rejected: [`is empty. Set it to ${row.type.allowed}, or remove the setting.`] }
+  if (!given || 'useDefault' in given) throw new Error('a setting at its default has no value to check')
+  if ('rejected' in given) return given
+  return { source: given.source, ...(await checkValueAndPath(row.key, given.value, cwd, given.secretFile)) }
 }
 
-function missingMessage(key: SettingKey, isEmpty: boolean): string {
-  const { env, flag, secret } = settingOf(key)
+function missingMessage({ key, env, flag, secret }: Row, isEmpty: boolean): string {
   const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
   const list = ways.filter(way => way !== undefined).join(', ')
   return `${isEmpty ? 'is empty' : 'is required'}. Set ${list}, or ${key} in a settings file.`

@@ -1,5 +1,5 @@
 import { getProxyForUrl } from 'proxy-from-env'
-import { isLoopback } from './urls.js'
+import { isLoopback } from './types/urls.js'
 
 // This function is not in urls.ts, because `--help` loads that file and should not load the package proxy-from-env.
 

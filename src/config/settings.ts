@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { isJsonObject } from '../base/json.js'
-import type { SecretFile } from './files.js'
-import { required, type Setting, settings } from './table.js'
-import type { ValueType } from './types.js'
+import type { PrivateFile } from './sources/layer.js'
+import { settings } from './table.js'
+import { flagName, namesFile, type Row, required, type Setting } from './types/setting.js'
+import type { ValueType } from './types/value-type.js'
 
 /** The types of the settings, and the names and texts that follow from the rows of the table (`table.ts`). */
 
-export { required, type Setting, settings }
+export { flagName, namesFile, required, type Setting, settings }
 
 /**
  * The folder of the packaged starter page. The server serves this folder if the operator has no folder of static files.
@@ -47,11 +48,14 @@ export type Config = { readonly [Key in TopKey as Field<Key, Key>]: TypesOf<Key>
   }
 } & {
   /** The files from which settings were read, and other files that must not be public. */
-  readonly privateFiles?: readonly SecretFile[]
+  readonly privateFiles?: readonly PrivateFile[]
 }
 
 /** The settings by key, without groups. Invalid settings, and required settings that no source sets, are left out. */
 export type Values = { readonly [Key in SettingKey]?: TypesOf<Key>['value'] }
+
+/** The values on the command line. The value of a repeatable flag is a list, and that of a flag such as `--log-requests` a boolean. */
+export type Flags = { readonly [Key in SettingKey]?: string | boolean | readonly string[] }
 
 /** Settings from an application. `null` selects the default, even if the environment or a file has a value for the setting. */
 export type Settings = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | null } & {
@@ -60,18 +64,20 @@ export type Settings = { readonly [Key in TopKey]?: TypesOf<Key>['written'] | nu
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 
-type CompleteSetting = Setting & { readonly env: string }
-
-const rows = new Map<SettingKey, CompleteSetting>(
-  settingKeys.map(key => [key, { env: variableOf(key), ...settings[key] }])
-)
+/** All rows of the table. */
+export const rows: readonly (Row & { readonly key: SettingKey })[] = settingKeys.map(key => ({
+  key,
+  env: variableOf(key),
+  ...settings[key]
+}))
+const rowOf = new Map(rows.map(row => [row.key, row]))
 
 /**
  * Returns the row of a setting, with the name of its environment variable filled in. The type is the same for all
  * settings, so that code can handle every row alike.
  */
-export function settingOf(key: SettingKey): CompleteSetting {
-  return rows.get(key) as CompleteSetting
+export function settingOf(key: SettingKey): Row {
+  return rowOf.get(key) as Row
 }
 
 /**
@@ -113,19 +119,6 @@ export function shownValue(key: SettingKey, value: unknown): unknown {
   const written = writtenValue(key, value)
   if (written === undefined || (Array.isArray(written) && written.length === 0)) return written
   return type.mask ? type.mask(written) : secret ? hidden : written
-}
-
-/** Returns the name of a declared flag, such as `--port` for `--port <port>`. */
-export function flagName(flag: string): string {
-  return flag.split(' ', 1).join('')
-}
-
-/**
- * True if the value of the flag is the path of a file. Secrets have such flags, because the process list shows the
- * values of all flags.
- */
-export function namesFile(flag: string | undefined): boolean {
-  return flag?.endsWith('-file <file>') ?? false
 }
 
 /** Returns the value at a path such as `platform.timeoutSeconds`, or a group. An incomplete configuration may lack it. */

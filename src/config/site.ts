@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, STARTER_PAGE } from './settings.js'
-import { AUTH_ROUTES, basePathOf, homeUrlOf } from './urls.js'
+import { AUTH_ROUTES, basePathOf, homeUrlOf } from './types/urls.js'
 
 export interface Site {
   readonly cookies: CookieNames

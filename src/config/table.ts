@@ -1,58 +1,31 @@
-import { accessEntries } from './access-entry.js'
-import { listenAddress } from './address.js'
-import { clientKey } from './client-key.js'
-import { filePatterns } from './file-patterns.js'
-import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './header-names.js'
-import { authorizationParams, logoutParams } from './params.js'
-import { certificate, certificates, folder, keyFile, logo, pagesFolder, scriptModule } from './paths.js'
-import { proxyRules, ruleTimeout } from './proxy-rules.js'
-import { redisUrl } from './redis-url.js'
-import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { integer, itemsOf, list, oneOf, port, string, type ValueType, yesOrNo } from './types.js'
-import { DAY, duration, GIB, HOUR, MIB, MINUTE, size } from './units.js'
-import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './urls.js'
+import { accessEntries } from './types/access-entry.js'
+import { listenAddress } from './types/address.js'
+import { clientKey } from './types/client-key.js'
+import {
+  certificate,
+  certificates,
+  existingFolder,
+  folder,
+  keyFile,
+  logo,
+  pagesFolder,
+  scriptModule
+} from './types/existing-path.js'
+import { csrfHeaderName, requestHeaderNames, responseHeaderNames } from './types/header-names.js'
+import { authorizationParams, logoutParams } from './types/params.js'
+import { filePatterns } from './types/protected-files.js'
+import { proxyRules, ruleTimeout } from './types/proxy-rules.js'
+import { redisUrl } from './types/redis-url.js'
+import { clientId, clientSecret, sessionSecret, sessionSecrets } from './types/secrets.js'
+import { required, type Setting } from './types/setting.js'
+import { DAY, duration, GIB, HOUR, MIB, MINUTE, size } from './types/units.js'
+import { callbackUrl, issuerUrl, optionalProviderUrl, providerUrl } from './types/urls.js'
+import { integer, itemsOf, list, oneOf, port, string, type ValueType, yesOrNo } from './types/value-type.js'
 
 /**
  * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and
  * docs/reference/configuration.md are generated from it. To add a setting, add a row.
  */
-
-/** Marks a setting that the operator must set, because no default would be right. */
-export const required = Symbol('required')
-
-export interface Setting<Value = unknown> {
-  /** The name of the environment variable, if it does not follow from the key (see `variableOf` in `settings.ts`). */
-  readonly env?: string
-  /**
-   * The name of the variable in the tutorials of Autodesk Platform Services. The server uses this variable only if the
-   * variable of the setting is not set.
-   */
-  readonly tutorialEnv?: string
-  /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
-  readonly flag?: string
-  /** The short form of the flag, such as `-p`. */
-  readonly shortFlag?: string
-  readonly type: ValueType<Value>
-  /** An optional setting may have no default. If no source sets the setting, its value is `undefined`. */
-  readonly default?: Value | typeof required
-  /** Describes the default in the reference, if the value alone does not explain it. */
-  readonly defaultText?: string
-  /**
-   * True if the value is a secret. All output hides the value. If its type has a `mask` function, output hides only the
-   * password in the value. The value can also be read from the file whose path is in `<env>_FILE`.
-   */
-  readonly secret?: true
-  /**
-   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies.
-   * For example, if an empty access list counted as not set, everyone could sign in. A colour without quotation marks
-   * is a comment in YAML and in `.env`, so it would have no effect without this error.
-   */
-  readonly rejectsEmpty?: true
-  /** True if an empty string is a value. */
-  readonly keepsEmpty?: true
-  /** Explains the setting in the reference, in `--help` and in settings files. */
-  readonly summary: string
-}
 
 // RFC 6749 section 3.3.
 const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
@@ -110,6 +83,7 @@ export const settings = {
     summary: 'Keep an idle connection open for this time, which must be longer than that of the load balancer.'
   },
   wwwroot: {
+    defaultFrom: ({ cwd }) => existingFolder(cwd, 'wwwroot'),
     flag: '--wwwroot <folder>',
     type: folder,
     defaultText: './wwwroot if it exists, otherwise the packaged starter page',
@@ -126,11 +100,13 @@ export const settings = {
     summary: 'Let browsers cache the files of these folders for a year. Their names must change with their content.'
   },
   extension: {
+    privateFile: 'code',
     flag: '--extension <file>',
     type: scriptModule,
     summary: 'Add the custom routes that the default export of this module defines.'
   },
   'session.secret': {
+    protects: true,
     env: 'SERVER_SESSION_SECRET',
     flag: '--session-secret-file <file>',
     type: sessionSecret,
@@ -139,6 +115,8 @@ export const settings = {
     summary: 'Encrypt the session cookie with this secret.'
   },
   'session.previousSecrets': {
+    severalLines: true,
+    protects: true,
     env: 'SERVER_SESSION_PREVIOUS_SECRETS',
     type: sessionSecrets,
     default: [],
@@ -146,12 +124,14 @@ export const settings = {
     summary: 'Accept sessions that were encrypted with these earlier secrets.'
   },
   'session.inactivityTimeout': {
+    protects: true,
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: duration(1, 400 * DAY),
     default: DAY,
     summary: 'End a session this long after its login, its last refresh, or its last change by a custom route.'
   },
   'session.maxLifetime': {
+    protects: true,
     // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes a login loop: the
     // browser does not keep the cookie, so the page starts one login after another. If a session could end in less than
     // 60 seconds, an ordinary second login would also be treated as a loop.
@@ -159,6 +139,7 @@ export const settings = {
     summary: 'End a session this long after its login, even if it was refreshed.'
   },
   'session.store': {
+    protects: true,
     flag: '--session-store <store>',
     type: oneOf('cookie', 'redis'),
     default: 'cookie',
@@ -166,6 +147,7 @@ export const settings = {
       'Store the encrypted sessions in cookies (up to 15 kB) or in Redis (tokens of up to 250 kB). With "redis", users are signed out if Redis loses its data, and get 503 while it is unavailable.'
   },
   'session.cookieName': {
+    protects: true,
     type: cookieName,
     default: 'platform_session',
     summary: 'Give the session cookie this name.'
@@ -178,6 +160,13 @@ export const settings = {
     summary: 'Identify the application with this OAuth client id.'
   },
   'platform.clientSecret': {
+    // A client that authenticates with a private key needs no client secret. An unknown method may be a misspelt private_key_jwt, so
+    // only the method is reported, and the missing secret is not.
+    defaultFrom: ({ value, isGiven }) => {
+      const method = value('platform.clientAuthMethod')
+      if (!isGiven('platform.clientAuthMethod')) return isGiven('platform.clientKey') ? '' : required
+      return /^client_secret_/.test(String(method)) ? required : ''
+    },
     tutorialEnv: 'APS_CLIENT_SECRET',
     flag: '--client-secret-file <file>',
     type: clientSecret,
@@ -186,6 +175,7 @@ export const settings = {
     summary: 'Authenticate the application with this OAuth client secret, unless there is a platform.clientKey.'
   },
   'platform.clientKey': {
+    severalLines: true,
     flag: '--client-key-file <file>',
     type: clientKey,
     secret: true,
@@ -257,6 +247,10 @@ export const settings = {
     summary: 'Send the browser to this logout page of the provider, if logout.idp is on.'
   },
   'platform.backchannelLogout': {
+    defaultFrom: ({ value }) => {
+      const scopes = value(value('mode') === 'dual' ? 'platform.internalTokenScopes' : 'platform.scopes')
+      return value('platform.issuer') !== undefined && Array.isArray(scopes) && scopes.includes('openid')
+    },
     type: yesOrNo,
     default: false,
     defaultText: 'true with platform.issuer and the scope openid, otherwise false',
@@ -264,6 +258,7 @@ export const settings = {
       'Let the provider end sessions at POST /api/auth/backchannel-logout, and let users end all their sessions with /api/auth/logout?everywhere=true. This needs platform.issuer and the scope "openid".'
   },
   'platform.clientAuthMethod': {
+    defaultFrom: ({ isGiven }) => (isGiven('platform.clientKey') ? 'private_key_jwt' : 'client_secret_basic'),
     type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     defaultText: 'private_key_jwt with platform.clientKey, otherwise client_secret_basic',
@@ -285,7 +280,8 @@ export const settings = {
     summary: 'Add these parameters to each logout at the provider, if logout.idp is on.'
   },
   'platform.timeout': {
-    type: duration(1, 5 * MINUTE),
+    // A token request must end before its lease does.
+    type: duration(1, MINUTE),
     default: 10,
     summary: 'Wait at most this long for a response of the identity provider.'
   },
@@ -306,6 +302,7 @@ export const settings = {
     summary: 'Cache the profile of a session for this time. With 0, every request for the profile calls the provider.'
   },
   'access.allow': {
+    protects: /ALLOW|^PLATFORM_AUTH_ACCESS(?!\w*FILE)/,
     type: accessEntries,
     defaultText: 'everyone, with a warning',
     rejectsEmpty: true,
@@ -319,6 +316,7 @@ export const settings = {
       'Let users sign in only with one of these authentication levels (the claim acr of the ID token). Request it with acr_values in platform.authorizationParams.'
   },
   'access.files': {
+    protects: /^PLATFORM_AUTH_ACCESS\w*FILE/,
     flag: '--access-files <patterns>',
     type: filePatterns,
     defaultText: 'none, so all files are public',
@@ -338,6 +336,7 @@ export const settings = {
     summary: 'Sign the user out at the provider, too, so that the next login asks who is signing in.'
   },
   'apiProxy.rules': {
+    severalLines: true,
     flag: '--api-proxy <rule>',
     type: proxyRules,
     default: [],
@@ -385,6 +384,7 @@ export const settings = {
     summary: 'Authenticate at Redis with this client certificate.'
   },
   'redis.keyFile': {
+    privateFile: 'secret',
     type: keyFile,
     summary: 'Use this private key for redis.certFile.'
   },
@@ -437,6 +437,7 @@ export const settings = {
     summary: 'Use the custom texts, languages and templates in this folder for the pages of this server.'
   },
   'forwardAuth.address': {
+    protects: true,
     flag: '--forward-auth-address <address>',
     type: listenAddress,
     defaultText: 'off',

@@ -1,9 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { canonicalName, type FilePattern } from './file-patterns.js'
-import { publishedFiles, statIfPossible } from './files.js'
-import { whyNoFolder } from './paths.js'
+import { statIfPossible } from '../base/text-file.js'
+import { publishedFiles } from './private-files.js'
 import type { Config } from './settings.js'
+import { whyNoFolder } from './types/existing-path.js'
+import { canonicalName, type FilePattern } from './types/protected-files.js'
 
 /**
  * Checks a folder to which `wwwroot` leads since the server has started, as the settings are checked at the start.

@@ -2,9 +2,9 @@
 import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { closeServer, listen } from '../base/listener.js'
-import { parseRules } from '../config/proxy-rules.js'
 import { type Config, settings } from '../config/settings.js'
-import { AUTH_ROUTES, isLoopback } from '../config/urls.js'
+import { parseRules } from '../config/types/proxy-rules.js'
+import { AUTH_ROUTES, isLoopback } from '../config/types/urls.js'
 
 export interface DemoOptions {
   /** The port of the demo identity provider. By default the system chooses a free port. */

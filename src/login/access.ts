@@ -11,7 +11,7 @@ import {
   type EmailAddress,
   isClaimEntry,
   parseEmailAddress
-} from '../config/access-entry.js'
+} from '../config/types/access-entry.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { UserInfo } from '../provider/id-token.js'
 import { isRefusedByUserInfo, ProviderError } from '../provider/provider-error.js'

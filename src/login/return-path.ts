@@ -6,7 +6,7 @@
  */
 
 import { decodings } from '../base/path-readings.js'
-import { AUTH_PATH } from '../config/urls.js'
+import { AUTH_PATH } from '../config/types/urls.js'
 
 // With this limit, the `state`, which contains the path as JSON, is never longer than the callback accepts (MAX_LENGTH
 // in callback.ts).

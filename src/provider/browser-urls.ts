@@ -1,7 +1,7 @@
 /** The URLs of the identity provider that a browser opens: for a login and for the logout at the provider. */
 import { systemClock, withinOrUndefined } from '../base/clock.js'
 import type { Config } from '../config/settings.js'
-import { homeUrlOf } from '../config/urls.js'
+import { homeUrlOf } from '../config/types/urls.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
 import { quirksOf } from './quirks.js'
 

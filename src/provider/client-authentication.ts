@@ -1,7 +1,7 @@
 /** Authenticates this server, as a client of the identity provider, with its client secret or its private key. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
+import { type SigningKey, signingKeyOf } from '../config/types/client-key.js'
 import type { TransportRequest } from './attempt.js'
 import { type GetEndpoint, issuerOf } from './metadata.js'
 import { quirksOf } from './quirks.js'

@@ -5,9 +5,9 @@
  */
 
 import { isJsonObject } from '../base/json.js'
-import { quote } from '../config/errors.js'
 import type { Config } from '../config/settings.js'
-import { discoveredEndpointProblem, maskUrl } from '../config/urls.js'
+import { quote } from '../config/types/problem.js'
+import { discoveredEndpointProblem, maskUrl } from '../config/types/urls.js'
 import type { TransportResponse } from './attempt.js'
 import { type Candidate, candidateOf } from './moved-endpoints.js'
 import { type Endpoint, ProviderError } from './provider-error.js'

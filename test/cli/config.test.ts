@@ -52,7 +52,7 @@ test('config --json prints the settings, problems and warnings as JSON', async t
   t.deepEqual(settings['platform.scopes'].value, ['data:read', 'account:read', 'account:write'])
   t.regex(file, /\.platform-auth-serverrc\.json$/)
   t.is(problems[0].key, 'port')
-  t.is(warnings[0].key, 'PLATFORM_AUTH_MOD')
+  t.is(warnings[0].key, 'PLATFORM_AUTH_…')
 })
 
 test('config prints the settings even if the server could not start with them', async t => {
@@ -60,7 +60,7 @@ test('config prints the settings even if the server could not start with them', 
   t.is(code, 2)
   t.regex(output, /^port +9000 +variable PORT$/m)
   t.regex(output, /^platform\.callbackUrl +\(missing\) +not given$/m)
-  carries(t, errors, 'platform.callbackUrl required PLATFORM_CALLBACK_URI PLATFORM_CALLBACK_URL?')
+  carries(t, errors, 'platform.callbackUrl required PLATFORM_CALLBACK_… PLATFORM_CALLBACK_URL?')
 })
 
 test('config prints the endpoint addresses in use', async t => {

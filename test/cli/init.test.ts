@@ -126,7 +126,7 @@ test('init uses the values of flags, including secrets from files', async t => {
 test('init reports a wrong flag value before it writes any file', async t => {
   const { names, code, errors } = await init(t, ['--port', 'x', '--client-secret-file', 'no.txt'])
   t.is(code, 2)
-  carries(t, errors, 'port --port "x" platform.clientSecret --client-secret-file')
+  carries(t, errors, 'port --port platform.clientSecret --client-secret-file')
   t.deepEqual(names, [])
 })
 
@@ -243,7 +243,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
   ]
   const { code, output } = await person(t, cwd, answers)
   t.is(code, 0)
-  carries(t, output, '"both" single dual path end /api/auth/callback "example.com" not e-mail domain @')
+  carries(t, output, 'answer single dual path end /api/auth/callback entry not e-mail domain @')
   carries(t, output, 'Callback URL [http://localhost:8080/api/auth/callback]: 1. https://a.example/api/auth/callback')
   const { config } = await loadConfig({ cwd, env: {} })
   t.like(config, { mode: 'dual', port: 8080, platform: { clientId: 'me', clientSecret: 'c1ient' } })

@@ -115,7 +115,7 @@ export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${t
 test('a module that throws ends the program with one sentence and exit code 1, and a missing module with exit code 2', async t => {
   for (const [module, code, message] of [
     ['routes.mjs', 1, 'not start routes.mjs (setting extension) cannot be run'],
-    ['rutes.mjs', 2, 'extension (flag --extension) "rutes.mjs", no such file']
+    ['rutes.mjs', 2, 'extension (flag --extension) no such file']
   ] as const) {
     const { ended, output } = await launch(t, ['--demo', '--port', '0', '--extension', module], 'nothing()')
     t.deepEqual(await ended, { code, signal: null })

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import test from 'ava'
-import { clientKey, signingKeyOf } from '#src/config/client-key.js'
-import { ConfigError } from '#src/config/errors.js'
+import { clientKey, signingKeyOf } from '#src/config/types/client-key.js'
 import { jwkOf, newKey, pemOf, publicJwkOf } from '../helpers/client-keys.js'
-import { accepts, areProblems, load, problemsOf, refuses } from './given.js'
+import { accepts, load } from './given.js'
+import { testMessages } from './messages.js'
 
 const [rsa, p256, ed25519] = [newKey('RS256'), newKey('ES256'), newKey('EdDSA')]
 const rsaPss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey
@@ -33,59 +33,47 @@ for (const [what, text, algorithm] of accepted) {
   })
 }
 
-const rejected: readonly (readonly [what: string, text: string, reason: string])[] = [
-  ['a string', 'the client secret', 'PEM JWK'],
-  ['a public key', '-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----', 'public key not private'],
-  ['a certificate', '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----', 'certificate'],
-  ['an encrypted key', String(rsa.export(encrypted)), 'passphrase'],
-  ['half a key', pemOf(rsa).slice(0, 400), 'damaged'],
-  ['a short RSA key', pemOf(small), '1024 bits'],
-  ['a key of another curve', pemOf(p384), 'curve secp384r1'],
-  ['a key that cannot sign', pemOf(x25519), 'type x25519'],
-  ['half a JWK', jwkOf(rsa).slice(0, 100), 'not valid JSON'],
-  ['a public JWK', JSON.stringify(publicJwkOf(rsa)), 'public key'],
-  ['a symmetric JWK', '{"kty":"oct","k":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j","alg":"HS256"}', 'symmetric kty oct'],
-  ['other JSON', '{"client_secret":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j"}', 'not a JWK no kty'],
-  ['a JWK without its parts', '{"kty":"EC","d":"AAAA"}', 'damaged'],
-  ['a JWK set', JSON.stringify({ keys: [publicJwkOf(rsa)] }), 'set of keys'],
-  ['a JWK for another algorithm', jwkOf(rsa, { alg: 'RS512' }), 'alg']
-]
-
 const method = { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jwt' }
 
-for (const [what, text, reason] of rejected) {
-  test(`${what} is rejected as a client key, and the message names the file and not its content`, async t => {
-    const env = { ...method, PLATFORM_CLIENT_KEY_FILE: 'client.key' }
-    const problems = await problemsOf(t, { env, files: { 'client.key': text } })
-    areProblems(t, problems, [`platform.clientKey /client.key ${reason}`])
-    for (const line of text.split(/[\n"]/).filter(line => line.length > 20 && !line.startsWith('-----')))
-      t.false(JSON.stringify(problems).includes(line))
-  })
-}
+const rejected: readonly (readonly [what: string, text: string])[] = [
+  ['a string', 'the client secret'],
+  ['a public key', '-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----'],
+  ['a certificate', '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----'],
+  ['an encrypted key', String(rsa.export(encrypted))],
+  ['half a key', pemOf(rsa).slice(0, 400)],
+  ['a short RSA key', pemOf(small)],
+  ['a key of another curve', pemOf(p384)],
+  ['a key that cannot sign', pemOf(x25519)],
+  ['half a JWK', jwkOf(rsa).slice(0, 100)],
+  ['a public JWK', JSON.stringify(publicJwkOf(rsa))],
+  ['a symmetric JWK', '{"kty":"oct","k":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j","alg":"HS256"}'],
+  ['other JSON', '{"client_secret":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j"}'],
+  ['a JWK without its parts', '{"kty":"EC","d":"AAAA"}'],
+  ['a JWK set', JSON.stringify({ keys: [publicJwkOf(rsa)] })],
+  ['a JWK for another algorithm', jwkOf(rsa, { alg: 'RS512' })]
+]
 
-test('a key file that cannot be read is an error that names the file', async t => {
-  const missing = { ...method, PLATFORM_CLIENT_KEY_FILE: '/run/secrets/nothing.pem' }
-  await refuses(t, { env: missing }, 'platform.clientKey /run/secrets/nothing.pem no such file')
-  await refuses(t, { flags: { 'platform.clientKey': '/' }, env: method }, 'platform.clientKey folder')
-})
+const misspelt = { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jtw' }
 
-test('a key in place of the path of its file is not shown', async t => {
-  for (const text of [jwkOf(p256), pemOf(p256)]) {
-    const problems = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: text } })
-    areProblems(t, problems, ['platform.clientKey PLATFORM_CLIENT_KEY_FILE a file'])
-    t.false(JSON.stringify(problems).includes(text.slice(-60, -40)))
-  }
-})
-
-test('an unknown method of client authentication is the only problem, whether there is a key or a secret', async t => {
-  const misspelt = { PLATFORM_CLIENT_AUTH_METHOD: 'private_key_jtw' }
-  const withKey = { ...misspelt, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
-  for (const env of [withKey, misspelt]) {
-    const error = await t.throwsAsync(load(t, { env }), { instanceOf: ConfigError })
-    areProblems(t, error?.problems, [
-      'platform.clientAuthMethod PLATFORM_CLIENT_AUTH_METHOD "private_key_jtw" client_secret_basic client_secret_post private_key_jwt'
+testMessages('client-key', {
+  ...Object.fromEntries(
+    rejected.map(([what, text]) => [
+      what,
+      { env: { ...method, PLATFORM_CLIENT_KEY_FILE: 'client.key' }, files: { 'client.key': text } }
     ])
-    t.deepEqual(error?.warnings, [])
+  ),
+  'a file that does not exist': { env: { ...method, PLATFORM_CLIENT_KEY_FILE: '/run/secrets/nothing.pem' } },
+  'a folder': { flags: { 'platform.clientKey': '/' }, env: method },
+  'a JWK in place of the path of its file': { env: { ...method, PLATFORM_CLIENT_KEY_FILE: jwkOf(p256) } },
+  'a PEM in place of the path of its file': { env: { ...method, PLATFORM_CLIENT_KEY_FILE: pemOf(p256) } },
+  // Whether there is a key or a secret, only the method is reported.
+  'an unknown method and a key': {
+    env: { ...misspelt, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
+  },
+  'an unknown method and a secret': { env: misspelt },
+  'a method without its key': { env: method },
+  'a key without its method': {
+    env: { PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' }
   }
 })
 
@@ -96,12 +84,6 @@ test('with private_key_jwt, no client secret is needed', async t => {
   t.like(signingKeyOf(config.platform), { algorithm: 'RS256', keyId: 'of the key' })
   const other = await accepts(t, { env: { ...env, PLATFORM_CLIENT_KEY_ID: 'of the setting' }, files })
   t.like(signingKeyOf(other.config.platform), { algorithm: 'RS256', keyId: 'of the setting' })
-})
-
-test('the method and the key must fit together', async t => {
-  await refuses(t, { env: method }, 'platform.clientAuthMethod private_key_jwt no key PLATFORM_CLIENT_KEY_FILE')
-  const env = { PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_AUTH_METHOD: 'client_secret_post' }
-  await accepts(t, { env }, 'platform.clientKey no effect platform.clientAuthMethod client_secret_post')
 })
 
 test('a key alone selects private_key_jwt, and no client secret is needed', async t => {

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava'
-import { ConfigError, type ConfigProblem, describeProblem } from '#src/config/errors.js'
 import type { LoadConfigOptions } from '#src/config/load.js'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
+import { ConfigError, type ConfigProblem, describeProblem } from '#src/config/types/problem.js'
 import { carries } from '../helpers/messages.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 

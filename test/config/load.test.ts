@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { fieldOf, settingIn, settingKeys, settingOf } from '#src/config/settings.js'
+import { ConfigError } from '#src/config/types/problem.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { accepts, keysAndSourcesOf, load, problemsOf } from './given.js'
 

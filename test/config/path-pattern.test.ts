@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { coversPattern, fillPattern, matchPattern, parsePattern, whyNotExact } from '#src/config/path-pattern.js'
+import { coversPattern, fillPattern, matchPattern, parsePattern, whyNotExact } from '#src/config/types/path-pattern.js'
 
 // Patterns are compared with a regular expression that is made from the same text.
 const literal = fc.constantFrom('a', 'b', 'A', 'ab', '%20', 'a.b', 'x-1')

@@ -2,12 +2,12 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { checkValueAndPath, defaultFolder } from '#src/config/check-value.js'
-import { layerOfFile } from '#src/config/settings-file.js'
-import { carries } from '../helpers/messages.js'
+import { resolveSettings } from '#src/config/load.js'
+import { rows } from '#src/config/settings.js'
+import { layerOfFile } from '#src/config/sources/settings-file.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { unprivileged } from '../helpers/unprivileged.js'
-import { areProblems } from './given.js'
+import { areProblems, enough } from './given.js'
 
 test.serial('a working directory that this user may not enter is reported as such', async t => {
   const outer = await tempFolder(t)
@@ -19,7 +19,7 @@ test.serial('a working directory that this user may not enter is reported as suc
     await chmod(outer, 0o700)
   })
   await chmod(outer, 0)
-  const { problems, isRead } = await unprivileged(() => layerOfFile(cwd))
+  const { problems, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
   areProblems(t, problems, [`${cwd} searched settings file this user may not`])
   t.false(isRead)
 })
@@ -31,7 +31,7 @@ test.serial(
     await chmod(cwd, 0o755)
     const without = async (path: string, mode: number, problem: string) => {
       await chmod(join(cwd, path), 0)
-      const { problems, isRead } = await unprivileged(() => layerOfFile(cwd))
+      const { problems, isRead } = await unprivileged(() => layerOfFile(cwd, rows))
       await chmod(join(cwd, path), mode)
       t.false(isRead)
       areProblems(t, problems, [problem])
@@ -42,16 +42,13 @@ test.serial(
   }
 )
 
-for (const [check, source] of [
-  [defaultFolder, 'default'],
-  [(cwd: string) => checkValueAndPath('wwwroot', 'wwwroot', cwd), 'flag --wwwroot']
-] as const) {
-  test.serial(`a folder of static files that the user may not enter is refused: ${source}`, async t => {
-    const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
-    await chmod(cwd, 0o755)
-    await chmod(join(cwd, 'wwwroot'), 0)
-    t.teardown(() => chmod(join(cwd, 'wwwroot'), 0o755))
-    const result = await unprivileged(() => check(cwd))
-    carries(t, result && 'rejected' in result ? result.rejected[0] : '', '"wwwroot", this user may not folder')
-  })
-}
+test.serial('a folder of static files that the user may not enter is refused, also the default one', async t => {
+  const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
+  await chmod(cwd, 0o755)
+  await chmod(join(cwd, 'wwwroot'), 0)
+  t.teardown(() => chmod(join(cwd, 'wwwroot'), 0o755))
+  for (const flags of [{}, { wwwroot: 'wwwroot' }]) {
+    const { problems } = await unprivileged(() => resolveSettings({ cwd, env: enough, flags }))
+    areProblems(t, problems, ['wwwroot this user may not folder'])
+  }
+})

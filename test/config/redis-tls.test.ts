@@ -6,6 +6,7 @@ import { selfSignedCertificate } from '../helpers/certificate.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { areProblems, enough } from './given.js'
+import { testMessages } from './messages.js'
 
 const { cert, key } = selfSignedCertificate()
 const other = selfSignedCertificate()
@@ -49,36 +50,28 @@ test('the files of redisTls become absolute paths', async t => {
   t.is(values['redis.keyFile'], join(cwd, 'a.key'))
 })
 
-const rejected: readonly (readonly [given: Given, problem: string])[] = [
-  [{ ca: 'nothing.pem' }, 'redis.caFile "nothing.pem", no such file PEM one or more certificates'],
-  [{ ca: 'wwwroot' }, 'redis.caFile "wwwroot", folder PEM certificates'],
-  [{ ca: 'empty.pem' }, 'redis.caFile "empty.pem", no certificate'],
-  [{ ca: 'damaged.pem' }, 'redis.caFile "damaged.pem", damaged certificate'],
-  [{ cert: 'a.key', key: 'a.key' }, 'redis.certFile "a.key", no certificate PEM'],
-  [{ cert: 'a.pem', key: 'a.pem' }, 'redis.keyFile "a.pem", no private key PEM without a passphrase'],
-  [{ cert: 'a.pem', key: 'encrypted.key' }, 'redis.keyFile "encrypted.key", has a passphrase'],
-  [{ cert: 'a.pem', key: 'damaged.key' }, 'redis.keyFile "damaged.key", damaged'],
-  [{ cert: 'a.pem', key: 'other.key' }, 'redis.keyFile other.key not the key of redis.certFile'],
-  [{ cert: 'a.pem' }, 'redis.certFile without redis.keyFile both'],
-  [{ key: 'a.key' }, 'redis.keyFile without redis.certFile both'],
-  [{ ca: 'a.pem', url: 'redis://localhost' }, 'redis.caFile redis.url TLS rediss:// remove'],
-  [{ cert: 'a.pem', key: 'wwwroot/a.key' }, 'redis.keyFile public /wwwroot/a.key'],
-  // A key in place of the path of its file is not shown.
-  [{ cert: 'a.pem', key: key.replaceAll('\n', '\\n') }, 'redis.keyFile cannot be the key itself. path']
-]
+const inEnvironment = ({ ca, cert, key, url = 'rediss://localhost' }: Given) => ({
+  files,
+  env: { REDIS_URL: url, REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key },
+  modes: { 'a.key': 0o600, 'wwwroot/a.key': 0o600 }
+})
 
-for (const [given, problem] of rejected) {
-  test(`redisTls is refused with ${JSON.stringify(given).slice(0, 60)}`, async t => {
-    const { problems } = await resolveWith(t, given)
-    areProblems(t, problems, [problem])
-    t.false(JSON.stringify(problems).includes('BEGIN'))
-  })
-}
-
-test('without redis.url, the settings of TLS have no effect, with a warning', async t => {
-  const { problems, warnings } = await resolveWith(t, { ca: 'a.pem', url: '' })
-  t.deepEqual(problems, [])
-  areProblems(t, warnings, ['redis.caFile no effect redis.url not set'])
+testMessages('redis-tls', {
+  'no such file': inEnvironment({ ca: 'nothing.pem' }),
+  'a folder': inEnvironment({ ca: 'wwwroot' }),
+  'an empty file': inEnvironment({ ca: 'empty.pem' }),
+  'a damaged certificate': inEnvironment({ ca: 'damaged.pem' }),
+  'a key in place of a certificate': inEnvironment({ cert: 'a.key', key: 'a.key' }),
+  'a certificate in place of a key': inEnvironment({ cert: 'a.pem', key: 'a.pem' }),
+  'an encrypted key': inEnvironment({ cert: 'a.pem', key: 'encrypted.key' }),
+  'a damaged key': inEnvironment({ cert: 'a.pem', key: 'damaged.key' }),
+  'the key of another certificate': inEnvironment({ cert: 'a.pem', key: 'other.key' }),
+  'a certificate without a key': inEnvironment({ cert: 'a.pem' }),
+  'a key without a certificate': inEnvironment({ key: 'a.key' }),
+  'a URL without TLS': inEnvironment({ ca: 'a.pem', url: 'redis://localhost' }),
+  'a key that is public': inEnvironment({ cert: 'a.pem', key: 'wwwroot/a.key' }),
+  'a key in place of its path': inEnvironment({ cert: 'a.pem', key: key.replaceAll('\n', '\\n') }),
+  'no URL': inEnvironment({ ca: 'a.pem', url: '' })
 })
 
 const testPermissions = testWhere(process.platform !== 'win32', 'Windows has no permission bits')

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { duration, size } from '#src/config/units.js'
+import { duration, size } from '#src/config/types/units.js'
 
 const DAY = 86_400
 

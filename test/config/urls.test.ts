@@ -1,5 +1,5 @@
 import test from 'ava'
-import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, maskUrl, providerUrl } from '#src/config/urls.js'
+import { basePathOf, homeUrlOf, isLocalRequest, localUrlOf, maskUrl, providerUrl } from '#src/config/types/urls.js'
 
 const urls: readonly (readonly [url: string, isSafe: boolean])[] = [
   ['https://idp.example', true],

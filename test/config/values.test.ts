@@ -3,7 +3,7 @@ import { checkValue } from '#src/config/check-value.js'
 import type { SettingKey } from '#src/config/settings.js'
 import { settingOf, writtenValue } from '#src/config/settings.js'
 import { carries } from '../helpers/messages.js'
-import { accepts, areProblems, load, problemsOf, refuses } from './given.js'
+import { accepts, load, refuses } from './given.js'
 
 const varied = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 
@@ -48,7 +48,7 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.endSessionEndpoint', 'none', 'https://id.example/logout'],
   ['platform.clientAuthMethod', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
   ['platform.pkce', true, false],
-  ['platform.timeout', '1s', '5m'],
+  ['platform.timeout', '1s', '60s'],
   ['refresh.beforeExpiry', '0s', '60m'],
   ['refresh.jitter', '0s', '25m', '60m'],
   ['profile.cacheTtl', '0s', '30s', '60m'],
@@ -151,7 +151,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.tokenEndpoint', 'none', 'http://id.example/token', 'https://id.example/token#x', ''],
   ['platform.revocationEndpoint', 'off', 'http://id.example/revoke', 5],
   ['platform.pkce', 'true', 1],
-  ['platform.timeout', 0, 301, '0s', '301s', '10ms', '1.5m', '-1s', 's', ''],
+  ['platform.timeout', 0, 61, '0s', '61s', '5m', '10ms', '1.5m', '-1s', 's', ''],
   ['refresh.jitter', -1, 3601, '3601', '2h', 1.5],
   ['profile.cacheTtl', -1, 3601, '61m', 0.5],
   ['apiProxy.maxBody', -1, '1kb5', '1.5MB', '2000GiB', '100 megabytes', true],
@@ -233,40 +233,18 @@ test('a settings file may write a number or a yes-or-no value as a string, as va
   const written = { port: '8096', logout: { idp: 'yes' }, log: { requests: 'true' }, platform: { timeout: '5' } }
   const { config } = await load(t, inFile(written))
   t.like(config, { port: 8096, logout: { idp: true }, log: { requests: true }, platform: { timeoutSeconds: 5 } })
-  await refuses(t, inFile({ port: '80.5' }), 'port "80.5". 0 65535')
+  await refuses(t, inFile({ port: '80.5' }), 'port 0 65535')
 })
 
 for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
-  test(`the string ${text} is not a valid port`, t =>
-    refuses(t, { env: { PORT: text } }, `port PORT ${text === '-1' ? text : `"${text}"`}. 0 65535`))
+  test(`the string ${text} is not a valid port`, t => refuses(t, { env: { PORT: text } }, 'port PORT 0 65535'))
 }
-
-test('an error shows a refused value shortened and without control characters and passwords', async t => {
-  const [long] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'x'.repeat(500) } })
-  t.true((long?.message.length ?? 999) < 200)
-  const [control] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'a\u001b[31m\u009bb' } })
-  for (const character of ['\u001b', '\u009b']) t.false(control?.message.includes(character))
-  const [password] = await problemsOf(t, { env: { PLATFORM_ISSUER: 'https://u:hunter2@id.example' } })
-  t.notRegex(password?.message ?? 'hunter2', /hunter2/)
-})
-
-test('an error shows only the first line of a refused value', async t => {
-  const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
-  for (const [settings, problem] of [
-    ...[...hidden, hidden].map(mode => [{ mode }, 'mode "single…". single dual'] as const),
-    [{ wwwroot: 'pages\nhunter2' }, 'wwwroot "pages…", no such folder']
-  ] as const) {
-    const problems = await problemsOf(t, inFile(settings))
-    areProblems(t, problems, [problem])
-    t.false(JSON.stringify(problems).includes('hunter2'))
-  }
-})
 
 test('a folder of static files must exist, and its path becomes absolute', async t => {
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
-  await refuses(t, { flags: { wwwroot: 'pages' } }, 'wwwroot "pages", no such folder path')
-  await refuses(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } }, 'wwwroot "pages", it is a file path')
+  await refuses(t, { flags: { wwwroot: 'pages' } }, 'wwwroot no such folder path')
+  await refuses(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } }, 'wwwroot it is a file path')
 })
 
 test('a folder wwwroot in the working directory is served by default', async t => {

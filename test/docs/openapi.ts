@@ -1,6 +1,6 @@
 // Reads docs/openapi.yaml and compares responses and routes of the server with it.
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { HEALTH_ROUTES } from '#src/config/urls.js'
+import { HEALTH_ROUTES } from '#src/config/types/urls.js'
 import { createServices } from '#src/server/create-services.js'
 import { authRouter } from '#src/web/routes/auth-routes.js'
 import type { BrowserResponse } from '../helpers/browser.js'

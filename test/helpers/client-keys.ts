@@ -1,6 +1,6 @@
 // Private keys of clients, one for each signature algorithm.
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { KeyAlgorithm } from '#src/config/client-key.js'
+import type { KeyAlgorithm } from '#src/config/types/client-key.js'
 
 export function newKey(algorithm: KeyAlgorithm): KeyObject {
   if (algorithm === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey

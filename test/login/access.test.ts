@@ -1,5 +1,5 @@
 import test from 'ava'
-import { accessEntries } from '#src/config/access-entry.js'
+import { accessEntries } from '#src/config/types/access-entry.js'
 import { createAccess, createAccessRule, denialFields, type Judgement } from '#src/login/access.js'
 import { ProviderError } from '#src/provider/provider-error.js'
 import type { Denial } from '#src/sessions/index.js'

@@ -1,7 +1,7 @@
 // Attacks the rule for paths with upstreams that read a path differently. The decoders and the matcher of this file share
 // no code with the proxy: they work on bytes and on regular expressions.
 import test from 'ava'
-import { parseRules } from '#src/config/proxy-rules.js'
+import { parseRules } from '#src/config/types/proxy-rules.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 import { createRandom } from '../helpers/random.js'
 import { words } from '../helpers/words.js'

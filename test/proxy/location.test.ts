@@ -1,5 +1,5 @@
 import test from 'ava'
-import { parseRules } from '#src/config/proxy-rules.js'
+import { parseRules } from '#src/config/types/proxy-rules.js'
 import { createMapLocation } from '#src/web/proxy/response-headers.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 

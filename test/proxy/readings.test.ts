@@ -2,7 +2,7 @@
 // characters, and escapes that are encoded again.
 import test from 'ava'
 import fc from 'fast-check'
-import { parseRules } from '#src/config/proxy-rules.js'
+import { parseRules } from '#src/config/types/proxy-rules.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 import { words } from '../helpers/words.js'
 

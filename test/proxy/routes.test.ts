@@ -1,6 +1,6 @@
 // Which requests the proxy forwards, and the exact target. A request whose path is not in its normal form is never forwarded.
 import test from 'ava'
-import { parseRules } from '#src/config/proxy-rules.js'
+import { parseRules } from '#src/config/types/proxy-rules.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 import { words } from '../helpers/words.js'
 

@@ -1,6 +1,6 @@
 // Closes the client of a Redis cluster while it reads the slots of the cluster. The process then has to end by itself.
 import type { Cluster } from 'ioredis'
-import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
+import { parseRedisUrl, type RedisUrl } from '#src/config/types/redis-url.js'
 import { openRedisClient } from '#src/sessions/redis/redis-client.js'
 
 const nothing = () => {}

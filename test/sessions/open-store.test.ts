@@ -43,7 +43,7 @@ test('a session whose record has arrived meanwhile is not recovered, so a pause 
 test('the Redis client is loaded only if redis.url is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
-    import { parseRedisUrl } from '#src/config/redis-url.js'
+    import { parseRedisUrl } from '#src/config/types/redis-url.js'
     import { createStores } from '#src/sessions/index.js'
     import { systemClock } from '#src/base/clock.js'
     const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redis: { url: ${redisUrl} } }

@@ -1,5 +1,5 @@
 // A database that Redis does not have, or that the user may not select. ioredis itself would continue in database 0.
-import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
+import { parseRedisUrl, type RedisUrl } from '#src/config/types/redis-url.js'
 import { RedisDatabaseError, requireDatabase } from '#src/sessions/index.js'
 import { openRedisClient } from '#src/sessions/redis/redis-client.js'
 import { eventually } from '../helpers/eventually.js'

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { parseRedisUrl, type RedisUrl } from '#src/config/redis-url.js'
+import { parseRedisUrl, type RedisUrl } from '#src/config/types/redis-url.js'
 import { openRedisClient, tlsOptions } from '#src/sessions/redis/redis-client.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
 import { eventually } from '../helpers/eventually.js'

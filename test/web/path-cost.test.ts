@@ -1,8 +1,8 @@
 // Nobody needs a session to send a long path, so no path may occupy the process, at the public port or at that of forward-auth.
 import test from 'ava'
 import fc from 'fast-check'
-import { filePatterns, isProtectedPath } from '#src/config/file-patterns.js'
-import { parseRules } from '#src/config/proxy-rules.js'
+import { filePatterns, isProtectedPath } from '#src/config/types/protected-files.js'
+import { parseRules } from '#src/config/types/proxy-rules.js'
 import { whyNotFromGateway } from '#src/web/forward-auth/forward-auth.js'
 import { createRoutes } from '#src/web/proxy/routes.js'
 import { pathBelowRoot } from '#src/web/static/find-file.js'

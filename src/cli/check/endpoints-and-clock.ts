@@ -1,6 +1,6 @@
 import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
-import { maskUrl } from '../../config/urls.js'
+import { maskUrl } from '../../config/types/urls.js'
 import { createMode, type Mode } from '../../login/mode.js'
 import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
 import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provider/metadata.js'

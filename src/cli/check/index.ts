@@ -8,8 +8,8 @@
  * - `network-errors.ts`, `endpoint-errors.ts`: the texts about connections and requests that fail
  */
 
-import type { Environment } from '../../config/dot-env.js'
 import type { LoadedConfig } from '../../config/load.js'
+import type { Environment } from '../../config/sources/dot-env.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'
 import { checkCallback, checkPort } from './callback-and-port.js'
 import { checkClient, checkRefresh, checkUserInfo } from './client-and-refresh.js'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { homeUrlOf } from '../../config/urls.js'
+import { homeUrlOf } from '../../config/types/urls.js'
 import { codeChallengeOf } from '../../login/transaction.js'
 import { gatewayCodeOf, isErrorCode } from '../../provider/meaning.js'
 import type { ProviderMetadata } from '../../provider/metadata.js'

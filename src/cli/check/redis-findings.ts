@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net'
 import { connect } from 'node:tls'
-import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
+import type { RedisUrl } from '../../config/types/redis-url.js'
 import { countProcesses, databaseAdvice } from '../../sessions/index.js'
 import { tlsOptions } from '../../sessions/redis/redis-client.js'
 import { type Finding, failed, ok, type Texts, textFor, warning } from './findings.js'

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { within } from '../../base/clock.js'
 import { isError } from '../../base/error-code.js'
-import type { RedisUrl } from '../../config/redis-url.js'
 import type { Config } from '../../config/settings.js'
+import type { RedisUrl } from '../../config/types/redis-url.js'
 import { channelOf, prefixOf } from '../../sessions/index.js'
 import {
   type Cluster,

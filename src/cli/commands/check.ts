@@ -1,7 +1,7 @@
 import { coloursFor } from '../../base/colours.js'
 import { closeServer } from '../../base/listener.js'
-import { ConfigError } from '../../config/errors.js'
 import { type LoadedConfig, loadConfig } from '../../config/load.js'
+import { ConfigError } from '../../config/types/problem.js'
 import { openDemo } from '../../demo/open.js'
 import { createLog } from '../../server/log.js'
 import type { Finding } from '../check/findings.js'

@@ -1,7 +1,7 @@
 import { type Colours, coloursFor } from '../../base/colours.js'
-import { ConfigError, notGiven } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/load.js'
 import { defaultText, type SettingKey, settingKeys, shownValue, type Values } from '../../config/settings.js'
+import { ConfigError, notGiven } from '../../config/types/problem.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
 import { type Command, sourcesOf } from '../terminal/command.js'
 import { exitCodes } from '../terminal/expected-errors.js'

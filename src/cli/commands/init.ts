@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
-import { newSecret } from '../../config/secrets.js'
-import type { Values } from '../../config/settings.js'
-import { layerOfFile } from '../../config/settings-file.js'
+import { rows, type Values } from '../../config/settings.js'
+import { layerOfFile } from '../../config/sources/settings-file.js'
+import { newSecret } from '../../config/types/secrets.js'
 import {
   existingSecretsMessage,
   gitStateOf,
@@ -25,7 +25,7 @@ import { exitCodes } from '../terminal/expected-errors.js'
 export const init: Command = async function init({ terminal, flags, options }) {
   const { cwd, stdin, stdout, stderr } = terminal
   const given = await valuesOfFlags(flags, cwd)
-  const { file } = await layerOfFile(cwd)
+  const { file } = await layerOfFile(cwd, rows)
   const existingSettings = file === undefined ? undefined : relative(cwd, file)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
   const git = await gitStateOf(cwd)

@@ -4,9 +4,9 @@
  */
 import { pino } from 'pino'
 import { systemClock } from '../../base/clock.js'
-import { ConfigError } from '../../config/errors.js'
 import { loadConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
+import { ConfigError } from '../../config/types/problem.js'
 import { createKeyring } from '../../cookie/keyring.js'
 import type { SessionRecord } from '../../cookie/record.js'
 import { REVOKED_IN_PARALLEL } from '../../login/log-out.js'

@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { type Checked, checkValue } from '../../config/check-value.js'
-import { ConfigError, type ConfigProblem } from '../../config/errors.js'
-import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
-import { type Flags, layerOfFlags } from '../../config/sources.js'
-import { readString, yesOrNo } from '../../config/types.js'
-import { DAY, MINUTE } from '../../config/units.js'
-import { callbackPath } from '../../config/urls.js'
+import { checkValue } from '../../config/check-value.js'
+import { type Flags, rows, type SettingKey, settingOf, type Values } from '../../config/settings.js'
+import { layerOfFlags } from '../../config/sources/flags.js'
+import { ConfigError, type ConfigProblem } from '../../config/types/problem.js'
+import { DAY, MINUTE } from '../../config/types/units.js'
+import { callbackPath } from '../../config/types/urls.js'
+import { type Checked, readString, yesOrNo } from '../../config/types/value-type.js'
 import { RunError } from '../terminal/expected-errors.js'
 import type { Terminal } from '../terminal/terminal.js'
 
@@ -14,10 +14,11 @@ export const clientIdPlaceholder = 'replace-with-your-client-id'
 
 /** Returns the settings that were given as flags. Throws ConfigError with all invalid flags. */
 export async function valuesOfFlags(flags: Flags, cwd: string): Promise<Values> {
-  const { given } = await layerOfFlags(flags, cwd)
+  const { given } = await layerOfFlags(flags, rows, cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: ConfigProblem[] = []
-  for (const [key, { source, ...found }] of given) {
+  for (const { key } of rows) {
+    const { source, ...found } = given.get(key) ?? { source: '', useDefault: true }
     const checked = 'value' in found ? checkValue(key, found.value) : found
     if ('value' in checked) values[key] = checked.value
     else if ('rejected' in checked) problems.push(...checked.rejected.map(message => ({ key, source, message })))

@@ -1,6 +1,6 @@
 import type { LoadConfigOptions } from '../../config/load.js'
-import type { Flags } from '../../config/sources.js'
-import { DAY, duration } from '../../config/units.js'
+import type { Flags } from '../../config/settings.js'
+import { DAY, duration } from '../../config/types/units.js'
 import type { DemoOptions } from '../../demo/open.js'
 import { UsageError } from './expected-errors.js'
 import type { Terminal } from './terminal.js'

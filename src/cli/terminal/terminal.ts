@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 import { Help } from 'commander'
 import type { DestinationStream } from 'pino'
 import { errorCode } from '../../base/error-code.js'
-import type { Environment } from '../../config/dot-env.js'
+import type { Environment } from '../../config/sources/dot-env.js'
 import { withFlagsOfContainer } from './container.js'
 import { RunError } from './expected-errors.js'
 

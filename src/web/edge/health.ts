@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { HEALTH_ROUTES } from '../../config/urls.js'
+import { HEALTH_ROUTES } from '../../config/types/urls.js'
 import type { Services } from '../services.js'
 
 /**

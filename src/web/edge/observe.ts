@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { Metrics } from '../../base/metrics.js'
 import type { Span, Tracing } from '../../base/tracing.js'
-import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { notesOf, requestLog } from '../request/request.js'
 import { wasExecuted } from '../request/session-status.js'
 

@@ -3,7 +3,7 @@
  * more.
  */
 import type { Context, Middleware } from 'koa'
-import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { SessionTooLargeError } from '../../cookie/session-cookie.js'
 import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/provider-error.js'
 import { StoreUnavailableError } from '../../sessions/index.js'

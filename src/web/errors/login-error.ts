@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa'
 import type { CookieNames, Site } from '../../config/site.js'
-import { isLoopback } from '../../config/urls.js'
+import { isLoopback } from '../../config/types/urls.js'
 import { isWeakness } from '../../login/authentication.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS, retrySecondsOf } from '../../login/failure.js'

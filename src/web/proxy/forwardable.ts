@@ -5,8 +5,8 @@
  */
 
 import { decode, isBeyondAscii, textOf } from '../../base/path-readings.js'
-import { hasDotSegment, isOverlong, type PathPattern, whyMalformed } from '../../config/path-pattern.js'
-import type { ProxyRule } from '../../config/proxy-rules.js'
+import { hasDotSegment, isOverlong, type PathPattern, whyMalformed } from '../../config/types/path-pattern.js'
+import type { ProxyRule } from '../../config/types/proxy-rules.js'
 import { canBeCut, cuts, mergeSlashes, normalize, type Operation, readingsOf } from './readings.js'
 
 /** The rules of the proxy, for one method and for paths in any reading. */

@@ -4,8 +4,8 @@
  * list, for example Set-Cookie, the CORS headers, X-Accel-Redirect and Speculation-Rules.
  */
 
-import { fillPattern, matchPattern } from '../../config/path-pattern.js'
-import type { ProxyRule } from '../../config/proxy-rules.js'
+import { fillPattern, matchPattern } from '../../config/types/path-pattern.js'
+import type { ProxyRule } from '../../config/types/proxy-rules.js'
 import type { FindRoute, ForwardRoute } from './routes.js'
 
 const FORWARDED = [

@@ -1,7 +1,7 @@
 /** Finds the proxy rule for a request, and the path and query to request from the upstream. */
 
-import { fillPattern, matchPattern, mayMatch, type PathPattern, whyNotExact } from '../../config/path-pattern.js'
-import { isReserved, type ProxyRule } from '../../config/proxy-rules.js'
+import { fillPattern, matchPattern, mayMatch, type PathPattern, whyNotExact } from '../../config/types/path-pattern.js'
+import { isReserved, type ProxyRule } from '../../config/types/proxy-rules.js'
 import { type RuleChoice, whyNotForwardable } from './forwardable.js'
 import { cuts, looseSpelling, normalize, readingsOf } from './readings.js'
 

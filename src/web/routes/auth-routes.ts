@@ -4,7 +4,7 @@
  */
 import Router from '@koa/router'
 import type { Context, Middleware, Next } from 'koa'
-import { AUTH_ROUTES, isAuthPath } from '../../config/urls.js'
+import { AUTH_ROUTES, isAuthPath } from '../../config/types/urls.js'
 import { clientModule } from '../../pages/index.js'
 import { checkOrigin, type RoutePolicy } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed, notFound } from '../errors/http-error.js'

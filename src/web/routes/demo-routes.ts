@@ -3,7 +3,7 @@
  * only if the identity provider is the built-in demo.
  */
 import type { Context, Middleware } from 'koa'
-import { isLocalRequest } from '../../config/urls.js'
+import { isLocalRequest } from '../../config/types/urls.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { sessionRecord, writeSession } from '../request/session.js'
 import type { DemoProvider, Services } from '../services.js'

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { mayMatch } from '../../config/path-pattern.js'
+import { mayMatch } from '../../config/types/path-pattern.js'
 import { readCookie } from '../../cookie/request-cookies.js'
 import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { newBrowserId } from '../../login/transaction.js'

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../config/settings.js'
-import { AUTH_PATH, isAuthPath } from '../../config/urls.js'
+import { AUTH_PATH, isAuthPath } from '../../config/types/urls.js'
 import { wwwrootProblem } from '../../config/wwwroot.js'
 import type { Services } from '../services.js'
 import { fileFinder } from './find-file.js'

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { isProtectedFile, isProtectedPath } from '../../config/file-patterns.js'
+import { isProtectedFile, isProtectedPath } from '../../config/types/protected-files.js'
 import { protectWithSession } from '../routes/require-tokens.js'
 import type { Services } from '../services.js'
 

@@ -2,7 +2,7 @@
 import { win32 } from 'node:path'
 import test from 'ava'
 import fc from 'fast-check'
-import { filePatterns, isProtectedFile, isProtectedPath } from '#src/config/file-patterns.js'
+import { filePatterns, isProtectedFile, isProtectedPath } from '#src/config/types/protected-files.js'
 import { pathBelowRoot } from '#src/web/static/find-file.js'
 import { words } from '../../helpers/words.js'
 

@@ -1,9 +1,8 @@
 /** Parses and checks the rules of the API proxy. A rule is written as `METHODS PATH TARGET [option …]`. */
-import { quote } from './errors.js'
 import { coversPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
-import { REJECTED, type ValueType } from './types.js'
 import { duration, HOUR } from './units.js'
 import { AUTH_PATH, HEALTH_ROUTES, isLoopback, maskUrl } from './urls.js'
+import { REJECTED, type ValueType } from './value-type.js'
 
 export interface ProxyRule {
   /** The path pattern as written. Metrics, logs and traces contain it. */
@@ -68,16 +67,16 @@ function splitRules(value: string): string[] {
 
 /**
  * Parses all rules and collects every problem, so that the operator can fix all of them before the next start. Each
- * problem is a message with the rule and the allowed values.
+ * problem is a message with the number of the rule and the allowed values.
  */
 export function parseRules(texts: readonly string[]) {
   const rules: ProxyRule[] = []
   const problems: string[] = []
-  for (const given of texts) {
+  for (const [index, given] of texts.entries()) {
     const text = given.trim().replace(/\s+/g, ' ')
     const before = problems.length
     const reject: Reject = (reason, advice) => {
-      problems.push(`cannot contain the rule ${quote(maskRule(text))}, because ${reason}. ${advice}`)
+      problems.push(`cannot be used, because of rule ${index + 1}: ${reason}. ${advice}`)
       return undefined
     }
     const rule = parseRule(text, reject)
@@ -102,11 +101,8 @@ function parseRule(text: string, reject: Reject): ProxyRule | undefined {
   const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
   if (pathText === undefined || targetText === undefined) return reject('it is incomplete', `Write ${FORM}.`)
   const methods = [...new Set(methodList.split(','))]
-  for (const method of methods.filter(method => !METHODS.includes(method))) {
-    reject(
-      `${quote(method)} is not an HTTP method that a rule can have`,
-      `Use ${METHODS.join(', ')} (GET includes HEAD).`
-    )
+  if (!methods.every(method => METHODS.includes(method))) {
+    reject('it does not begin with HTTP methods that a rule can have', `Use ${METHODS.join(', ')} (GET includes HEAD).`)
   }
   const path = parsePath(pathText, reject)
   const options = parseOptions(optionTexts, reject)
@@ -120,17 +116,16 @@ function parseRule(text: string, reject: Reject): ProxyRule | undefined {
 }
 
 function parsePath(text: string, reject: Reject): PathPattern | undefined {
-  const path = `the path ${quote(text)}`
-  const pattern = checkPattern(text, (reason, advice) => reject(`${path} cannot be used: ${reason}`, advice))
+  const pattern = checkPattern(text, (reason, advice) => reject(`its path cannot be used: ${reason}`, advice))
   if (!pattern) return undefined
   const { segments } = pattern
   if (segments.every(segment => segment === '')) {
     const advice = 'Use a path with at least one segment, such as /api/hubs/**.'
-    return reject(`${path} matches every path of this server`, advice)
+    return reject('its path matches every path of this server', advice)
   }
   if (isReserved(segments)) {
     const { healthz, readyz } = HEALTH_ROUTES
-    reject(`${path} belongs to this server itself`, `Use a path outside ${AUTH_PATH}, ${healthz} and ${readyz}.`)
+    reject('its path belongs to this server itself', `Use a path outside ${AUTH_PATH}, ${healthz} and ${readyz}.`)
   }
   return pattern
 }
@@ -156,8 +151,7 @@ function checkPattern(text: string, reject: Reject): PathPattern | undefined {
 }
 
 function parseTarget(text: string, isPlainHttp: boolean, reject: Reject) {
-  const rejectTarget: Reject = (reason, advice) =>
-    reject(`the target ${quote(maskUrl(text))} cannot be used: ${reason}`, advice)
+  const rejectTarget: Reject = (reason, advice) => reject(`its target cannot be used: ${reason}`, advice)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
     return rejectTarget('it is not a URL', 'Use https://host/path, or http://host/path with the option plain-http.')
@@ -178,7 +172,7 @@ function parseOptions(texts: readonly string[], reject: Reject) {
     const [name = '', value] = text.split('=')
     const isKnown = OPTIONS.get(name)?.test(text) ?? false
     if (!isKnown) {
-      reject(`${quote(text)} is not an option`, `Use ${OPTION_FORMS}.`)
+      reject('it has an unknown option', `Use ${OPTION_FORMS}.`)
     } else if (given.has(name)) reject(`the option ${name} is given twice`, 'Write it once.')
     given.set(name, value ?? '')
   }
@@ -186,7 +180,7 @@ function parseOptions(texts: readonly string[], reject: Reject) {
   const parsed = ruleTimeout.parse(timeout)
   const timeoutSeconds = 'value' in parsed ? parsed.value : undefined
   if (timeout !== undefined && timeoutSeconds === undefined) {
-    reject(`timeout=${timeout} is not a timeout`, `Use ${ruleTimeout.allowed}.`)
+    reject('its timeout is not valid', `Use ${ruleTimeout.allowed}.`)
   }
   return {
     token: given.get('token') === 'public' ? 'public' : 'internal',

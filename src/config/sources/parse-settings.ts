@@ -1,10 +1,10 @@
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { YAMLError } from 'yaml'
-import { defaultExportOf } from '../base/default-export.js'
-import { errorCode, isError } from '../base/error-code.js'
-import { isJsonObject, parseJson } from '../base/json.js'
-import { quote } from './errors.js'
+import { defaultExportOf } from '../../base/default-export.js'
+import { errorCode, isError } from '../../base/error-code.js'
+import { isJsonObject, parseJson } from '../../base/json.js'
+import { quote } from '../types/problem.js'
 import { appName } from './search-places.js'
 
 // Reads the formats of settings files for cosmiconfig. A message may contain the number of a line but never its content, because

@@ -1,4 +1,4 @@
-import { listWith, stringWith, type ValueType } from './types.js'
+import { listWith, stringWith, type ValueType } from './value-type.js'
 
 // The types of the settings that contain names of headers for the API proxy.
 

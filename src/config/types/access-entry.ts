@@ -3,8 +3,7 @@
  * value.
  */
 import { domainToASCII, domainToUnicode } from 'node:url'
-import { quote } from './errors.js'
-import { itemsOf, REJECTED, type ValueType } from './types.js'
+import { itemsOf, REJECTED, type ValueType } from './value-type.js'
 
 export interface EmailAddress {
   /** An empty string in the entry for a whole domain. */
@@ -96,14 +95,14 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
       return items.length === 1 ? { value: [] } : { reason: '* admits everyone, so the other entries have no effect' }
     }
     const entries: AccessEntry[] = []
-    for (const text of items) {
+    for (const [index, text] of items.entries()) {
       const entry = parseEntry(text)
       if (!entry) {
-        const reason = `${quote(text)} is not an e-mail address, a domain that begins with @, or a claim and its value`
+        const reason = `entry ${index + 1} is not an e-mail address, a domain that begins with @, or a claim and its value`
         return { reason }
       }
       if (isClaimEntry(entry) && entry.claim === EMAIL) {
-        const reason = `${quote(text)} would also match an address that the provider has not verified (write only the address)`
+        const reason = `entry ${index + 1} would also match an address that the provider has not verified (write only the address)`
         return { reason }
       }
       entries.push(entry)

@@ -1,6 +1,5 @@
-import { quote } from './errors.js'
-import { REJECTED, type ValueType } from './types.js'
 import { maskUrl } from './urls.js'
+import { REJECTED, type ValueType } from './value-type.js'
 
 /**
  * The parsed setting `redis.url`, which has the form `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. If
@@ -88,11 +87,8 @@ function whyRefused(url: string): string {
   const query = /\?(.*)$/s.exec(rest)?.[1]
   const unknown = [...new URLSearchParams(query).keys()].filter(name => !PARAMETERS.has(name))
   if (unknown.length > 0 && hosts.split(',').every(host => HOST.test(host))) {
-    const known = `known parameters: ${[...PARAMETERS].join(', ')}`
-    // In `sentinelPassword=Ab1&Rest`, the unknown name is a part of the password. The name of the password may be misspelt.
-    const hasPassword = url.includes('@') || [...new URLSearchParams(query).keys()].some(name => /pass/i.test(name))
-    if (hasPassword) return `it has an unknown parameter (${known}); in a password, & must be written as %26`
-    return `it has the unknown parameter ${unknown.map(name => quote(name)).join(', ')} (${known})`
+    // In `sentinelPassword=Ab1&Rest`, the unknown name is a part of the password.
+    return `it has an unknown parameter (known parameters: ${[...PARAMETERS].join(', ')}); in a password, & must be written as %26`
   }
   return 'it is not a Redis URL'
 }

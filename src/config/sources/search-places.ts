@@ -1,7 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode } from '../base/error-code.js'
-import type { ConfigProblem } from './errors.js'
+import { errorCode } from '../../base/error-code.js'
+import type { ConfigProblem } from '../types/problem.js'
 
 // The places of a settings file, and what cosmiconfig does not tell about them: a place that exists but cannot be read, several
 // files, and files whose names are almost right. In each case, an access list could be missing.

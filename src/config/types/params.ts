@@ -1,5 +1,5 @@
-import { isJsonObject } from '../base/json.js'
-import type { Parsed, ValueType } from './types.js'
+import { isJsonObject } from '../../base/json.js'
+import type { Parsed, ValueType } from './value-type.js'
 
 type Params = Readonly<Record<string, string>>
 
@@ -47,12 +47,10 @@ function params(example: string): ValueType<Params> {
       const pairs = pairsOf(written)
       if (!pairs) return {}
       const names = pairs.map(([name]) => name)
-      const malformed = names.find(name => !NAME.test(name))
-      if (malformed !== undefined) return { reason: `${JSON.stringify(malformed)} is not the name of a parameter` }
+      if (!names.every(name => NAME.test(name))) return { reason: 'one of the names is not the name of a parameter' }
       const reserved = names.find(name => RESERVED.has(name.toLowerCase()))
-      if (reserved !== undefined) return { reason: `this server sets ${reserved} itself` }
-      const repeated = names.find((name, index) => names.indexOf(name) !== index)
-      if (repeated !== undefined) return { reason: `${repeated} is repeated` }
+      if (reserved !== undefined) return { reason: `this server sets ${reserved.toLowerCase()} itself` }
+      if (new Set(names).size < names.length) return { reason: 'one of the names is repeated' }
       const maxAge = pairs.find(([name]) => name === MAX_AGE)?.[1] ?? '0'
       if (!/^\d{1,9}$/.test(maxAge)) return { reason: `${MAX_AGE} is not a number of seconds` }
       return { value: Object.fromEntries(pairs) }

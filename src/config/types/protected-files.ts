@@ -1,7 +1,6 @@
 /** The patterns of `access.files`, which select the static files that need a session, and the rule that applies them. */
-import { quote } from './errors.js'
 import { coversPattern, matchPattern, type PathPattern, parsePattern, whyNotExact } from './path-pattern.js'
-import { itemsOf, REJECTED, type ValueType } from './types.js'
+import { itemsOf, REJECTED, type ValueType } from './value-type.js'
 
 export interface FilePattern {
   /** The pattern as it was written. */
@@ -78,17 +77,17 @@ export const filePatterns: ValueType<readonly FilePattern[], readonly string[]> 
     const items = itemsOf(written) ?? []
     if (items.length === 0) return REJECTED
     const patterns: FilePattern[] = []
-    for (const text of items) {
+    for (const [index, text] of items.entries()) {
       const [, exclamationMark = '', path = ''] = /^(!?)(.*)$/s.exec(text) ?? []
       const reason = whyNoPattern(path)
-      if (reason !== undefined) return { reason: `${quote(text)} cannot be used: ${reason}` }
+      if (reason !== undefined) return { reason: `pattern ${index + 1} cannot be used: ${reason}` }
       const isPublic = exclamationMark !== ''
       const earlier = patterns.find(
         earlier =>
           earlier.isPublic !== isPublic && coversPattern(earlier.path, parseCanonical(path, isPublic, earlier.isPublic))
       )
       if (earlier) {
-        const problem = `contains ${quote(text)} after ${quote(earlier.text)}, which already decides about the same files. Write ${quote(text)} first, or remove it.`
+        const problem = `has pattern ${index + 1} after pattern ${patterns.indexOf(earlier) + 1}, which already decides about the same files. Change their order, or remove one.`
         return { problems: [problem] }
       }
       patterns.push({ text, isPublic, path: parseCanonical(path, isPublic) })

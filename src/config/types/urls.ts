@@ -1,4 +1,4 @@
-import { type StringCheck, stringWith, type ValueType } from './types.js'
+import { type StringCheck, stringWith, type ValueType } from './value-type.js'
 
 // The paths of the built-in routes. In the public URLs, the base path of a reverse proxy may come before them
 // (`basePathOf`).

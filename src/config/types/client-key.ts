@@ -1,5 +1,5 @@
 import { createPrivateKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
-import { REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './value-type.js'
 
 // The private key with which the server authenticates to the provider (private_key_jwt, OpenID Connect Core section 9).
 

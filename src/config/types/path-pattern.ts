@@ -1,4 +1,4 @@
-import { decodings, isEncoded, mergePath, readAsText } from '../base/path-readings.js'
+import { decodings, isEncoded, mergePath, readAsText } from '../../base/path-readings.js'
 
 /** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` stands for any rest of the path. */
 

@@ -1,50 +1,9 @@
-import type { Stats } from 'node:fs'
-import { lstat, readFile, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, sep } from 'node:path'
-import { errorCode } from '../base/error-code.js'
-import type { ConfigProblem } from './errors.js'
+import type { PrivateFile } from './sources/layer.js'
+import type { ConfigProblem } from './types/problem.js'
 
-/** Reads text files, and finds secret files that other users of this machine can read or that the server would publish. */
-
-const notUtf8 = 'NOT_UTF8'
-
-/**
- * Reads a text file in UTF-8 and removes the byte order mark that Windows editors write. Rejects if the file is in UTF-16,
- * which some Windows editors also write.
- */
-export async function readTextFile(path: string): Promise<string> {
-  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
-  if (text.includes('\0')) throw Object.assign(new Error('not UTF-8'), { code: notUtf8 })
-  return text
-}
-
-/** Returns information about a file or folder, or undefined if this user cannot examine it. */
-export function statIfPossible(path: string): Promise<Stats | undefined> {
-  return stat(path).catch(() => undefined)
-}
-
-/** True for a symlink to a file that does not exist. */
-export async function isDangling(path: string): Promise<boolean> {
-  return (
-    (await lstat(path).catch(() => undefined))?.isSymbolicLink() === true && (await statIfPossible(path)) === undefined
-  )
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
-  EACCES: 'this user may not read it',
-  EPERM: 'this user may not read it',
-  EISDIR: 'it is a folder',
-  ELOOP: 'its symlinks lead in a circle',
-  ENAMETOOLONG: 'the path is too long',
-  [notUtf8]: 'it is not encoded in UTF-8'
-}
-
-export function whyUnreadable(error: unknown): string {
-  const code = errorCode(error)
-  return (code && reasons[code]) ?? (code ? `the system reports ${code}` : 'the reason is unknown')
-}
+// Finds files with secrets that other users of this machine can read, and private files that the server would publish.
 
 // The permission bits for users who are neither the owner nor in the group. The bits of the group are not checked,
 // because a service often reads its secret files through its group, as in the systemd unit that we ship.
@@ -52,13 +11,8 @@ const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
 
-/** A file that contains secrets, with the setting and the source that refer to it. */
-export interface SecretFile extends Pick<ConfigProblem, 'key' | 'source'> {
-  readonly path: string
-}
-
 /** Returns a warning if users other than the owner and the group may read or change the file. */
-export async function exposedFile({ key, source, path }: SecretFile): Promise<ConfigProblem[]> {
+export async function exposedFile({ key, source, path }: PrivateFile): Promise<ConfigProblem[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
   return [{ key, source, message: `can be ${rights} by every user of this machine. Run "chmod o-rw ${path}".` }]
@@ -92,7 +46,7 @@ async function isReachableByOthers(path: string): Promise<boolean> {
  * are rejected too, because a copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */
-export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<ConfigProblem[]> {
+export async function publishedFiles(files: readonly PrivateFile[], wwwroot: string): Promise<ConfigProblem[]> {
   const root = await realpath(wwwroot)
   const problems = await Promise.all(
     files.map(async ({ key, source, path }) => {

@@ -1,4 +1,4 @@
-import { REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './value-type.js'
 
 /** The parsed address of a listener. */
 export interface ListenAddress {

@@ -1,4 +1,4 @@
-import { REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './value-type.js'
 
 // The types of durations and sizes. Operators write a unit, as in 24h or 100MB, and the code has a number of seconds or bytes.
 

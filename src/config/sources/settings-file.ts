@@ -1,12 +1,14 @@
 import { createRequire } from 'node:module'
 import os from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
-import { packageFolder } from '../base/package.js'
-import type { ConfigProblem } from './errors.js'
-import { isDangling, readTextFile, whyUnreadable } from './files.js'
+import { packageFolder } from '../../base/package.js'
+import { isDangling, readTextFile, whyUnreadable } from '../../base/text-file.js'
+import type { ConfigProblem } from '../types/problem.js'
+import type { Row } from '../types/setting.js'
+import { emptyLayer, type Layer } from './layer.js'
+import { layerOfObject } from './nested-settings.js'
 import { emptySettings, parseSettings, UnusableSettings } from './parse-settings.js'
 import { appName, misnamedFiles, presentPlaces, searchPlaces } from './search-places.js'
-import { emptyLayer, type Layer, layerOfObject } from './sources.js'
 
 /** Finds and loads the settings file with cosmiconfig. */
 
@@ -18,17 +20,17 @@ export interface FileLayer extends Layer {
 }
 
 /** Reads the settings file whose path is `named`. Without `named`, reads the first search place that has settings. */
-export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
-  if (named === undefined) return searchIn(cwd)
+export async function layerOfFile(cwd: string, rows: readonly Row[], named?: string): Promise<FileLayer> {
+  if (named === undefined) return searchIn(cwd, rows)
   const path = resolve(cwd, named)
   try {
-    return layerOf(named, 'flag --config', await createExplorer().load(path), path)
+    return layerOf(named, 'flag --config', await createExplorer().load(path), path, rows)
   } catch (error) {
     return unread({ key: named, source: 'flag --config', message: await whyNotLoaded(error, path) }, path)
   }
 }
 
-async function searchIn(cwd: string): Promise<FileLayer> {
+async function searchIn(cwd: string, rows: readonly Row[]): Promise<FileLayer> {
   let places: string[]
   try {
     places = await presentPlaces(cwd)
@@ -61,7 +63,7 @@ async function searchIn(cwd: string): Promise<FileLayer> {
     if (error !== undefined) return problemWith(place, error)
   }
   if (first === undefined) return { ...emptyLayer, warnings, file: undefined, isRead: true }
-  const layer = layerOf(first, `file ${first}`, found, join(cwd, first))
+  const layer = layerOf(first, `file ${first}`, found, join(cwd, first), rows)
   const others = places.slice(places.indexOf(first) + 1).map(place => {
     const message = `is not read, because ${first} has precedence. Remove one of the two.`
     return { key: place, source: 'working directory', message }
@@ -100,11 +102,11 @@ function createExplorer(): Explorer {
 }
 
 /** @param shown the path as the operator wrote it, or relative to the working directory */
-function layerOf(shown: string, source: string, loaded: Loaded, path: string): FileLayer {
+function layerOf(shown: string, source: string, loaded: Loaded, path: string, rows: readonly Row[]): FileLayer {
   if (loaded?.isEmpty)
     return unread({ key: shown, source, message: 'is empty. Write settings into it, or remove it.' }, path)
   const inPackage = basename(path) === 'package.json' ? `, key ${appName}` : ''
-  const layer = layerOfObject(loaded?.config ?? {}, `file ${shown}${inPackage}`)
+  const layer = layerOfObject(loaded?.config ?? {}, `file ${shown}${inPackage}`, rows)
   const nothing = { key: shown, source, message: 'contains only comments, so it sets nothing.' }
   const warnings = loaded?.config === emptySettings ? [nothing] : layer.warnings
   return { ...layer, warnings, file: path, isRead: true }

@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { access, constants, stat } from 'node:fs/promises'
-import { errorCode } from '../base/error-code.js'
-import { readTextFile, statIfPossible, whyUnreadable } from './files.js'
-import { string, type ValueType } from './types.js'
+import { join } from 'node:path'
+import { errorCode } from '../../base/error-code.js'
+import { readTextFile, statIfPossible, whyUnreadable } from '../../base/text-file.js'
+import { string, type ValueType } from './value-type.js'
 
 // The types of settings whose values are paths of files or folders.
 
@@ -16,12 +17,15 @@ export const scriptModule = pathType('a JavaScript module', whyNoModule)
 // The modules that read the files of the folder are imported only when the setting is checked, so other commands do not load
 // them.
 export const pagesFolder = pathType('a folder', async path => {
-  const { readPagesFolder } = await import('../pages/index.js')
+  const why = await whyNoFolder(path)
+  if (why !== undefined) return why
+  const { readPagesFolder } = await import('../../pages/index.js')
   readPagesFolder(path)
   return undefined
 })
 export const logo = pathType('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', async path => {
-  const { readLogo } = await import('../pages/index.js')
+  await access(path)
+  const { readLogo } = await import('../../pages/index.js')
   readLogo(path)
   return undefined
 })
@@ -31,8 +35,14 @@ export const certificates = pathType('a PEM file with one or more certificates',
 export const certificate = pathType('a PEM file with a certificate', whyNoCertificates)
 export const keyFile = pathType('a PEM file with a private key without a passphrase', whyNoKey)
 
-export const noSuchFolder = 'there is no such folder'
-export const notAFolder = 'it is a file'
+const noSuchFolder = 'there is no such folder'
+const notAFolder = 'it is a file'
+
+/** Returns the name of a folder in the working directory, or undefined if there is no folder of this name. */
+export async function existingFolder(cwd: string, name: string): Promise<string | undefined> {
+  const why = await whyNoFolder(join(cwd, name))
+  return why === noSuchFolder || why === notAFolder ? undefined : name
+}
 
 export async function whyNoFolder(path: string): Promise<string | undefined> {
   try {

@@ -30,6 +30,8 @@ export interface ValueType<Value, Written = Value> {
    * Rejects if the file or folder cannot be read.
    */
   readonly whyUnusable?: (path: string) => Promise<string | undefined>
+  /** Returns a doubt about a valid value of a secret, worded like `ConfigProblem.message`, without any part of the value. */
+  readonly doubt?: (string: string) => string | undefined
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
   readonly isRepeatable?: true
   /** True if the value is usually the content of a file, such as a key. Messages then name this file. */
@@ -37,6 +39,9 @@ export interface ValueType<Value, Written = Value> {
   /** Example items for a comment in a new settings file. */
   readonly sample?: readonly string[]
 }
+
+/** `rejected` has one message for each problem, worded like `ConfigProblem.message`. */
+export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
 
 export type Parsed<Value> = { readonly value: Value } | RejectedValue
 

@@ -1,8 +1,34 @@
 import { randomBytes } from 'node:crypto'
-import { listWith, type StringCheck, stringWith, type ValueType } from './types.js'
+import { existsSync } from 'node:fs'
+import { listWith, type StringCheck, stringWith, type ValueType } from './value-type.js'
 
 // The types of the client id and of the settings that contain secrets, and the checks that reject a weak session secret
 // or a placeholder.
+
+// The syntaxes of references to secrets. A reference stands in repositories, so it must not become a secret if nothing has replaced it.
+const SYNTAXES: readonly (readonly [syntax: string, pattern: RegExp])[] = [
+  ['Azure App Service', /^@Microsoft\.\w+\(.*\)$/is],
+  ['Azure Container Apps', /^(secretref|keyvaultref):\S+$/i],
+  ['AWS', /^(\{\{resolve:.*\}\}|arn:aws[\w-]*:\S+)$/is],
+  ['Google Secret Manager', /^projects\/[^\s/]+\/secrets\/\S+$/],
+  ['Vault', /^(!?vault:\S+|<path:.+>)$/is],
+  ['SOPS', /^ENC\[.*\]$/s],
+  ['Kubernetes or Azure Pipelines', /^\$\([\w.-]+\)$/],
+  ['Compose', /^\$(\{.*\}|[A-Z_][A-Z0-9_]*)$/s],
+  ['PowerShell', /^\$env:\w+$/i],
+  ['Windows', /^%\w+%$/],
+  ['Helm', /^\{\{.*\}\}$/s],
+  // Such as op://vault/item of 1Password, vault://, sm:// and ref+awssecrets://.
+  ['a URL', /^[a-z][a-z0-9+.-]*:\/\/\S+$/i]
+]
+const REFERENCES = [
+  ...SYNTAXES.map(([syntax, pattern]) => ({ syntax, isReference: (secret: string) => pattern.test(secret) })),
+  // A random secret may begin with a slash, so a path counts only if its file exists.
+  {
+    syntax: 'a path (use the variable that ends in _FILE)',
+    isReference: (secret: string) => /^(\.{0,2}\/|[a-z]:\\)/i.test(secret) && existsSync(secret)
+  }
+]
 
 const shortestSecret = 32
 
@@ -58,7 +84,14 @@ export const clientSecret: ValueType<string> = {
       reason: 'it contains characters that a client secret cannot contain'
     },
     { accepts: secret => hasNoPlaceholder(secret) && !PLACEHOLDER.test(secret), reason: placeholderReason }
-  )
+  ),
+  doubt(secret) {
+    const reference = REFERENCES.find(({ isReference }) => isReference(secret))
+    return (
+      reference &&
+      `is a reference in the syntax of ${reference.syntax}, which nothing has replaced. Set it to the secret itself.`
+    )
+  }
 }
 
 /** @param subject the beginning of each reason */
@@ -66,6 +99,10 @@ function checksFor(subject: string): readonly StringCheck[] {
   const notRandom =
     'does not look random, because it repeats characters or words, or consists of consecutive characters'
   return [
+    ...REFERENCES.map(({ syntax, isReference }) => ({
+      accepts: (secret: string) => !isReference(secret),
+      reason: `${subject} is a reference in the syntax of ${syntax}, which nothing has replaced`
+    })),
     // In session.previousSecrets, white space separates secrets. If such a secret were accepted, it could not be rotated. The
     // output of `openssl rand -base64 96`, for example, has two lines.
     {

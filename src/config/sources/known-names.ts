@@ -1,0 +1,178 @@
+import type { ConfigProblem } from '../types/problem.js'
+import type { Row } from '../types/setting.js'
+import type { DotEnvLine } from './dot-env.js'
+
+// The names of our variables, and the variables and lines of `.env` that resemble them. A variable that protects the server must
+// not be missing because of its spelling. Secrets may stand in the place of names, so only text of known names is shown.
+
+export interface Variable {
+  readonly name: string
+  readonly value: string
+  /** The end of its source: ` in .env`, or an empty string. */
+  readonly place: string
+  readonly isInDotEnv: boolean
+}
+
+type Problems = Readonly<Record<'problems' | 'warnings', readonly ConfigProblem[]>>
+
+const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
+// Other programs also have variables with these prefixes, so such a variable is never a problem because of its spelling.
+const sharedPrefix = /^(REDIS|LOG)_/i
+// Node or a package reads these from the environment of the process.
+const notInDotEnv =
+  /^(NODE_(OPTIONS|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_\w+)|UV_THREADPOOL_SIZE|SSL_CERT_(FILE|DIR)|OTEL_\w+|(HTTPS?|ALL|NO)_PROXY)$/i
+
+/**
+ * True for the variables that Kubernetes sets in every container for a service, such as REDIS_SERVICE_HOST and REDIS_PORT for the
+ * service "redis". They are not misspelt settings, and no setting has such a name.
+ */
+function isServiceLink({ name, value }: Variable): boolean {
+  return /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/.test(name) || /^(tcp|udp|sctp):\/\//.test(value)
+}
+
+/** Returns functions that know the names of all variables. */
+export function createNames(rows: readonly Row[]) {
+  const known = new Map(
+    rows.flatMap(row => {
+      const names = row.tutorialEnv ? [row.env, row.tutorialEnv] : [row.env]
+      return (row.secret ? names.flatMap(name => [name, `${name}_FILE`]) : names).map(name => [name, row] as const)
+    })
+  )
+  const knownNames = [...known.keys()]
+
+  /** Returns the known name that a name resembles most, if there is one. */
+  function nearest(name: string): { readonly known: string; readonly isSecurity: boolean } | undefined {
+    const surely = rows.find(({ protects }) => protects instanceof RegExp && protects.test(name))
+    if (surely) return { known: surely.env, isSecurity: true }
+    const [best] = [...known]
+      .map(([known, { secret, protects }]) => ({
+        known,
+        edits: editsBetween(name, known),
+        isSecurity: secret === true || protects !== undefined
+      }))
+      .filter(({ edits }) => edits <= MAX_EDITS)
+      // If a security setting and another setting are equally similar, the name does not stand for the security setting.
+      .sort((a, b) => a.edits - b.edits || Number(a.isSecurity) - Number(b.isSecurity))
+    return best
+  }
+
+  /** Returns the longest beginning that a name has in common with a known name, up to a word. */
+  function shown(name: string): string {
+    const words = name.toUpperCase().split('_')
+    const prefixes = words.map((_, index) => words.slice(0, words.length - index).join('_'))
+    const prefix = prefixes.find(prefix => knownNames.some(known => `${known}_`.startsWith(`${prefix}_`)))
+    return prefix === undefined ? '…' : prefix.length === name.length ? name : `${prefix}_…`
+  }
+
+  return {
+    /** Returns the setting to which a variable belongs, also for the variable that names the file of a secret. */
+    rowOf: (name: string): Row | undefined => known.get(name),
+
+    /** A variable that resembles one of a security setting is a problem. Any other unknown one with our prefix gets a warning. */
+    unknownVariables(variables: readonly Variable[]): Problems {
+      const problems: ConfigProblem[] = []
+      const warnings: ConfigProblem[] = []
+      for (const variable of variables) {
+        const { name, place, isInDotEnv } = variable
+        if (known.has(name)) continue
+        const respelt = respelling(name)
+        if (isInDotEnv && respelt) problems.push(respelt)
+        else if (isInDotEnv && notInDotEnv.test(name)) {
+          const message =
+            'has no effect, because only settings of this server are read from .env. Set it in the environment of the process.'
+          warnings.push({ key: name, source: 'variable in .env', message })
+        } else if ((ourPrefix.test(name) || sharedPrefix.test(name)) && !isServiceLink(variable)) {
+          const best = nearest(name.toUpperCase())
+          const found = { key: shown(name), source: `variable${place}` }
+          if (best?.isSecurity && ourPrefix.test(name)) {
+            const message = `is not a setting of this server, but resembles ${best.known}, a security setting. Rename it to ${best.known}, or remove it.`
+            problems.push({ ...found, message })
+          } else {
+            const guess = best ? ` Did you mean ${best.known}?` : ''
+            warnings.push({ ...found, message: `is not a setting of this server.${guess}` })
+          }
+        }
+      }
+      return { problems, warnings }
+    },
+
+    /**
+     * Returns a problem for each line of `.env` that begins with a known name, or whose name has other characters besides, and a warning for
+     * every other line that is not an assignment.
+     */
+    otherLines(lines: readonly DotEnvLine[]): Problems {
+      const problems: ConfigProblem[] = []
+      const warnings: ConfigProblem[] = []
+      for (const { line, text } of lines) {
+        const statement = text.replace(/^export\s+/, '').replace(/\s+#[\s\S]*$/, '')
+        // A shell exports variables whose values come from earlier lines, and Docker copies them from its own environment.
+        if (/^\w+(?:\s+\w+)*$/.test(statement) && statement.split(/\s+/).every(word => known.has(word))) continue
+        const source = `line ${line} in .env`
+        const [word = ''] = /^\w+/.exec(statement) ?? []
+        // The equals sign may be missing between the name and the value.
+        const [name] = knownNames
+          .filter(known => word === known || (known.includes('_') && word.startsWith(known)))
+          .sort((a, b) => b.length - a.length)
+        const respelt = text.includes('=') ? respelling(text.split('=', 1).join(''), source) : undefined
+        if (respelt) problems.push(respelt)
+        else if (name !== undefined)
+          problems.push({ key: name, source, message: 'must be followed directly by an equals sign (=).' })
+        else {
+          const message =
+            'is not an assignment, so it is ignored. Write NAME=value, or begin the line with # for a comment.'
+          warnings.push({ key: '.env', source: `line ${line}`, message })
+        }
+      }
+      return { problems, warnings }
+    }
+  }
+
+  /** Returns a problem for a name that is a known one with other characters besides, such as invisible ones. */
+  function respelling(name: string, source = 'variable in .env'): ConfigProblem | undefined {
+    const key = name.replace(/[^A-Z0-9_]/g, '')
+    const message =
+      'is not read, because its name contains other characters, which may be invisible. Write the line again, without them.'
+    return known.has(key) ? { key, source, message } : undefined
+  }
+}
+
+const MAX_EDITS = 3
+
+/**
+ * Counts the edits between two names. Each misspelt letter counts as one edit, and so does each missing or additional word. A
+ * wrong prefix does not count.
+ */
+function editsBetween(name: string, known: string): number {
+  const [short, shortKnown] = [withoutPrefix(name), withoutPrefix(known)]
+  const edits = editDistance(short, shortKnown)
+  const misspelt = edits <= Math.max(1, short.length * 0.4) ? edits : Number.POSITIVE_INFINITY
+  const shortened = [
+    ...withoutOneWord(known).map(candidate => editDistance(name, candidate)),
+    ...withoutOneWord(name).map(candidate => editDistance(candidate, known))
+  ].filter(edits => edits <= 1)
+  return Math.min(misspelt, ...shortened.map(edits => edits + 1))
+}
+
+function withoutOneWord(name: string): string[] {
+  const words = name.split('_')
+  return words.map((_, index) => words.toSpliced(index, 1).join('_'))
+}
+
+/** Removes the prefix, because operators often use the right name with a wrong prefix. */
+function withoutPrefix(name: string): string {
+  return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
+}
+
+/** Counts the letters to insert, delete or change (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (const [row, letter] of [...a].entries()) {
+    const line = [row + 1]
+    for (const [column, other] of [...b].entries()) {
+      const [left = 0, above = 0, diagonal = 0] = [line[column], previous[column + 1], previous[column]]
+      line.push(Math.min(left + 1, above + 1, diagonal + (letter === other ? 0 : 1)))
+    }
+    previous = line
+  }
+  return previous.at(-1) ?? 0
+}
