@@ -212,12 +212,12 @@ for (const mode of modes) {
   })
 }
 
-const worksIn: Readonly<Record<keyof typeof quirksOf, readonly ModeName[]>> = {
+const worksIn = {
   dex: modes,
   keycloak: modes,
   hydra: ['single'],
   django: ['single']
-}
+} as const satisfies Partial<Record<keyof typeof quirksOf, readonly ModeName[]>>
 
 for (const [provider, supported] of Object.entries(worksIn)) {
   for (const mode of supported) {

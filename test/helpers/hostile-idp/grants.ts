@@ -58,6 +58,7 @@ interface Grant {
   readonly id: number
   scope: string
   readonly nonce: string | undefined
+  readonly hasRefreshToken: boolean
   refreshToken: string | undefined
   ended: boolean
 }
@@ -120,7 +121,10 @@ export function createGrants(settings: GrantSettings, issuer: () => string) {
 
     if (quirks.oneGrantAPerson) for (const grant of refreshTokens.values()) grant.ended = true
     grantCount += 1
-    const grant: Grant = { id: grantCount, scope, nonce, refreshToken: undefined, ended: false }
+    const isOffline = !quirks.needsOfflineAccess || scope.split(' ').includes('offline_access')
+    const needed = Object.entries(quirks.needsParameters ?? {})
+    const hasRefreshToken = isOffline && needed.every(([name, value]) => query[name] === value)
+    const grant: Grant = { id: grantCount, scope, nonce, hasRefreshToken, refreshToken: undefined, ended: false }
     const code = randomBytes(24).toString('base64url')
     const expiresAt = settings.now() + codeLifetimeMs
     codes.set(code, { grant, redirectUri: redirect_uri, codeChallenge: code_challenge, expiresAt, spent: false })
@@ -177,22 +181,27 @@ export function createGrants(settings: GrantSettings, issuer: () => string) {
 
   function issue(grant: Grant, scope: string, isLogin: boolean): Answer {
     // The whole token is random, so any part of it that is found elsewhere is a leak and not a coincidence.
-    const accessToken = randomText(settings.accessTokenLength)
-    const refreshToken = randomText(42)
+    const { quirks } = settings
+    const accessToken = quirks.namesScopeInToken ? signer.sign({ scope }) : randomText(settings.accessTokenLength)
+    const isNew = grant.hasRefreshToken && (isLogin || !quirks.keepsRefreshToken)
+    const refreshToken = isNew ? randomText(42) : undefined
+    const named = scope.split(' ').filter(name => name !== quirks.omitsScope)
     const expiresAt = settings.now() + settings.accessTokenLifetimeSeconds * 1000
     accessTokens.set(accessToken, { grant, expiresAt })
-    refreshTokens.set(refreshToken, grant)
-    grant.refreshToken = refreshToken
     issued.accessTokens.push({ value: accessToken, scope, grant: grant.id })
-    issued.refreshTokens.push({ value: refreshToken, scope, grant: grant.id })
+    if (refreshToken !== undefined) {
+      refreshTokens.set(refreshToken, grant)
+      grant.refreshToken = refreshToken
+      issued.refreshTokens.push({ value: refreshToken, scope, grant: grant.id })
+    }
     const body: Record<string, unknown> = {
       token_type: 'Bearer',
       expires_in: settings.accessTokenLifetimeSeconds,
       access_token: accessToken,
       refresh_token: refreshToken,
-      scope: settings.quirks.alwaysGrants ? `${settings.quirks.alwaysGrants} ${scope}` : scope
+      scope: quirks.namesScopeInToken ? undefined : [...(quirks.alwaysGrants?.split(' ') ?? []), ...named].join(' ')
     }
-    if ((isLogin || settings.quirks.idTokenOnRefresh) && grant.scope.split(' ').includes('openid')) {
+    if ((isLogin || quirks.idTokenOnRefresh) && grant.scope.split(' ').includes('openid')) {
       const seconds = Math.floor(settings.now() / 1000)
       const claims = settings.idTokenClaims({
         iss: issuer(),

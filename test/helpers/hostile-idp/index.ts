@@ -76,6 +76,8 @@ export async function createHostileIdp(t: Pick<ExecutionContext, 'teardown'>, op
         if (settings.quirks.needsIdTokenHint && location && !grants.issued.idTokens.includes(id_token_hint ?? '')) {
           return { status: 302, headers: { location: `${issuer()}/error?error=invalid_request` } }
         }
+        const { logoutParameter } = settings.quirks
+        if (logoutParameter && request.query[logoutParameter] !== location) return html('A parameter is missing', 400)
         return location ? { status: 302, headers: { location } } : html('Signed out')
       }
       default:

@@ -1,4 +1,4 @@
-// Differences between existing providers and the strict one, as observed in test/real/providers.
+// Differences between existing providers and the strict one, as observed in test/real/providers, or as the documents of the others say.
 
 export interface Quirks {
   /** Dex: the error code for a refresh token that is no longer valid. The default is invalid_grant. */
@@ -26,13 +26,43 @@ export interface Quirks {
   readonly loginPage?: string
   /** GitHub Apps: a login without scopes is accepted. */
   readonly needsNoScope?: boolean
+  /** Okta and others: a refresh token is issued only if the login requested offline_access. */
+  readonly needsOfflineAccess?: boolean
+  /** Google: a refresh token is issued only with these parameters of the authorization request. */
+  readonly needsParameters?: Readonly<Record<string, string>>
+  /** Google and Cognito: a refresh token stays valid, and a refresh returns none. */
+  readonly keepsRefreshToken?: boolean
+  /** Cognito: token responses have no scope, and access tokens are JWTs with the scope of the login. */
+  readonly namesScopeInToken?: boolean
+  /** Entra: this scope is not in the scope of a response. */
+  readonly omitsScope?: string
+  /** Cognito: a logout request has this parameter, which names the URL to return to. */
+  readonly logoutParameter?: string
   /** Hydra: a logout request with a post_logout_redirect_uri must include an ID token. */
   readonly needsIdTokenHint?: boolean
 }
 
 export const quirksOf = {
+  auth0: { needsOfflineAccess: true, idTokenOnRefresh: true },
+  authentik: { needsOfflineAccess: true, idTokenOnRefresh: true },
+  cognito: {
+    ignoresRefreshScope: true,
+    keepsRefreshToken: true,
+    namesScopeInToken: true,
+    idTokenOnRefresh: true,
+    logoutParameter: 'logout_uri'
+  },
   dex: { deadRefreshToken: 'invalid_request', oneGrantAPerson: true, idTokenOnRefresh: true },
+  django: { shrinksGrant: true, endsAccessTokens: true, idTokenOnRefresh: true },
+  entra: { needsOfflineAccess: true, omitsScope: 'offline_access', idTokenOnRefresh: true },
+  gitlab: { endsAccessTokens: true, idTokenOnRefresh: true },
+  google: {
+    needsParameters: { access_type: 'offline', prompt: 'consent' },
+    keepsRefreshToken: true,
+    idTokenOnRefresh: true
+  },
   hydra: { ignoresRefreshScope: true, idTokenOnRefresh: true, needsIdTokenHint: true },
   keycloak: { alwaysGrants: 'openid profile email', idTokenOnRefresh: true, wrongClient: 'unauthorized_client' },
-  django: { shrinksGrant: true, endsAccessTokens: true, idTokenOnRefresh: true }
+  okta: { needsOfflineAccess: true, idTokenOnRefresh: true },
+  zitadel: { needsOfflineAccess: true, idTokenOnRefresh: true }
 } as const satisfies Record<string, Quirks>
