@@ -14,7 +14,6 @@ import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
-import { modes } from './helpers/modes.js'
 import { freePort, isAnswering, listen } from './helpers/ports.js'
 import { sendRaw } from './helpers/raw.js'
 import {
@@ -42,25 +41,6 @@ async function time(work: Promise<unknown>): Promise<number> {
   const started = performance.now()
   await work
   return performance.now() - started
-}
-
-for (const mode of modes) {
-  test(`${mode} mode: a refresh in progress at shutdown is finished, and the browser receives its session`, async t => {
-    const { server, browser, idp } = await startWithExpiredSession(t, { mode })
-    const hold = idp.hold('token')
-    const asked = browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
-    await hold.arrived()
-    const closed = time(server.close())
-    hold.release()
-    const response = await asked
-    t.is(response.statusCode, 200)
-    t.regex(String(response.setCookies[0]?.line), /^platform_session=[^;]{100}/)
-    t.is(response.headers.connection, 'close')
-    t.true((await closed) < 5000, 'shutdown ends well before the ten seconds of the grace period')
-    t.deepEqual(idp.reuses, [])
-    const newest = idp.issued.refreshTokens.at(-1)?.value ?? ''
-    t.true(idp.isAlive(newest))
-  })
 }
 
 // The transfer of 20 MB must not compete with other tests of this process.

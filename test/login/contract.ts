@@ -292,6 +292,7 @@ export function modeContract(under: ModeUnderTest): void {
       })
     )
     t.is(mode.displayName({}), '')
+    t.is(mode.displayName({ name: 'x'.repeat(10_000) }).length, 1000)
     t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
   })
 

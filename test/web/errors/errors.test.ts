@@ -173,25 +173,6 @@ test('the error page repeats nothing from the URL', async t => {
   }
 })
 
-test('a well-formed request id of the client is used in the response and in the log, and any other id is replaced', async t => {
-  const { browser, logs } = await startTestServer(t)
-  for (const sent of ['abc-123', 'Root=1-5e1b4151-5ac6c58f5b2d9a3b1c', 'a'.repeat(128)]) {
-    const { headers } = await browser.get('/api/auth/callback', { headers: { ...asProgram, 'x-request-id': sent } })
-    t.is(headers['x-request-id'], sent)
-    t.truthy(logs.find(({ event, request_id }) => event === 'login_failed' && request_id === sent))
-  }
-  const replaced = new Set<unknown>()
-  for (const sent of ['', ' ', 'a b', '<script>', '"quoted"', 'a'.repeat(129), 'ünïcode', '{"a":1}', 'a,b', "'"]) {
-    const response = await browser.get('/api/auth/callback', {
-      headers: { ...asProgram, 'x-request-id': Buffer.from(sent).toString('latin1') }
-    })
-    t.regex(String(response.headers['x-request-id']), /^[0-9a-f]{8}-[0-9a-f-]{27}$/, sent)
-    t.is(response.json().request_id, response.headers['x-request-id'])
-    replaced.add(response.headers['x-request-id'])
-  }
-  t.is(replaced.size, 10)
-})
-
 test('an unexpected exception is a 500 with a general message, and only the log has the details', async t => {
   const { browser, logs } = await startWithRoute(t, 'single', () => {
     throw new Error('the database password is hunter2')

@@ -37,7 +37,16 @@ test('without log.requests every response has a request id, which is a new UUID 
     const named = await browser.request(method, path, { headers: { 'x-request-id': 'sent-1' } })
     t.is(named.headers['x-request-id'], 'sent-1', `${method} ${path}`)
   }
-  t.is(ids.size, requests.length)
+  for (const sent of ['Root=1-5e1b4151-5ac6c58f5b2d9a3b1c', 'a'.repeat(128)]) {
+    t.is((await browser.get('/nothing', { headers: { 'x-request-id': sent } })).headers['x-request-id'], sent)
+  }
+  for (const sent of ['', ' ', 'a b', '<script>', '"quoted"', 'a'.repeat(129), '\xfcn\xefc', '{"a":1}', 'a,b', "'"]) {
+    const { headers, json } = await browser.get('/nothing', { headers: { 'x-request-id': sent } })
+    t.regex(String(headers['x-request-id']), uuid, sent)
+    t.is(json().request_id, headers['x-request-id'])
+    ids.add(String(headers['x-request-id']))
+  }
+  t.is(ids.size, requests.length + 10)
 
   const { etag } = (await browser.get('/page.html')).headers
   const unchanged = await browser.get('/page.html', { headers: { 'if-none-match': String(etag) } })

@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
-import type { Extension } from '#src/web/routes/extension.js'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
 import { createClock } from '../../helpers/clock.js'
 import { publicOrigin } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
 import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
-import { type ModeName, modes } from '../../helpers/modes.js'
+import { modes } from '../../helpers/modes.js'
 import { askRaw } from '../../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
 import { words } from '../../helpers/words.js'
@@ -23,7 +22,6 @@ import {
   sessionHeader,
   startDiscovered,
   startSignedIn,
-  statusesOf,
   withParameters
 } from '../support.js'
 
@@ -273,47 +271,6 @@ test('the callback URL may contain a query', async t => {
 })
 
 // Repeated and simultaneous callbacks.
-
-/** Starts a server that counts the callbacks that have arrived. */
-async function startCounting(t: ExecutionContext, mode: ModeName) {
-  let arrived = 0
-  const extension: Extension = app => {
-    app.middleware.unshift((ctx, next) => {
-      if (ctx.path === callbackPath) arrived += 1
-      return next()
-    })
-  }
-  const server = await startTestServer(t, { mode, parts: { extension } })
-  const haveArrived = (count: number) => eventually(() => arrived === count)
-  return { ...server, haveArrived }
-}
-
-for (const mode of modes) {
-  test(`${mode}: six simultaneous requests for the same callback exchange the code once, and all of them succeed, or get its error`, async t => {
-    const { browser, idp, haveArrived } = await startCounting(t, mode)
-    const back = await startLogin(browser, '/after')
-    const hold = idp.hold('token')
-    const twins = Array.from({ length: 6 }, () => browser.clone())
-    const answers = Promise.all(twins.map(twin => openCallback(twin, back)))
-    await haveArrived(6)
-    await hold.arrived()
-    hold.release()
-    for (const answer of await answers) t.deepEqual([answer.statusCode, answer.headers.location], [302, '/after'])
-    t.is(idp.tokenRequests.filter(({ form }) => form.grant_type === 'authorization_code').length, 1)
-    const calls = idp.tokenRequests.length
-    t.is(calls, mode === 'single' ? 1 : 2)
-    for (const twin of twins) t.is((await twin.fetch(guarded)).statusCode, 200)
-
-    const failing = await startLogin(browser)
-    const second = idp.hold('token')
-    const errors = Promise.all([1, 2, 3].map(() => openCallback(browser.clone(), failing)))
-    await haveArrived(9)
-    await second.arrived()
-    await idp.offline()
-    t.deepEqual(statusesOf(await errors), [504, 504, 504])
-    t.is(idp.tokenRequests.length, calls + 1)
-  })
-}
 
 /** Returns a browser with the login cookie of `browser` and no session, as if the response of its callback had been lost. */
 function withoutSession(browser: Browser): Browser {

@@ -61,41 +61,6 @@ for (const mode of modes) {
     t.is(asked(), 4)
   })
 
-  test(`${mode}: a user info request whose connection breaks or that gets 503 is repeated once`, async t => {
-    const { browser, idp } = await startSignedIn(t, { mode })
-    idp.fail('userinfo', faults.reset())
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(idp.requestsTo('userinfo').length, 2)
-    idp.fail('userinfo', faults.status(503), faults.status(503))
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
-    t.is(idp.requestsTo('userinfo').length, 4)
-  })
-
-  test(`${mode}: the display name is a string for any user info`, async t => {
-    const { browser, idp } = await startSignedIn(t, { mode })
-    const given = { name: 'Whole Name', given_name: 'Given', family_name: 'Family' }
-    const profiles: readonly (readonly [Record<string, unknown>, string])[] = [
-      [{ ...given, firstName: 'First', lastName: 'Last' }, mode === 'single' ? 'Whole Name' : 'First Last'],
-      [given, mode === 'single' ? 'Whole Name' : 'Given Family'],
-      [{ firstName: 'First', lastName: 'Last' }, 'First Last'],
-      [{ given_name: 'Given' }, 'Given'],
-      [{ name: 'Whole Name' }, 'Whole Name'],
-      [{ preferred_username: 'ada' }, 'ada'],
-      [{ name: 42, given_name: null, family_name: {} }, ''],
-      [{}, ''],
-      [{ name: '<script>alert(1)</script>' }, '<script>alert(1)</script>'],
-      [{ name: '\u202egnp.exe' }, '\u202egnp.exe']
-    ]
-    for (const [profile, name] of profiles) {
-      idp.settings.profile = profile
-      const response = await browser.fetch('/api/auth/profile')
-      t.deepEqual(response.json(), { name }, JSON.stringify(profile))
-      t.regex(String(response.headers['content-type']), /^application\/json/)
-    }
-    idp.settings.profile = { name: 'x'.repeat(10_000) }
-    t.is(((await browser.fetch('/api/auth/profile')).json().name as string).length, 1000)
-  })
-
   const subOnly = faults.answer({ status: 200, body: { sub: 'user-1' } })
   const refused = faults.error('invalid_token', 401)
   for (const [what, claims, fault, status, name] of [
